@@ -65,7 +65,7 @@ def columns_of(
         columns["source"] = Column(graph.ids_at(xp.full(vertex.size, result.source)))
     columns["vertex"] = Column(graph.ids_at(vertex))
     if unreached == "cugraph":
-        columns["distance"] = Column(_as_cugraph_distance(graph, result.distance[vertex], here))
+        columns["distance"] = Column(cugraph_distances(graph, result.distance[vertex], here, is_hops(result.distance.dtype)))
         if not is_hops(result.distance.dtype):
             columns["vertex"] = columns.pop("vertex")  # cugraph.sssp has the distance first, cugraph.bfs the vertex
     else:
@@ -115,12 +115,12 @@ def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
     return np.dtype(np.float32 if source and np.dtype(source).itemsize <= 4 else np.float64)
 
 
-def _as_cugraph_distance(graph: Graph, distance: Array, reached: Array) -> Array:
+def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool) -> Array:
     """Return distances in cuGraph's type, with its largest value where a vertex was not reached."""
-    xp, kind = namespace(distance), cugraph_distance_dtype(graph, is_hops(distance.dtype))
+    xp, kind = namespace(distance), cugraph_distance_dtype(graph, hops)
     largest = (np.iinfo if kind.kind == "i" else np.finfo)(kind).max
     distance = xp.where(reached, distance, distance.dtype.type(0))
-    if kind.kind == "f" and graph.returns_integers and distance.size:
+    if not hops and graph.returns_integers and distance.size:
         farthest = max(int(distance.max()), -int(distance.min()))
         if farthest >= EXACT_BELOW[kind]:
             raise PrecisionError(

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, sssp, sssp_many
+from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, read_graph, sssp, sssp_many
+from kepler_traverse.cugraph_frames import as_cugraph
 from kepler_traverse.errors import InputError, PrecisionError
+from pipelines.batch_sources import main
 from tests.support import oracle
 from tests.support.graphs import NAMED, build, weights_for
 
@@ -161,6 +163,58 @@ def test_paths_refuses_a_frame_with_cugraphs_marks():
         paths(bfs(graph, 0, unreached="cugraph"), [3], graph=graph)
 
 
+@pytest.mark.parametrize("weights", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("result", ["distances", "predecessors"])
+@pytest.mark.parametrize("traverse_many", [bfs_many, sssp_many])
+def test_as_cugraph_completes_a_frame_of_reached_vertices(traverse_many, result, weights):
+    graph = made("int64", weights)
+    for options in ({}, {"max_depth" if traverse_many is bfs_many else "cutoff": 2}):
+        reached = traverse_many(graph, [5, 0, 3], result=result, **options)
+        expected = traverse_many(graph, [5, 0, 3], result=result, unreached="cugraph", **options)
+        pd.testing.assert_frame_equal(as_cugraph(reached, graph), expected)
+        shuffled = reached.sample(frac=1, random_state=1)  # rows in any order; sources in the order of their first rows
+        found = as_cugraph(shuffled, graph).sort_values(["source", "vertex"]).reset_index(drop=True)
+        pd.testing.assert_frame_equal(found, expected.sort_values(["source", "vertex"]).reset_index(drop=True))
+
+
+@pytest.mark.parametrize("traverse", [bfs, sssp])
+def test_as_cugraph_completes_a_frame_of_one_source(traverse):
+    graph = made()
+    pd.testing.assert_frame_equal(as_cugraph(traverse(graph, 5), graph), traverse(graph, 5, unreached="cugraph"))
+
+
+def test_as_cugraph_refuses_other_frames():
+    graph = made()
+    frame = bfs_many(graph, [0, 5], result="predecessors")
+    for wrong, message in (
+        (frame.to_dict(), "must be a data frame"),
+        (frame.drop(columns="vertex"), "no column 'vertex'"),
+        (bfs(graph, 0, unreached="null"), "nulls in column 'distance'"),
+        (pd.concat([frame, frame.iloc[:1]]), "a vertex twice for one source"),
+        (frame.assign(vertex=frame["vertex"] + 50), "column 'vertex'.* not in the graph"),
+        (frame.assign(predecessor=-1), "column 'predecessor'.* not in the graph: -1"),
+        (frame.assign(distance="0"), "numbers as distances"),
+    ):
+        with pytest.raises(InputError, match=message):
+            as_cugraph(wrong, graph)
+    with pytest.raises(InputError, match="graph must be a Graph"):
+        as_cugraph(frame, None)
+    with pytest.raises(InputError, match="signed integer ids"):
+        as_cugraph(frame, graph_from_edges(np.array([0], np.uint8), np.array([5], np.uint8)))
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_results_of_a_job_become_cugraphs_frames(algorithm, tmp_path):
+    edge_table(weights="int32").rename(columns={"wt": "weight"}).to_parquet(tmp_path / "edges.parquet")
+    options = ["--undirected", "--algorithm", algorithm, "--sources", "0,5", "--result", "predecessors"]
+    assert main([str(tmp_path / "edges.parquet"), *options, "--output", str(tmp_path / "out")]) == 0
+    graph = read_graph(tmp_path / "edges.parquet", directed=False)
+    written = pd.concat([pd.read_parquet(part) for part in sorted((tmp_path / "out").glob("part-*.parquet"))])
+    traverse_many = bfs_many if algorithm == "bfs" else sssp_many
+    expected = traverse_many(graph, [0, 5], result="predecessors", unreached="cugraph")
+    pd.testing.assert_frame_equal(as_cugraph(written, graph), expected)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("weights", ["float32", "float64", "int32", "int64"])
@@ -185,6 +239,7 @@ def test_frames_equal_cugraphs(ids, weights, directed):
             if device == "cuda":
                 assert isinstance(found, cudf.DataFrame)
                 assert cugraph.filter_unreachable(found)["vertex"].max() < 5000
+                assert as_cugraph(traverse(graph.to("cuda"), source), graph.to("cuda")).to_pandas().equals(found.to_pandas())
                 farthest = int(found["vertex"].iloc[int(filter_unreachable(found.to_pandas())["distance"].idxmax())])
                 assert cugraph.utils.get_traversed_path_list(found, farthest)[-1] == source
                 found = found.to_pandas()

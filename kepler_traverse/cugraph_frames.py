@@ -1,0 +1,107 @@
+"""Results that are stored without unreached vertices, as frames of cuGraph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import arguments, cuda
+from ._arrays import NO_PREDECESSOR, to_host
+from .errors import InputError, UnknownVertexError
+from .frames import Column, check_unreached, cugraph_distances, frame_from, holds_hops
+from .graph import Graph
+from .protocols import Frame
+
+
+def as_cugraph(frame: Frame, graph: Graph) -> Any:
+    """Return a frame of distances as cuGraph's functions would return it.
+
+    The result is that of ``unreached="cugraph"``, made from a frame without unreached vertices, such as the part files of a
+    job.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or cudf.DataFrame
+        Columns ``[source,] vertex, distance[, predecessor]``: a result of ``bfs``, ``sssp``, or a function for many sources
+        with ``result="distances"`` or ``"predecessors"``; or files of a job with these results.
+    graph : Graph
+        The graph that was traversed. Its ids are signed integers other than -1.
+
+    Returns
+    -------
+    pandas.DataFrame or cudf.DataFrame
+        Hops: ``[source,] vertex, distance[, predecessor]``. Sums of weights: ``[source,] distance, vertex[, predecessor]``.
+        One row per source and vertex, in the order of the sources, then by vertex.
+
+    Raises
+    ------
+    InputError
+        Columns are missing or hold nulls, a vertex occurs twice for one source, or an id is not in the graph; and as with
+        ``unreached="cugraph"``.
+    PrecisionError
+        An integer distance has no exact value in cuGraph's type.
+
+    Examples
+    --------
+    >>> from kepler_traverse import bfs_many, graph_from_edges
+    >>> graph = graph_from_edges(np.array([0, 2]), np.array([1, 3]))
+    >>> as_cugraph(bfs_many(graph, [0], result="predecessors"), graph)
+       source  vertex             distance  predecessor
+    0       0       0                    0           -1
+    1       0       1                    1            0
+    2       0       2  9223372036854775807           -1
+    3       0       3  9223372036854775807           -1
+    """
+    arguments.instance("graph", graph, Graph, "it is the one that was traversed")
+    _check_columns(frame)
+    check_unreached("cugraph", graph)
+    xp: Any = cuda.cp if hasattr(frame, "to_arrow") else np
+    vertex = _numbers(graph, frame, "vertex")
+    source = _numbers(graph, frame, "source") if "source" in frame.columns else np.zeros(vertex.size, np.int64)
+    distinct, first, inverse = np.unique(source, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    n, size = graph.n_vertices, distinct.size * graph.n_vertices
+    at = xp.asarray(place[inverse] * n + vertex)
+
+    given = xp.asarray(frame["distance"].values)
+    reached, distance = xp.zeros(size, bool), xp.zeros(size, given.dtype)
+    reached[at] = True
+    distance[at] = given
+    if int(xp.count_nonzero(reached)) < len(frame):
+        raise InputError("frame holds a vertex twice for one source")
+    ids = xp.asarray(to_host(graph.ids))
+    hops = holds_hops(graph, frame)
+    vertices = Column(xp.tile(ids, distinct.size))
+    distances = Column(cugraph_distances(graph, distance, reached, hops))
+    columns = {"source": Column(xp.repeat(ids[xp.asarray(distinct[order])], n))} if "source" in frame.columns else {}
+    columns |= {"vertex": vertices, "distance": distances} if hops else {"distance": distances, "vertex": vertices}
+    if "predecessor" in frame.columns:
+        _numbers(graph, frame, "predecessor")  # raises an error if one is not in the graph
+        before = xp.asarray(frame["predecessor"].values)
+        predecessor = xp.full(size, NO_PREDECESSOR, ids.dtype)
+        predecessor[at] = xp.where(before == xp.asarray(frame["vertex"].values), before.dtype.type(NO_PREDECESSOR), before)
+        columns["predecessor"] = Column(predecessor)
+    return frame_from(columns, "cpu" if xp is np else "cuda")
+
+
+def _check_columns(frame: Frame) -> None:
+    if not hasattr(frame, "columns") or not hasattr(frame, "merge"):
+        raise InputError(f"frame must be a data frame of pandas or cuDF, not {arguments.describe(frame)}")
+    for name in ("vertex", "distance"):
+        if name not in frame.columns:
+            raise InputError(f"frame has no column {name!r}; give a result of distances or predecessors")
+    for name in frame.columns:
+        if bool(frame[name].isna().any()):
+            raise InputError(f"frame has nulls in column {name!r}; it must be made with unreached='omit'")
+    if getattr(frame["distance"].dtype, "kind", "") not in ("i", "f"):
+        raise InputError(f"frame must hold numbers as distances, not {frame['distance'].dtype}")
+
+
+def _numbers(graph: Graph, frame: Frame, name: str) -> np.ndarray:
+    try:
+        return graph.numbers_of(frame[name].values, "id")
+    except UnknownVertexError as error:
+        raise InputError(f"column {name!r} of the frame: {error}") from None

@@ -133,7 +133,7 @@ class AddShortestPathEncoding(BaseTransform):
         return data
 
     def _graph(self, data: Any, edge_index: Any, n_nodes: int) -> Graph:
-        weight = None if self.weight is None else _weights_of(data, self.weight, edge_index.size(1))
+        weight = None if self.weight is None else _weights_of(data, self.weight, edge_index)
         src, dst = (_as_array(ends).astype(index_dtype(n_nodes)) for ends in edge_index)
         xp = cuda.cp if edge_index.is_cuda else np
         weights = None if weight is None else _as_array(weight)
@@ -244,6 +244,8 @@ def _edges_of(data: Any) -> tuple[Any, int]:
         raise InputError(
             f"edge_index must have shape (2, num_edges) and integers, not {tuple(edge_index.shape)} of {edge_index.dtype}"
         )
+    if edge_index.device.type not in ("cpu", "cuda"):
+        raise DeviceError(f"data are on device {str(edge_index.device)!r}; move them to 'cpu' or 'cuda'")
     n_nodes = data.num_nodes
     if n_nodes is None:
         raise InputError("data does not say how many nodes there are; set data.num_nodes")
@@ -253,9 +255,11 @@ def _edges_of(data: Any) -> tuple[Any, int]:
     return edge_index, n_nodes
 
 
-def _weights_of(data: Any, name: str, n_edges: int) -> Any:
-    """Return the weights as a tensor of shape (num_edges,)."""
+def _weights_of(data: Any, name: str, edge_index: Any) -> Any:
+    """Return the weights as a tensor of shape (num_edges,) on the device of the edges."""
     import torch
+
+    n_edges = edge_index.size(1)
 
     weight = getattr(data, name, None)
     if not isinstance(weight, torch.Tensor):
@@ -267,6 +271,10 @@ def _weights_of(data: Any, name: str, n_edges: int) -> Any:
         )
     if weight.dtype == torch.bool or weight.is_complex():
         raise InputError(f"{name} must hold numbers, not {weight.dtype}")
+    if weight.device != edge_index.device:
+        raise DeviceError(
+            f"{name} is on device {weight.device}, and edge_index on {edge_index.device}; move data as a whole"
+        )
     weight = weight.detach().reshape(-1)
     # NumPy has no bfloat16. Each number of either type is a float32.
     return weight.float() if weight.dtype in (torch.float16, torch.bfloat16) else weight
@@ -280,9 +288,7 @@ def _as_array(tensor: Any) -> Array:
 
 def _device_of(tensor: Any) -> Any:
     """Return a context in which CuPy uses the GPU of a tensor."""
-    if tensor.is_cuda:
-        cuda.require()
-        return cuda.cp.cuda.Device(tensor.device.index)
-    if tensor.device.type != "cpu":
-        raise DeviceError(f"data are on device {str(tensor.device)!r}; move them to 'cpu' or 'cuda'")
-    return contextlib.nullcontext()
+    if not tensor.is_cuda:
+        return contextlib.nullcontext()
+    cuda.require()
+    return cuda.cp.cuda.Device(tensor.device.index)

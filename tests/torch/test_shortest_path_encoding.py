@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
 import torch_geometric.transforms as T  # noqa: E402
+from torch_geometric import EdgeIndex  # noqa: E402
 from torch_geometric.data import Batch, Data, HeteroData  # noqa: E402
 from torch_geometric.datasets import FakeDataset  # noqa: E402
 from torch_geometric.loader import DataLoader  # noqa: E402
@@ -146,7 +147,7 @@ def test_without_a_name_distances_are_appended_to_x():
     assert AddShortestPathEncoding([0, 1], attr_name=None)(data).x.shape == (60, 2)
 
 
-def test_edge_attr_weights_of_other_shapes_and_types():
+def test_weights_and_edges_of_other_shapes_and_types():
     data = random_data(weights="floats")
     expected = AddShortestPathEncoding([0, 1], weight="edge_weight")(data)[NAME]
     data.edge_attr = data.edge_weight.double().view(-1, 1).requires_grad_()
@@ -159,8 +160,18 @@ def test_edge_attr_weights_of_other_shapes_and_types():
     found = AddShortestPathEncoding([0, 1], weight="edge_attr")(data)[NAME]
     data.edge_attr = data.edge_attr.float()
     assert torch.equal(found, AddShortestPathEncoding([0, 1], weight="edge_attr")(data)[NAME])
-    data.edge_index = data.edge_index.int()
-    assert torch.equal(AddShortestPathEncoding([0, 1], weight="edge_weight")(data)[NAME], expected)
+    for edge_index in (data.edge_index.int(), EdgeIndex(data.edge_index), data.edge_index.t().contiguous().t()):
+        data.edge_index = edge_index
+        assert torch.equal(AddShortestPathEncoding([0, 1], weight="edge_weight")(data)[NAME], expected)
+
+
+def test_the_datas_own_tensors_are_not_changed():
+    data = Data(edge_index=torch.tensor([[0, 1, 1], [1, 2, 1]]), num_nodes=3, edge_weight=torch.tensor([-0.0, 1.5, 0.0]))
+    before = data.clone()
+    found = AddShortestPathEncoding("all", weight="edge_weight")(data)[NAME]
+    found += 7
+    assert torch.equal(data.edge_index, before.edge_index)
+    assert torch.equal(data.edge_weight.view(torch.int32), before.edge_weight.view(torch.int32))
 
 
 def test_dtype_holds_hops_and_integer_sums_exactly_or_is_refused():
@@ -221,6 +232,7 @@ def test_data_of_other_kinds_are_refused():
         (Data(edge_index=torch.tensor([[0, -1], [1, 2]]), num_nodes=3), "holds -1, which is no node"),
         (Data(edge_index=torch.zeros(3, 2, dtype=torch.long), num_nodes=3), r"shape \(2, num_edges\)"),
         (Data(edge_index=torch.rand(2, 3), num_nodes=3), "torch.float32"),
+        (Data(edge_index=torch.zeros(2, 3, dtype=torch.long, device="meta"), num_nodes=3), "on device 'meta'"),
     ):
         with pytest.raises(InputError, match=message):
             transform(wrong)
@@ -240,6 +252,9 @@ def test_edge_attributes_that_are_no_weights_are_refused():
     ):
         with pytest.raises(InputError, match=message):
             AddShortestPathEncoding(2, weight=name)(data)
+    apart = Data(edge_index=data.edge_index, edge_weight=data.edge_weight.to("meta"), num_nodes=60)
+    with pytest.raises(InputError, match="edge_weight is on device meta, and edge_index on cpu"):
+        AddShortestPathEncoding(2, weight="edge_weight")(apart)
     data.edge_weight[3] = float("nan")
     with pytest.raises(InputError, match=r"(?i)nan"):
         AddShortestPathEncoding(2, weight="edge_weight")(data)

@@ -220,11 +220,12 @@ def test_results_of_a_job_become_cugraphs_frames(algorithm, tmp_path):
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("default")  # of cuGraph's own
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("weights", ["float32", "float64", "int32", "int64"])
 @pytest.mark.parametrize("ids", ["int32", "int64"])
 def test_frames_equal_cugraphs(ids, weights, directed):
-    cugraph, cudf = pytest.importorskip("cugraph"), pytest.importorskip("cudf")
+    cugraph, cudf = (pytest.importorskip(name, exc_type=ImportError) for name in ("cugraph", "cudf"))
     rows = np.array(sorted({row for row in NAMED["power law"] if row[0] != row[1]}), ids)
     if not directed:  # one row per edge: cuGraph would average the weights of two
         rows = np.unique(np.sort(rows, axis=1), axis=0)

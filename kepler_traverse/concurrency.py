@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from .errors import NegativeCycleError
+
 
 class SerializedSearch:
     """A planned search that any thread may call.
@@ -13,6 +15,9 @@ class SerializedSearch:
     A search writes its result into arrays that belong to its plan. The owner is the thread that made the plan. It gets these
     arrays without a copy, and they are valid until its next search. Every other thread gets copies. Once the owner has
     received a result, the other threads share a second set of arrays, which is allocated on first use.
+
+    A search that fails or is interrupted, as by Ctrl-C, may leave its arrays in a state that no search expects. The next
+    call then prepares anew.
 
     Parameters
     ----------
@@ -22,7 +27,7 @@ class SerializedSearch:
 
     def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:
         self._prepare = prepare
-        self._owned = prepare()
+        self._owned: Callable[..., Any] | None = prepare()
         self._others: Callable[..., Any] | None = None
         self._owner = threading.current_thread()
         self._owner_has_result = False
@@ -32,10 +37,8 @@ class SerializedSearch:
         with self._lock:
             if threading.current_thread() is self._owner:
                 self._owner_has_result = True
-                return self._owned(argument)
-            if self._owner_has_result and self._others is None:
-                self._others = self._prepare()
-            outcome = (self._others or self._owned)(argument)
+                return self._search("_owned", argument)
+            outcome = self._search("_others" if self._owner_has_result else "_owned", argument)
             arrays = {name: value for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
             return outcome._replace(**{name: array.copy() for name, array in arrays.items()})
 
@@ -46,4 +49,16 @@ class SerializedSearch:
 
     def unguarded(self, argument: Any) -> Any:
         """Search without the lock and without copies: for a caller that already holds the lock of an enclosing plan."""
-        return self._owned(argument)
+        return self._search("_owned", argument)
+
+    def _search(self, name: str, argument: Any) -> Any:
+        """Search in a set of arrays, which is not used again if the search does not end as it should."""
+        search: Callable[..., Any] = getattr(self, name) or self._prepare()
+        setattr(self, name, None)
+        try:
+            outcome = search(argument)
+        except NegativeCycleError:  # a result, too
+            setattr(self, name, search)
+            raise
+        setattr(self, name, search)
+        return outcome

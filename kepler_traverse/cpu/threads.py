@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -44,7 +44,11 @@ def run(kernel: Callable[..., object], n_items: int, *args: object) -> None:
         The same for all threads.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
-    on_each(lambda _: kernel(next_item, n_items, *args), n_items)
+
+    def stop() -> None:
+        next_item[0] = n_items
+
+    on_each(lambda _: kernel(next_item, n_items, *args), n_items, stop)
 
 
 def run_alone(kernel: Callable[..., object], n_items: int, *args: object) -> None:
@@ -63,23 +67,50 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
         for item in items:
             function(item, thread)
 
-    on_each(take, n_items)
+    def stop() -> None:
+        for _ in items:
+            pass
+
+    on_each(take, n_items, stop)
 
 
-def on_each(function: Callable[[int], object], n_most: int) -> None:
-    """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others."""
+def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], object] = lambda: None) -> None:
+    """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others.
+
+    It returns, or raises an error or an interrupt, only when no thread runs the function any longer, since the threads write
+    into arrays of the caller.
+
+    Parameters
+    ----------
+    function : callable
+    n_most : int
+    stop : callable
+        Called if the calling thread raises, as after Ctrl-C: the other threads then take no further items.
+    """
     others = min(count(), n_most) - 1
     if others < 1:
         function(0)
         return
-    futures = [_executor().submit(function, thread) for thread in range(1, others + 1)]
+    futures: list[Future[object]] = []
+    interrupt: BaseException | None = None
     try:
+        for thread in range(1, others + 1):
+            futures.append(_executor().submit(function, thread))
         function(0)
-    finally:
-        # Those that have not begun find nothing left to do, and may wait for the threads of another call.
-        begun = [future for future in futures if not future.cancel()]
-        errors = [future.exception() for future in begun]
-    for error in errors:
+    except BaseException as error:
+        interrupt = error
+        stop()
+    # Those that have not begun find nothing left to do, and may wait for the threads of another call.
+    running = [future for future in futures if not future.cancel()]
+    errors = []
+    while running:
+        try:
+            errors.append(running[0].exception())
+            del running[0]
+        except BaseException as error:  # a further Ctrl-C, while this thread waits for the others
+            interrupt = interrupt or error
+            stop()
+    for error in [interrupt, *errors]:
         if error is not None:
             raise error
 

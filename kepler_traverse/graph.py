@@ -19,6 +19,7 @@ from .algorithms import ALGORITHMS
 from .cpu import csr_build
 from .cuda import csr_build as csr_on_gpu
 from .cuda import graph_statistics
+from .display import graph_rows, html_table
 from .errors import DeviceError, InputError, UnknownVertexError, option_text
 from .protocols import CsrBackend
 
@@ -680,6 +681,9 @@ class Graph:
         if self.returns_integers:
             weights = "integer weights"
         return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
+
+    def _repr_html_(self) -> str:
+        return html_table("Graph", graph_rows(self))
 
 
 def _arrow_indices(numbers: np.ndarray) -> Any:

@@ -12,6 +12,7 @@ from . import arguments
 from ._arrays import MAX_HOP_COUNT, Array, is_reached, namespace, to_host
 from .algorithms import ALGORITHMS
 from .concurrency import SerializedSearch
+from .display import in_units, limit_text
 from .errors import NegativeCycleError
 from .exact import Sums, WideningSearch
 from .graph import Graph
@@ -43,7 +44,7 @@ class Plan:
         self, graph: Graph, algorithm: str, strategies: Sequence[Strategy], name: str, query: Query, may_widen: bool = True
     ) -> None:
         self.graph, self.algorithm = graph, algorithm
-        self.strategy = pick(strategies, name, graph)
+        self.strategy, self._is_named = pick(strategies, name, graph), name != "auto"
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.sums = Sums(graph, algorithm, query.limit)
         self._strategies = strategies
@@ -87,6 +88,35 @@ class Plan:
     def run_unguarded(self, number: int) -> Traversal:
         """Run like ``run`` but without a lock and checks: for one caller at a time that has checked the number."""
         return self._traversal(self._search.unguarded, number)
+
+    def explain(self) -> str:
+        """Return a text that states the strategy, why it was chosen, the alternatives, and the memory of a search.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> print(plan_bfs(graph_from_edges(np.array([0, 1]), np.array([1, 2]))).explain().splitlines()[0])
+        bfs from one source, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
+        """
+        others = [each for each in self._strategies if each.device == self.graph.device and each.name != self.strategy.name]
+        fitting = [each.name for each in others if each.unsupported_reason(self.graph) is None and not each.published]
+        refused = [(each.name, each.unsupported_reason(self.graph)) for each in others if each.default]
+        why = "strategy= names it" if self._is_named else "the first of the defaults that fits the graph"
+        lines = [
+            f"{self.algorithm} from one source{limit_text(self.query.limit)}, on {self.graph!r}",
+            f"strategy: {self.strategy.name}: {self.strategy.rationale}",
+            f"memory: {in_units(self.nbytes)} in addition to the graph ({in_units(self.graph.nbytes)})",
+            f"why: {why}",
+        ]
+        if ALGORITHMS[self.algorithm].is_weighted:
+            lines.append(f"sums: {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
+        if fitting:
+            lines.append("alternatives, for which there are no estimates: " + ", ".join(fitting))
+        lines += [f"left out: {name}: {reason}" for name, reason in refused if reason is not None]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.algorithm}, {self.strategy.name}, {in_units(self.nbytes)}, on {self.graph!r}>"
 
     def adopt(self) -> None:
         """Make the calling thread the owner, whose results are not copied.

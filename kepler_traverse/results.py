@@ -11,6 +11,7 @@ from ._arrays import Array, device_of, is_reached, namespace, unreached_of
 from .algorithms import ALGORITHMS
 from .cpu import checksum as checksums
 from .cpu.checksum import mix
+from .display import html_table
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,6 +56,22 @@ class Traversal:
         """Boolean array: which vertices were reached."""
         return is_reached(self.distance)
 
+    def __repr__(self) -> str:
+        return f"<Traversal: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
+
+    def _repr_html_(self) -> str:
+        return html_table("Traversal", self._rows())
+
+    def _rows(self) -> list[tuple[str, object]]:
+        return [
+            ("algorithm", self.algorithm),
+            ("source number", self.source),
+            *_rows_of_arrays(self.distance, self.predecessor),
+            ("limit", self.limit),
+            ("strategy", self.strategy),
+            ("rounds", self.rounds),
+        ]
+
     def copy(self) -> Traversal:
         """Return a traversal with copies of the arrays."""
         predecessor = None if self.predecessor is None else self.predecessor.copy()
@@ -96,6 +113,20 @@ class Traversals:
     rounds: list[int]
     counts: Array | None = None
 
+    def __repr__(self) -> str:
+        return f"<Traversals: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
+
+    def _repr_html_(self) -> str:
+        return html_table("Traversals", self._rows())
+
+    def _rows(self) -> list[tuple[str, object]]:
+        return [
+            ("algorithm", self.algorithm),
+            ("sources", f"{len(self):,}"),
+            *_rows_of_arrays(self.distance, self.predecessor),
+            ("strategy", self.strategy),
+        ]
+
     def __len__(self) -> int:
         return self.sources.size
 
@@ -119,6 +150,12 @@ class Traversals:
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
+
+
+def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:
+    """Return the types of a result's arrays for display. Their contents are not read: they may be in GPU memory."""
+    shown = "none" if distance is None else f"{distance.dtype} of shape {distance.shape} on {device_of(distance)}"
+    return [("distance", shown), ("predecessor", "no" if predecessor is None else str(predecessor.dtype))]
 
 
 def checksum(result: Traversal, integers: bool = False) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from ..auto.costs import costs_of
 from ..auto.survey import outline, survey
 from ..concurrency import SerializedSearch
 from ..cuda.compiler import start_compiling
+from ..display import in_units
 from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
@@ -28,6 +28,7 @@ from ..protocols import MultiSourceSearch
 from ..query import Query
 from ..results import Traversal, Traversals
 from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
+from .explanation import explanation_of
 
 ONE_AT_A_TIME = "one_at_a_time"
 MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
@@ -68,6 +69,12 @@ class MultiSourcePlan:
         Measured and estimated time of each group, if there was a choice of strategies.
     shape : Shape
         Properties of the graph that the choice used. A second plan of the same graph that receives it skips the survey.
+    n_sources : int
+        Number of sources that the choice was made for.
+    is_named : bool
+        Whether the caller has named the strategy.
+    left_out : dict of str to str
+        Maps strategies that ``auto`` could not choose among to the reason.
     """
 
     def __init__(
@@ -107,9 +114,11 @@ class MultiSourcePlan:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
         self._strategies, self._n_sources, self._memory, self._asked = strategies, max(n_sources, 1), memory, query
+        self.n_sources, self.is_named = self._n_sources, name != "auto"
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
         self.sums = Sums(graph, algorithm, query.limit)
+        self.left_out = {} if self.is_named or n_sources <= 1 else _unsupported(graph, strategies)
         self._candidates = self._fitting_memory(usable)
         if not self._candidates:
             _largest_group(usable[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
@@ -141,7 +150,27 @@ class MultiSourcePlan:
 
     @property
     def why(self) -> str:
-        """Explain the choice and list the measurements made since."""
+        """Explain the choice and list the measurements made since, in one line; ``explain`` has more."""
+        measured = self.measurements()
+        return self._why + ("; measured: " + ", ".join(measured) if measured else "")
+
+    def explain(self) -> str:
+        """Return a text that states the strategy, why it was chosen, the alternatives, and the memory of a group.
+
+        For each alternative it lists the estimated seconds of all sources, the sources per group, and the memory of a group
+        in addition to the graph.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> plan = plan_bfs_many(graph_from_edges(np.array([0, 1]), np.array([1, 2])), n_sources=2, strategy="bit_parallel")
+        >>> print(plan.explain().splitlines()[0])
+        bfs from 2 sources, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
+        """
+        return explanation_of(self)
+
+    def measurements(self) -> list[str]:
+        """Describe the measured and estimated time of each strategy that ran; empty if there was no choice."""
         measured = []
         for name in dict.fromkeys(each.strategy for each in self.history):
             own = [each for each in self.history if each.strategy == name]
@@ -149,7 +178,13 @@ class MultiSourcePlan:
             measured.append(
                 f"{name} {sum(each.sources for each in own):,} sources in {taken:.3g} s (estimated {estimated:.3g} s)"
             )
-        return self._why + ("; measured: " + ", ".join(measured) if measured else "")
+        return measured
+
+    def __repr__(self) -> str:
+        return (
+            f"<MultiSourcePlan: {self.algorithm}, {self.strategy.name}, {self.group:,} sources per group, "
+            f"{in_units(self.nbytes)}, on {self.graph!r}>"
+        )
 
     @property
     def history(self) -> list[Measured]:
@@ -169,8 +204,10 @@ class MultiSourcePlan:
         """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""
         found = {}
         for each in strategies:
-            with suppress(CapacityError):
+            try:
                 found[each.name] = (each, *_largest_group(each, self._shape, self._asked, self._n_sources, self._memory))
+            except CapacityError as error:
+                self.left_out[each.name] = str(error).partition(";")[0]
         return found
 
     def _estimate(self, name: str, n_sources: int) -> float:
@@ -202,6 +239,7 @@ class MultiSourcePlan:
         """
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
         with self._lock:
+            self._allocate()
             search, strategy, group = self._search, self.strategy, self.group
         if numbers.size > group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()")
@@ -222,7 +260,18 @@ class MultiSourcePlan:
         """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""
         with self._lock:
             self._owner = threading.current_thread()
-            self._search.adopt()
+            if self._search is not None:
+                self._search.adopt()
+
+    def release(self) -> None:
+        """Release the plan's memory. Results of earlier searches become invalid; the next search allocates again."""
+        with self._lock:
+            self._search = None
+
+    def _allocate(self) -> None:
+        """Allocate again after ``release``, or after an interrupt during a change of the strategy."""
+        if self._search is None:
+            self._use_candidate(self.strategy.name)
 
     def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
         begin = 0
@@ -249,6 +298,7 @@ class MultiSourcePlan:
         Only the owner thread may change the strategy: a change frees memory that holds the owner's results.
         """
         with self._lock:
+            self._allocate()
             size = self.group
             if len(self._candidates) > 1 and threading.current_thread() is self._owner:
                 before = self.strategy.name
@@ -299,6 +349,14 @@ def _usable_strategies(
         return [loop]
     here = [each for each in strategies if each.default and each.device == graph.device]
     return [*(each for each in here if each.unsupported_reason(graph) is None), loop]
+
+
+def _unsupported(graph: Graph, strategies: Sequence[MultiSourceStrategy]) -> dict[str, str]:
+    """Map the default strategies of the graph's device that cannot run on the graph to the reason."""
+    reasons = {
+        each.name: each.unsupported_reason(graph) for each in strategies if each.default and each.device == graph.device
+    }
+    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _concatenate_outcomes(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:

@@ -1,0 +1,55 @@
+"""Explain a plan for many sources: ``MultiSourcePlan.explain``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..display import in_units, limit_text, seconds_text, text_table
+
+if TYPE_CHECKING:
+    from .planning import MultiSourcePlan
+
+_CHOSEN, _OTHER = "*", " "
+
+
+def explanation_of(plan: MultiSourcePlan) -> str:
+    """Return lines that state the strategy, the reason, the alternatives, and the memory of one group."""
+    shape, n_sources = plan.shape, plan.n_sources
+    ranked = plan.ranked(n_sources)
+    graph_bytes = in_units(plan.graph.nbytes)
+    lines = [
+        f"{plan.algorithm} from {n_sources:,} source{'s' if n_sources > 1 else ''}{limit_text(plan.query.limit)}, "
+        f"on {plan.graph!r}",
+        f"strategy: {plan.strategy.name}: {plan.strategy.rationale}",
+        f"memory: {in_units(plan.nbytes)} per group of {plan.group:,}, in addition to the graph ({graph_bytes})",
+        f"why: {_reason(plan, len(ranked))}",
+    ]
+    if shape.depth:
+        lines.append(f"survey: {shape.depth:,} levels; a search reaches {shape.reach:.0%} of the vertices")
+    if plan.algorithm == "sssp":
+        lines.append(f"sums: {plan.sums.dtype}" + (", wider where these could round" if plan.sums.may_widen else ""))
+    lines.append("")
+    rows = [
+        (
+            f"{_CHOSEN if each.name == plan.strategy.name else _OTHER} {each.name}",
+            seconds_text(each.seconds),
+            f"{each.group:,}",
+            in_units(each.nbytes),
+        )
+        for each in ranked
+    ]
+    lines += text_table(("  strategy", "estimated", "sources per group", "memory per group"), rows)
+    lines += [f"left out: {name}: {reason}" for name, reason in plan.left_out.items()]
+    lines += [f"measured: {each}" for each in plan.measurements()]
+    return "\n".join(lines)
+
+
+def _reason(plan: MultiSourcePlan, n_candidates: int) -> str:
+    if plan.is_named:
+        return "strategy= names it"
+    if plan.n_sources == 1:
+        return "one source has no group to share a search with"
+    if n_candidates == 1:
+        return "no other strategy fits"
+    changed = " and by the measured time of earlier groups" if plan.history else ""
+    return f"the fastest of {n_candidates} that fit, by estimate{changed}"

@@ -51,9 +51,14 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
+def is_flag(value: Any) -> bool:
+    """Whether a value is True or False, also NumPy's."""
+    return isinstance(value, _BOOLS)
+
+
 def flag(name: str, value: Any) -> bool:
     """Return True or False; 0, 1, None and words such as "no" are refused."""
-    if not isinstance(value, _BOOLS):
+    if not is_flag(value):
         raise InputError(f"{name} must be True or False, not {describe(value)}")
     return bool(value)
 
@@ -155,6 +160,11 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     except TypeError:
         advice = "" if value is None else f": give [{describe(value)}]"
         raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}{advice}") from None
+
+
+def is_one_id(value: Any) -> bool:
+    """Whether a value is one vertex id, and no list of ids."""
+    return isinstance(value, str) or _is_integer(value)
 
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from . import frames
 from .algorithms import Algorithm
 from .errors import NegativeCycleError
 from .graph import Graph
+from .interrupts import forget_interrupted
 from .multi_source import outputs
 from .multi_source.planning import MultiSourcePlan
+from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
+from .progress import meter_of
 from .result_kinds import RESULT_KINDS
 from .strategy import MultiSourceStrategy, Shape, Strategy
 
@@ -82,7 +88,7 @@ class Registry:
     def search_many(
         self,
         graph: Graph,
-        sources: Sequence[Any],
+        sources: Any,
         *,
         result: str,
         strategy: str,
@@ -92,17 +98,19 @@ class Registry:
         unreached: str,
         direction: str,
         memory: int | None,
+        progress: Any,
+        stream: Any,
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
-        graph, sources, targets = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory)
-        if RESULT_KINDS[result].records == "nearest":
-            outputs.outputs_needed_by(result, name, targets)
-            query = make_query(graph, True, limit, None, knobs, self.algorithm.limit_name)
-            return outputs.compute_nearest(graph, sources, name, self.single_source, query, strategy)
-        plan = self.plan_multi_source(
+        checked = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory, stream)
+        graph, numbers, targets = checked
+        # A stream searches each of its sources, since it does not keep the results of earlier groups.
+        meter = meter_of(progress, numbers.size if stream else np.unique(numbers).size, graph.device)
+        plan = partial(
+            self.plan_multi_source,
             graph,
-            n_sources=len(sources),
+            n_sources=numbers.size,
             result=result,
             strategy=strategy,
             limit=limit,
@@ -110,7 +118,25 @@ class Registry:
             knobs=knobs,
             memory=memory,
         )
+        kind = RESULT_KINDS[result]
+        is_handed_on = False
         try:
-            return outputs.compute_result(plan, sources, result, targets, unreached)
+            meter.begin()
+            if kind.merged:
+                outputs.outputs_needed_by(result, name, targets)
+                query = make_query(graph, True, limit, None, knobs, self.algorithm.limit_name)
+                return outputs.compute_nearest(graph, numbers, name, self.single_source, query, strategy, meter)
+            if stream:
+                form = outputs.ResultForm(plan(), kind, targets, unreached, outputs.frames_of_stream(stream, graph.device))
+                found = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
+                is_handed_on = True
+                return as_record_batches(found, form) if stream == outputs.ARROW else found
+            return outputs.compute_result_of_numbers(plan(), numbers, result, targets, unreached, meter)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
+        except KeyboardInterrupt as interrupt:
+            forget_interrupted(interrupt, graph.device)
+            raise
+        finally:
+            if not is_handed_on:
+                meter.close()

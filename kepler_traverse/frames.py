@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,33 @@ class Column:
 
     def __init__(self, values: Any, is_null: Array | None = None) -> None:
         self.values, self.is_null = values, is_null
+
+
+class FrameKind(NamedTuple):
+    """Functions that make frames of one kind: the data frames of a device, or pyarrow tables.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(columns)`` returns a frame.
+    concatenate : callable
+        ``concatenate(frames)`` returns one frame.
+    """
+
+    make: Callable[[dict[str, Column]], Any]
+    concatenate: Callable[[list[Any]], Any]
+
+
+def frames_on(device: str) -> FrameKind:
+    """Return the kind of the data frames of a device."""
+    return FrameKind(lambda columns: frame_from(columns, device), lambda frames: concatenate_frames(frames, device))
+
+
+def arrow_tables() -> FrameKind:
+    """Return the kind of pyarrow tables, in host memory."""
+    import pyarrow
+
+    return FrameKind(arrow_table, pyarrow.concat_tables)
 
 
 def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
@@ -141,6 +169,22 @@ def arrow_table(columns: dict[str, Column]) -> Any:
     import pyarrow
 
     return pyarrow.table({name: _arrow(column) for name, column in columns.items()})
+
+
+def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
+    """Return a ``pyarrow.RecordBatchReader`` over pyarrow tables, each of which is made when it is needed."""
+    import pyarrow
+
+    def batches_of_next() -> list[Any] | None:
+        table = next(tables, None)
+        return None if table is None else table.to_batches()
+
+    def batches() -> Iterator[Any]:
+        while (pending := batches_of_next()) is not None:
+            while pending:
+                yield pending.pop(0)  # so that nothing here holds a batch while the next table is made
+
+    return pyarrow.RecordBatchReader.from_batches(schema, batches())
 
 
 def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from ..algorithms import BFS
 from ..entry_points import Registry
 from ..graph import Graph
 from ..multi_source.planning import MultiSourcePlan
 from ..plan import Plan
-from ..protocols import Frame, Ids, Knobs, VertexId
+from ..progress import Report
+from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
@@ -159,7 +160,7 @@ def plan_bfs_many(
 
 def bfs_many(
     graph: Graph,
-    sources: Ids,
+    sources: Sources,
     *,
     result: str = "distances",
     strategy: str = "auto",
@@ -169,16 +170,24 @@ def bfs_many(
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
+    progress: bool | Report | None = False,
+    stream: bool | Literal["arrow"] = False,
 ) -> Any:
     """Return the hop distances from each of several sources, or results that are computed from them.
 
     Like ``bfs`` per source: results are separate for each source, except with ``result="nearest"``. A source that is given
     twice is searched once and returned twice. All sources are looked up before the first search.
 
+    Ctrl-C ends the call after the searches that run, one per thread, or after the level or kernel that runs. It leaves no
+    thread at work and no memory of the call.
+
     Parameters
     ----------
     graph : Graph
-    sources : sequence of ids
+    sources : ids, one id, or "all"
+        Any iterable of ids: a list, range, generator, array, Series or pyarrow array, in the order of the result. A set has
+        no order: its ids are taken in the order of the graph's. ``"all"`` is every vertex, in the order of the graph's ids.
+        It is refused if a vertex has this name.
     result : str
         - ``"distances"``: a frame ``source, vertex, distance``, in the order of the sources, then by vertex.
         - ``"predecessors"``: the same with the previous vertex on a shortest path.
@@ -203,10 +212,23 @@ def bfs_many(
         NetworkX's ``closeness_centrality`` and ``harmonic_centrality`` use ``"in"``. Other results take ``"out"`` only.
     memory : int, optional
         Bytes that a traversal may take in addition to the graph and the result. Default: 80 % of the free memory.
+    progress : bool or callable, optional
+        True shows a bar on a terminal or in a notebook, and elsewhere a line on stderr every ten seconds. A function is
+        called as ``progress(done, total, rate)``: before the first search with 0 done, and after each group of sources.
+        ``total`` is the number of searches: a source that is given twice counts once, in a stream twice. ``rate`` is in
+        sources per second since the first search. It excludes compiling, and the caller's time between the groups of a
+        stream. An exception that the function raises ends the call.
+    stream : bool or "arrow"
+        True returns an iterator of results, each of a group of sources. Joined, they are the result without ``stream``.
+        ``"arrow"`` returns them as a ``pyarrow.RecordBatchReader``, whose columns have the same types in each batch; it is
+        not for arrays (``"matrix"``, ``"reachable"``). The library holds the memory of one group at a time. A source that is
+        given twice is searched twice. Not for ``"nearest"``.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame or array
+        With ``stream=True`` an iterator of these. Its ``close`` releases its memory; so does a ``with`` block that is left
+        early. With ``stream="arrow"`` a ``pyarrow.RecordBatchReader``.
 
     Raises
     ------
@@ -223,6 +245,9 @@ def bfs_many(
        source  reached  eccentricity  sum
     0       0        4             3    6
     1       2        2             1    1
+    >>> for frame in bfs_many(graph, "all", result="levels", stream=True):
+    ...     print(len(frame))
+    10
     """
     return REGISTRY.search_many(
         graph,
@@ -235,4 +260,6 @@ def bfs_many(
         unreached=unreached,
         direction=direction,
         memory=memory,
+        progress=progress,
+        stream=stream,
     )

@@ -7,7 +7,7 @@ while they are concatenated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,19 +17,32 @@ from .. import arguments
 from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
 from ..algorithms import ALGORITHMS, BFS
 from ..errors import InputError, NegativeCycleError
-from ..frames import Column, as_returned_distance, attach_query, check_unreached, columns_of, concatenate_frames, frame_from
-from ..graph import BuildReport, Graph
+from ..frames import (
+    Column,
+    FrameKind,
+    arrow_tables,
+    as_returned_distance,
+    attach_query,
+    check_unreached,
+    columns_of,
+    frame_from,
+    frames_on,
+)
+from ..graph import BuildReport, Graph, has_vertex
 from ..plan import Plan
+from ..progress import Meter
 from ..protocols import Ids
 from ..query import Query
 from ..result_kinds import RESULT_KINDS, ResultKind
-from ..results import Traversal
+from ..results import Traversal, Traversals
 from ..source_records import add_source_column, join_groups, positions_in_groups
 from ..strategy import Strategy
 from .frame_rows import can_write_rows, columns_of_rows, rows_of_group
 
 RESULTS = tuple(RESULT_KINDS)
 DIRECTIONS = ("out", "in")
+ALL = "all"  # as ``sources``: every vertex
+ARROW = "arrow"  # as ``stream``: record batches
 
 
 def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
@@ -51,20 +64,86 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
 
 
 def check_arguments(
-    graph: Graph, sources: Ids, targets: Ids | None, result: str, direction: str, unreached: str, memory: int | None
-) -> tuple[Graph, Any, Any]:
-    """Check arguments of ``bfs_many`` and ``sssp_many``. Return the graph to search, and sources and targets as lists."""
+    graph: Graph,
+    sources: Any,
+    targets: Ids | None,
+    result: str,
+    direction: str,
+    unreached: str,
+    memory: int | None,
+    stream: Any = False,
+) -> tuple[Graph, np.ndarray, Any]:
+    """Check arguments of ``bfs_many`` and ``sssp_many``.
+
+    Returns
+    -------
+    Graph
+        The graph to search.
+    int64 array of shape (k,)
+        Vertex numbers of the sources, in the given order.
+    list or None
+        The targets.
+    """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     check_unreached(unreached, graph)
     if memory is not None:
         arguments.whole("memory", memory)
+    check_stream(stream, kind)
     if arguments.choice("direction", direction, DIRECTIONS) == "in" and not kind.takes_direction:
         able = " or ".join(f"result={name!r}" for name, other in RESULT_KINDS.items() if other.takes_direction)
         raise InputError(f"direction='in' is for {able}, not {result!r}; take graph.reverse in place of graph")
-    sources = arguments.ids("sources", sources)
+    sources = given_sources(sources)
     targets = None if targets is None else arguments.ids("targets", targets)
-    return graph_in_direction(graph, direction), sources, targets
+    return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
+
+
+def check_stream(stream: Any, kind: ResultKind) -> None:
+    """Raise InputError unless a result can be returned in groups of sources."""
+    if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
+        raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
+    if stream and kind.merged:
+        raise InputError(f"result={kind.name!r} is one search from all sources together; leave stream out")
+    if isinstance(stream, str) and kind.is_array:
+        raise InputError(
+            f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
+        )
+
+
+def frames_of_stream(stream: Any, device: str) -> FrameKind:
+    """Return the kind of the frames of a stream."""
+    return arrow_tables() if stream == ARROW else frames_on(device)
+
+
+def given_sources(sources: Any) -> Any:
+    """Return the argument ``sources`` as ids: a list, an integer array or ``"all"``; a set, which has no order, as a set."""
+    if isinstance(sources, str) and sources == ALL:
+        return sources
+    if arguments.is_one_id(sources):
+        return [sources]
+    return sources if isinstance(sources, (set, frozenset)) else arguments.ids("sources", sources)
+
+
+def source_numbers(graph: Graph, sources: Any) -> np.ndarray:
+    """Return the vertex numbers of ``given_sources``.
+
+    Raises
+    ------
+    InputError
+        ``"all"`` could mean a vertex of this name.
+    UnknownVertexError
+        Some ids are not vertices.
+    """
+    if isinstance(sources, str):
+        if graph.has_string_ids and has_vertex(graph, ALL):
+            raise InputError(
+                f"sources={ALL!r} could mean every vertex or the vertex of this name; give [{ALL!r}] for that vertex, or "
+                "graph.ids for every vertex"
+            )
+        return np.arange(graph.n_vertices)
+    if isinstance(sources, (set, frozenset)):
+        return np.sort(graph.numbers_of(list(sources)))
+    return graph.numbers_of(sources)
 
 
 def graph_in_direction(graph: Graph, direction: str) -> Graph:
@@ -79,37 +158,99 @@ def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCyc
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
-def compute_result(plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str) -> Any:
-    """Run a plan for many sources and return the result of that name."""
-    graph = plan.graph
-    numbers = graph.numbers_of(sources)
-    check_unreached(unreached, graph)
+def compute_result(
+    plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str, meter: Meter | None = None
+) -> Any:
+    """Run a plan for many sources, given by their ids, and return the result of that name."""
+    return compute_result_of_numbers(plan, plan.graph.numbers_of(sources), result, targets, unreached, meter)
+
+
+def compute_result_of_numbers(
+    plan: Any, numbers: np.ndarray, result: str, targets: Ids | None, unreached: str, meter: Meter | None = None
+) -> Any:
+    """Run a plan for many sources, given by their vertex numbers, and return the result of that name."""
+    form = ResultForm(plan, RESULT_KINDS[result], targets, unreached, frames_on(plan.graph.device))
     distinct, places = np.unique(numbers, return_inverse=True)
-    kind = RESULT_KINDS[result]
-    if kind.is_array and not kind.is_dense:
-        return _bitmap(plan, distinct, places)
-    if kind.records == "vertex":
-        return _frame_of_vertices(plan, distinct, places, unreached)
-    if kind.records == "source":
-        return _frame_of_sources(plan, kind, distinct, places, numbers)
-    target_order: Any = None if targets is None else graph.numbers_of(targets, "target")
-    matrix = _matrix(plan, distinct, places, target_order)
-    return matrix if kind.is_array else _frame_of_pairs(plan, numbers, target_order, matrix)
+    groups = plan.iter_groups(distinct)
+    try:
+        if meter is None:
+            return form.make(groups, distinct, places)
+        with meter.running():
+            return form.make(meter.over(groups), distinct, places)
+    except BaseException:  # whoever keeps the error keeps this plan
+        plan.release()
+        raise
 
 
-def _frame_of_vertices(plan: Any, distinct: np.ndarray, places: np.ndarray, unreached: str) -> Any:
+class ResultForm:
+    """Makes results of one kind from the groups of a plan.
+
+    Parameters
+    ----------
+    plan : MultiSourcePlan
+    kind : ResultKind
+    targets : sequence of ids or None
+    unreached : {"omit", "null", "cugraph"}
+    frames : FrameKind
+    """
+
+    def __init__(self, plan: Any, kind: ResultKind, targets: Ids | None, unreached: str, frames: FrameKind) -> None:
+        graph = plan.graph
+        check_unreached(unreached, graph)
+        self.plan, self.kind, self._unreached, self._frames = plan, kind, unreached, frames
+        self._target_order: Any = None
+        if kind.records == "target" or kind.is_dense:
+            self._target_order = None if targets is None else graph.numbers_of(targets, "target")
+
+    def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:
+        """Return a result.
+
+        Parameters
+        ----------
+        groups : iterable of Traversals
+            Those from ``distinct``, in this order.
+        distinct : int64 array of vertex numbers
+        places : integer array
+            For each source of the result its place in ``distinct``.
+        """
+        plan, kind = self.plan, self.kind
+        if kind.is_array and not kind.is_dense:
+            return _bitmap(plan, groups, distinct.size, places)
+        if kind.records == "vertex":
+            return _frame_of_vertices(plan, groups, places, self._unreached, self._frames)
+        if kind.records == "source":
+            return _frame_of_sources(plan, kind, groups, places, distinct[places], self._frames)
+        matrix = _matrix(plan, groups, places, self._target_order)
+        if kind.is_array:
+            return matrix
+        columns = pair_columns(plan.graph, distinct[places], self._target_order, matrix, plan.query.limit)
+        return self._frames.make(columns)
+
+    def make_group(self, group: Traversals) -> Any:
+        """Return the result of one group, in memory of its own."""
+        return self.make([group], group.sources, np.arange(len(group)))
+
+    def make_empty(self) -> Any:
+        """Return the result without a source, which has the types of all others."""
+        nothing = np.zeros(0, np.int64)
+        return self.make([], nothing, nothing)
+
+
+def _frame_of_vertices(
+    plan: Any, groups: Iterable[Traversals], places: np.ndarray, unreached: str, frames: FrameKind
+) -> Any:
     """Return one frame for all sources: ``source, vertex, distance[, predecessor]``."""
     graph, query = plan.graph, plan.query
     if can_write_rows(graph, unreached) and places.size:
-        rows = [row for group in plan.iter_groups(distinct) for row in rows_of_group(graph, query, group)]
-        return attach_query(frame_from(columns_of_rows(graph, [rows[i] for i in places]), graph.device), plan)
-    frames = []
-    for group in plan.iter_groups(distinct):
+        rows = [row for group in groups for row in rows_of_group(graph, query, group)]
+        return attach_query(frames.make(columns_of_rows(graph, [rows[i] for i in places])), plan)
+    found = []
+    for group in groups:
         for traversal in group:
-            frames.append(frame_from(columns_of(graph, traversal, query, unreached, with_source=True), graph.device))
-    if not frames:
-        return frame_from(_empty_columns(plan, unreached), graph.device)
-    return attach_query(concatenate_frames([frames[i] for i in places], graph.device), plan)
+            found.append(frames.make(columns_of(graph, traversal, query, unreached, with_source=True)))
+    if not found:
+        return frames.make(_empty_columns(plan, unreached))
+    return attach_query(frames.concatenate([found[i] for i in places]), plan)
 
 
 def _empty_columns(plan: Any, unreached: str) -> dict[str, Column]:
@@ -131,7 +272,7 @@ def _empty_columns(plan: Any, unreached: str) -> dict[str, Column]:
     return {"source": Column(graph.ids_at(nothing)), **columns}
 
 
-def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, target_order: np.ndarray | None) -> Array:
+def _matrix(plan: Any, groups: Iterable[Traversals], places: np.ndarray, target_order: np.ndarray | None) -> Array:
     """Return distances as an array: one row per source, one column per vertex or per target in the requested order."""
     graph = plan.graph
     xp = namespace(graph.offsets)
@@ -139,7 +280,7 @@ def _matrix(plan: Any, distinct: np.ndarray, places: np.ndarray, target_order: n
     columns = slice(None) if target_order is None else xp.asarray(np.searchsorted(plan.query.targets, target_order))
     matrix = xp.empty((places.size, graph.n_vertices if target_order is None else target_order.size), kind)
     at = 0
-    for group in plan.iter_groups(distinct):
+    for group in groups:
         if group.distance.dtype != matrix.dtype:
             matrix = _in_wider_type(matrix, group.distance.dtype)
         rows = np.flatnonzero((places >= at) & (places < at + len(group)))
@@ -159,11 +300,6 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
     xp = namespace(matrix)
     reached = is_reached(matrix)
     return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
-
-
-def _frame_of_pairs(plan: Any, numbers: np.ndarray, target_order: np.ndarray, matrix: Array) -> Any:
-    """Return ``source, target, distance`` of all pairs in the order of the arguments, null where there is no path."""
-    return frame_from(pair_columns(plan.graph, numbers, target_order, matrix, plan.query.limit), plan.graph.device)
 
 
 def pair_columns(
@@ -194,13 +330,13 @@ def pair_columns(
     }
 
 
-def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
+def _bitmap(plan: Any, groups: Iterable[Traversals], n_distinct: int, places: np.ndarray) -> Array:
     """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
     n = plan.graph.n_vertices
     xp = namespace(plan.graph.offsets)
-    bitmap = xp.zeros((distinct.size, -(-n // 8)), np.uint8)
+    bitmap = xp.zeros((n_distinct, -(-n // 8)), np.uint8)
     at = 0
-    for group in plan.iter_groups(distinct):
+    for group in groups:
         reached = is_reached(group.distance)
         if plan.query.limit is not None:
             reached &= at_most(group.distance, plan.query.limit)
@@ -211,36 +347,45 @@ def _bitmap(plan: Any, distinct: np.ndarray, places: np.ndarray) -> Array:
     return bitmap[xp.asarray(places)]
 
 
-def _frame_of_sources(plan: Any, kind: ResultKind, distinct: np.ndarray, places: np.ndarray, numbers: np.ndarray) -> Any:
+def _frame_of_sources(
+    plan: Any, kind: ResultKind, groups: Iterable[Traversals], places: np.ndarray, numbers: np.ndarray, frames: FrameKind
+) -> Any:
     """Return a frame of records that belong to one source each, in the order of the sources."""
     graph = plan.graph
     if kind.records_of is None or kind.columns_of is None:
         raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
-    groups = [kind.records_of(graph, group, plan.query.limit, None) for group in plan.iter_groups(distinct)]
-    values, sizes = join_groups(groups, kind.values)
+    found = [kind.records_of(graph, group, plan.query.limit, None) for group in groups]
+    values, sizes = join_groups(found, kind.values)
     starts = np.cumsum(sizes) - sizes
     sizes, starts = sizes[places], starts[places]
     chosen = np.repeat(starts, sizes) + positions_in_groups(sizes)
     columns = kind.columns_of(graph, plan.algorithm, {name: value[chosen] for name, value in values.items()}, sizes)
-    return _frame_on_device(add_source_column(graph, numbers, sizes, columns), graph)
+    return frames.make(_columns_on_device(add_source_column(graph, numbers, sizes, columns), graph))
 
 
-def _frame_on_device(columns: dict[str, Column], graph: Graph) -> Any:
-    """Return columns in host memory as a frame on the graph's device."""
+def _columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Column]:
+    """Return columns in host memory as columns on the graph's device."""
     xp = namespace(graph.offsets)
-    moved = {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
-    return frame_from(moved, graph.device)
+    return {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
 
 
 def compute_nearest(
-    graph: Graph, sources: Ids, algorithm: str, single_source: Sequence[Strategy], query: Query, strategy: str = "auto"
+    graph: Graph,
+    numbers: np.ndarray,
+    algorithm: str,
+    single_source: Sequence[Strategy],
+    query: Query,
+    strategy: str,
+    meter: Meter,
 ) -> Any:
     """Run a nearest-source search; see ``bfs_many`` and ``sssp_many``."""
-    numbers = np.unique(graph.numbers_of(sources))
+    numbers = np.unique(numbers)
     if not numbers.size:
         raise InputError("result='nearest' needs at least one source")
-    _, found = nearest_source_search(graph, numbers, algorithm, single_source, strategy, query)
-    columns, _ = nearest_columns(graph, found, query.limit)
+    with meter.running():
+        _, found = nearest_source_search(graph, numbers, algorithm, single_source, strategy, query)
+        columns, _ = nearest_columns(graph, found, query.limit)
+        meter.advance(numbers.size)
     return frame_from(columns, graph.device)
 
 

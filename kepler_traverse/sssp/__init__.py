@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from ..algorithms import SSSP
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
@@ -10,7 +10,8 @@ from ..entry_points import Registry
 from ..graph import Graph
 from ..multi_source.planning import MultiSourcePlan
 from ..plan import Plan
-from ..protocols import Frame, Ids, Knobs, VertexId
+from ..progress import Report
+from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
@@ -153,7 +154,7 @@ def plan_sssp_many(
 
 def sssp_many(
     graph: Graph,
-    sources: Ids,
+    sources: Sources,
     *,
     result: str = "distances",
     strategy: str = "auto",
@@ -163,6 +164,8 @@ def sssp_many(
     unreached: str = "omit",
     direction: str = "out",
     memory: int | None = None,
+    progress: bool | Report | None = False,
+    stream: bool | Literal["arrow"] = False,
 ) -> Any:
     """Return the shortest distances from each of several sources, or results that are computed from them.
 
@@ -173,13 +176,14 @@ def sssp_many(
     ----------
     graph : Graph
         With weights.
-    sources : sequence of ids
+    sources : ids, one id, or "all"
+        As in ``bfs_many``.
     result : str
         As in ``bfs_many``, without ``"levels"``. A matrix is float32 or float64 with inf where there is no path. With
         integer weights it has the narrower type that holds all of its distances exactly. Integer distances beyond 2^53 make
         it int64, with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact. Other sums are
         added in float64, in an order that only the number of vertices decides.
-    strategy, direction, memory
+    strategy, direction, memory, progress, stream
         As in ``bfs_many``.
     cutoff, targets, knobs, unreached
         As in ``sssp``.
@@ -187,6 +191,7 @@ def sssp_many(
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame or array
+        With ``stream`` an iterator of these, or a ``pyarrow.RecordBatchReader``, as in ``bfs_many``.
 
     Raises
     ------
@@ -215,4 +220,6 @@ def sssp_many(
         unreached=unreached,
         direction=direction,
         memory=memory,
+        progress=progress,
+        stream=stream,
     )

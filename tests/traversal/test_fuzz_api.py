@@ -24,6 +24,7 @@ from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.multi_source.stream import ResultStream
 from kepler_traverse.plan import Plan
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.sssp.registry import STRATEGIES as SSSP
@@ -85,6 +86,15 @@ def is_name(value):
     return type(value) is str and value in ("a", "b", "c")
 
 
+def are_sources(value):
+    """Lists of ids, one id, sets of them, and every vertex."""
+    return is_id(value) or list_of(is_id)(value) or (type(value) is str and value == "all")
+
+
+def are_names(value):
+    return is_name(value) or list_of(is_name)(value) or (type(value) is str and value == "all")
+
+
 def is_number(value):
     return type(value) is int and 0 <= value < 5
 
@@ -121,7 +131,8 @@ MULTI_SOURCE = {
 }
 PLANNED = {"n_sources": (2, is_whole), "shape": (None, lambda value: value is None)}
 GIVEN = {"graph": (GRAPH, never)}
-SOURCES = {"sources": ([1, 2], list_of(is_id)), "direction": ("out", one_of("out"))}
+LONG = {"progress": (False, or_none(is_flag)), "stream": (False, is_flag)}
+SOURCES = {"sources": ([1, 2], are_sources), "direction": ("out", one_of("out"))}
 
 
 def strings(*choices):
@@ -167,10 +178,10 @@ def calls(path):
     yield "sssp", kepler_traverse.sssp, GIVEN | source | SEARCH | WEIGHTED | ALONE | SHOWN
     names = {"graph": (NAMES, never), "source": ("a", is_name), "targets": (["b"], or_none(list_of(is_name)))}
     yield "bfs of names", kepler_traverse.bfs, names
-    many = {"graph": (NAMES, never), "sources": (["a"], list_of(is_name)), "targets": (["b"], or_none(list_of(is_name)))}
+    many = {"graph": (NAMES, never), "sources": (["a"], are_names), "targets": (["b"], or_none(list_of(is_name)))}
     yield "sssp_many of names", kepler_traverse.sssp_many, many
-    yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | HOPS | MULTI_SOURCE | SHOWN | MEMORY
-    yield "sssp_many", kepler_traverse.sssp_many, GIVEN | SOURCES | SEARCH | WEIGHTED | MULTI_SOURCE | SHOWN | MEMORY
+    yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | HOPS | MULTI_SOURCE | SHOWN | MEMORY | LONG
+    yield "sssp_many", kepler_traverse.sssp_many, GIVEN | SOURCES | SEARCH | WEIGHTED | MULTI_SOURCE | SHOWN | MEMORY | LONG
     for result in ("matrix", "targets", "summary", "levels", "reachable", "nearest", "predecessors"):
         fixed = GIVEN | SOURCES | {"result": (result, one_of(result))}
         if result == "targets":
@@ -180,7 +191,7 @@ def calls(path):
         elif result == "summary":
             fixed["direction"] = ("in", one_of("in", "out"))
         elif result == "nearest":
-            fixed["sources"] = ([1], lambda value: value != [] and list_of(is_id)(value))
+            fixed["sources"] = ([1], lambda value: value != [] and are_sources(value))
         yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed | HOPS
         if result != "levels":
             yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | WEIGHTED
@@ -313,7 +324,7 @@ def plain(result):
         return plain(result.run(0))
     if isinstance(result, MultiSourcePlan):
         return plain(result.run([0]))
-    if isinstance(result, list):
+    if isinstance(result, (list, ResultStream)):
         return [plain(item) for item in result]
     if hasattr(result, "distance"):
         kept = (result.distance, result.predecessor, getattr(result, "counts", None))
@@ -351,6 +362,8 @@ def test_wrong_values_give_correct_results_or_errors_that_name_the_argument(name
     wrong = []
     for argument, (_, fits) in arguments.items():
         for value in VALUES:
+            if argument == "progress" and callable(value.make()):
+                continue  # it is called, and what it raises is raised
             TRIED[name] += 1
             shown = f"{argument}={value.name}"
             try:
@@ -398,8 +411,12 @@ def test_every_public_name_and_argument_is_tried(edges):
     # These take nothing, are another name, or say in their docstring that the caller has checked.
     assert methods - set(NAMED_CALLS) == {
         "Plan.adopt",
+        "Plan.explain",
         "Plan.run_unguarded",
         "MultiSourcePlan.adopt",
+        "MultiSourcePlan.explain",
+        "MultiSourcePlan.measurements",
+        "MultiSourcePlan.release",
         "MultiSourcePlan.over",
         "Graph.with_reverse",
         "Graph.linked_reverse",

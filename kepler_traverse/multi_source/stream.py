@@ -1,0 +1,97 @@
+"""Results of many sources as a stream: one result per group of sources, each made when it is requested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import NegativeCycleError
+from ..frames import arrow_reader
+from ..interrupts import forget_interrupted
+from ..progress import Meter
+from .outputs import ResultForm
+
+
+class ResultStream(Iterator[Any]):
+    """An iterator of results, each of a group of sources; ``bfs_many`` and ``sssp_many`` return it with ``stream=True``.
+
+    The groups are consecutive: joined, they are the result without ``stream``, in the order of the given sources. Memory
+    holds the plan of one group, and the results that the caller keeps. Any thread may take the next result, one at a time.
+
+    ``close`` releases the plan's memory. The end of the stream, an error and the end of a ``with`` block do the same.
+
+    Attributes
+    ----------
+    n_sources : int
+    n_done : int
+        Number of sources whose results were returned.
+    """
+
+    def __init__(
+        self,
+        form: ResultForm,
+        numbers: np.ndarray,
+        meter: Meter,
+        cycle_error: Callable[[NegativeCycleError], NegativeCycleError],
+    ) -> None:
+        self.n_sources, self.n_done = int(numbers.size), 0
+        self._device = form.plan.graph.device
+        self._meter, self._cycle_error = meter, cycle_error
+        self._form: ResultForm | None = form
+        self._groups: Any = form.plan.iter_groups(numbers)
+
+    def __next__(self) -> Any:
+        """Search from the next group of sources and return its result.
+
+        Raises
+        ------
+        NegativeCycleError, PrecisionError
+            As ``sssp_many``.
+        """
+        if self._form is None:
+            raise StopIteration
+        try:
+            with self._meter.running():
+                self._form.plan.adopt()  # readers of record batches may use a thread of their own
+                group = next(self._groups)
+                found = self._form.make_group(group)
+                self._meter.advance(len(group))
+            self.n_done += len(group)
+            return found
+        except NegativeCycleError as error:
+            self.close()
+            raise self._cycle_error(error) from None
+        except BaseException as error:
+            self.close()
+            if isinstance(error, KeyboardInterrupt):
+                forget_interrupted(error, self._device)
+            raise
+
+    def close(self) -> None:
+        """End the stream and release its memory; a closed stream has no further results."""
+        form, self._form = self._form, None
+        if form is not None:
+            self._groups = None
+            form.plan.release()
+            self._meter.close()
+
+    def __enter__(self) -> ResultStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_form"):
+            self.close()
+
+    def __repr__(self) -> str:
+        state = ", closed" if self._form is None else ""
+        return f"<ResultStream: {self.n_done:,} of {self.n_sources:,} sources{state}>"
+
+
+def as_record_batches(stream: ResultStream, form: ResultForm) -> Any:
+    """Return a ``pyarrow.RecordBatchReader`` over a stream of pyarrow tables."""
+    return arrow_reader(form.make_empty().schema, stream)

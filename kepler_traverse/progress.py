@@ -1,0 +1,173 @@
+"""Progress of a call that searches from many sources: sources done, their total, and sources per second."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from . import arguments, compile_clock, cuda
+from .errors import InputError
+
+Report = Callable[[int, int, float], object]
+
+_LINE_EVERY = 10.0  # seconds between two lines if the output is not a terminal
+
+
+class Meter:
+    """Counts the sources of one call and reports them.
+
+    The rate is that of this call's own work. It excludes the time of compiling, and the time that a caller takes between two
+    groups of a stream.
+
+    Parameters
+    ----------
+    report : callable or None
+        ``report(done, total, rate)``. An exception that it raises ends the call.
+    total : int
+    device : {"cpu", "cuda"}
+    """
+
+    def __init__(self, report: Report | None, total: int, device: str = "cpu") -> None:
+        self._report, self._total, self._device = report, total, device
+        self._done = 0
+        self._seconds = self._since = 0.0
+        if report is not None:
+            compile_clock.listen()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time of the block as work, without the part of it in which this thread compiled."""
+        if self._report is None:
+            yield
+            return
+        self._since = _clock()
+        try:
+            yield
+        finally:
+            self._seconds += _clock() - self._since
+
+    def begin(self) -> None:
+        """Report that no source is done."""
+        if self._report is not None:
+            self._report(0, self._total, 0.0)
+
+    def advance(self, n_sources: int) -> None:
+        """Report further sources as done; called within ``running``."""
+        if self._report is None:
+            return
+        if self._device == "cuda":  # the host may be far ahead of the searches
+            cuda.cp.cuda.get_current_stream().synchronize()
+        now = _clock()
+        self._seconds, self._since = self._seconds + now - self._since, now
+        self._done += n_sources
+        self._report(self._done, self._total, self._done / self._seconds if self._seconds > 0 else 0.0)
+        self._since = _clock()
+
+    def over(self, groups: Iterator[Any]) -> Iterator[Any]:
+        """Yield groups of results, and report each one when it has been used; called within ``running``."""
+        for group in groups:
+            yield group
+            self.advance(len(group))
+
+    def close(self) -> None:
+        """Remove the bar, if there is one; also after an error."""
+        if isinstance(self._report, _Display):
+            self._report.close()
+
+
+def _clock() -> float:
+    """Seconds, which stand still while this thread compiles or waits for another that compiles."""
+    return time.perf_counter() - compile_clock.thread_seconds()
+
+
+def meter_of(progress: Any, total: int, device: str) -> Meter:
+    """Return the meter for the argument ``progress`` of a public function.
+
+    Raises
+    ------
+    InputError
+        ``progress`` is neither True, False, None nor callable.
+    """
+    if callable(progress):
+        return Meter(progress, total, device)
+    if progress is not None and not arguments.is_flag(progress):
+        raise InputError(
+            f"progress must be True, False or a function of done, total and rate, not {arguments.describe(progress)}"
+        )
+    return Meter(_display() if progress else None, total, device)
+
+
+class _Display:
+    """A report that someone sees."""
+
+    def __call__(self, done: int, total: int, rate: float) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Leave the output as it is."""
+
+
+class _Bar(_Display):
+    """A bar of rich, on a terminal or in a notebook."""
+
+    def __init__(self, console: Any) -> None:
+        from rich import progress
+
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.description}"),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TextColumn("sources"),
+            progress.TextColumn("{task.fields[rate]}"),
+            progress.TimeElapsedColumn(),
+            console=console,
+            refresh_per_second=4,
+        )
+        self._task: Any = None
+
+    def __call__(self, done: int, total: int, rate: float) -> None:
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task("searching", total=total, rate="")
+        self._bar.update(self._task, completed=done, rate=_left(done, total, rate))
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+class _Lines(_Display):
+    """A line on stderr from time to time, and one at the end, where there is no terminal."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, done: int, total: int, rate: float) -> None:
+        if done < total and time.monotonic() - self._last < _LINE_EVERY:
+            return
+        self._last = time.monotonic()
+        if sys.stderr is not None:  # as under pythonw and some servers
+            sys.stderr.write(f"{done:,} of {total:,} sources {_left(done, total, rate)}".rstrip() + "\n")
+
+
+def _left(done: int, total: int, rate: float) -> str:
+    """Describe a rate and the time that is left."""
+    if not rate:
+        return ""
+    speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+    seconds = round((total - done) / rate)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{speed} per second" + (f", {hours}:{minutes:02}:{seconds:02} left" if done < total else "")
+
+
+def _display() -> _Display:
+    try:
+        from rich.console import Console
+    except ImportError:
+        return _Lines()
+    console = Console(stderr=True, highlight=False)
+    shows_bars = console.is_jupyter or (console.is_terminal and not console.is_dumb_terminal)
+    return _Bar(console) if shows_bars else _Lines()

@@ -52,7 +52,8 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
         words = [word for word in argv if word != "--resume"]
         with options_spelled(flag_text):
-            return driver.run(settings, f"python -m pipelines.batch_sources {shlex.join(words)}", supervision)
+            resume_command = f"python -m pipelines.batch_sources {shlex.join(words)} --resume"
+            return driver.run(settings, resume_command, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) if interrupt.args else "interrupted before anything was written")
         return EXIT_INTERRUPTED

@@ -120,7 +120,7 @@ def given_sources(sources: Any) -> Any:
     if isinstance(sources, str) and sources == ALL:
         return sources
     if arguments.is_one_id(sources):
-        return [sources]
+        return arguments.ids("sources", [sources])
     return sources if isinstance(sources, (set, frozenset)) else arguments.ids("sources", sources)
 
 

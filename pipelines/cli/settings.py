@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -91,7 +91,7 @@ def read_file(path: Path) -> dict[str, Any]:
     return values
 
 
-def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
+def settings_of(flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
     """Merge defaults, file and flags, and check them.
 
     Parameters
@@ -100,6 +100,8 @@ def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
         Settings given on the command line.
     config : Path, optional
         A file with more settings; flags override it.
+    environment : mapping of str to str
+        May name a scheduler file.
 
     Returns
     -------
@@ -116,8 +118,8 @@ def settings_of(flags: dict[str, Any], config: Path | None = None) -> Settings:
         if any(key in flags for key in choices):
             values = {key: value for key, value in values.items() if key not in choices}
     values = values | flags
-    if not any(key in values for key in SCHEDULER_CHOICES) and os.environ.get("SCHEDULER_FILE"):
-        values["scheduler_file"] = os.environ["SCHEDULER_FILE"]
+    if not any(key in values for key in SCHEDULER_CHOICES) and environment.get("SCHEDULER_FILE"):
+        values["scheduler_file"] = environment["SCHEDULER_FILE"]
     if "edges" not in values:
         raise UsageError("no edge list is given: name its files on the command line, or as 'edges' in a settings file")
     try:

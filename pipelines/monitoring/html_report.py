@@ -45,22 +45,22 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
-def page_of(manifest: Manifest, command: str) -> str:
+def page_of(manifest: Manifest, resume_command: str) -> str:
     """Return the report as HTML.
 
     Parameters
     ----------
     manifest : dict
         Manifest of a run that has ended in any way.
-    command : str
-        The command line by which ``--resume`` finishes the run.
+    resume_command : str
+        The command that finishes the run.
     """
     batches, pauses = closed_up(_timed(manifest))
     chronicle = _chronicle(manifest, batches)
     drawn = _drawn(manifest, batches, chronicle)
     title = html_fragments.title(manifest)
     sections = [
-        ("What failed, and how to finish", _unfinished(manifest, command)),
+        ("What failed, and how to finish", _unfinished(manifest, resume_command)),
         ("What ran", _plan(manifest)),
         ("Whether it is right", _proof(manifest)),
         ("Where the time went", Markup(_times(manifest, chronicle, pauses) + drawn["time"])),
@@ -149,7 +149,7 @@ def _head(title: str, manifest: Manifest, chronicle: RunStats) -> str:
     )
 
 
-def _unfinished(manifest: Manifest, command: str) -> str:
+def _unfinished(manifest: Manifest, resume_command: str) -> str:
     """Return what is missing, by error, and the command that computes it; empty for a complete run."""
     if manifest["status"] == "done":
         return ""
@@ -161,7 +161,7 @@ def _unfinished(manifest: Manifest, command: str) -> str:
     if "ended_by" in manifest:
         text.append(f"<p>This error ended the run:</p><pre>{html_fragments.text(manifest['ended_by'])}</pre>")
         first = " after this is fixed"
-    text.append(f"<p>To compute the rest{first}:</p><pre>{html_fragments.text(command)} --resume</pre>")
+    text.append(f"<p>To compute the rest{first}:</p><pre>{html_fragments.text(resume_command)}</pre>")
     by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
         by_error.setdefault(failure["error"], []).append(failure)

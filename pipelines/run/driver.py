@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
-from .engine import BatchRun, Engine, KeplerEngine
+from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .memory_plan import Sizing
 from .prepare import Prepared
@@ -52,16 +52,49 @@ if TYPE_CHECKING:
 _STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse")
 
 
-def run(settings: Settings, command: str, supervision: Supervision = UNWATCHED) -> int:
-    """Run the job and return its exit code: 0, or 3 if some sources failed.
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A run that has ended, and may have failed for some sources.
+
+    Attributes
+    ----------
+    manifest : Manifest
+    computed : int
+        Number of parts that this run has computed.
+    seconds : float
+    """
+
+    manifest: Manifest
+    computed: int
+    seconds: float
+
+
+def run(settings: Settings, resume_command: str, supervision: Supervision = UNWATCHED) -> int:
+    """Run the job, print its plan or its summary, and return its exit code: 0, or 3 if some sources failed.
+
+    Parameters and errors are those of ``execute``.
+    """
+    finished = execute(settings, resume_command, supervision)
+    if finished is None:
+        return 0
+    console.show_summary(settings, finished.manifest, finished.computed, finished.seconds)
+    return 3 if finished.manifest["failed"] else 0
+
+
+def execute(
+    settings: Settings, resume_command: str, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
+) -> Finished | None:
+    """Run the job; with ``settings.plan`` print its plan and return None.
 
     Parameters
     ----------
     settings : Settings
-    command : str
-        The command line, shown with ``--resume`` after an interrupt.
+    resume_command : str
+        The command that finishes the run, shown after an interrupt and in the report.
     supervision : Supervision
         Whether another process takes over if this one dies.
+    given : Given
+        What a caller in Python gives beyond the settings.
 
     Raises
     ------
@@ -74,17 +107,19 @@ def run(settings: Settings, command: str, supervision: Supervision = UNWATCHED) 
     """
     output = None if settings.output is None else Path(settings.output).absolute()
     before = None if output is None or settings.plan else check_folder(output, settings.resume)
-    with engine_of(settings, supervision) as engine:
-        return _run(settings, command, output, before, engine, supervision)
+    with engine_of(settings, supervision, given) as engine:
+        return _run(settings, resume_command, output, before, engine, supervision)
 
 
-def engine_of(settings: Settings, supervision: Supervision = UNWATCHED) -> AbstractContextManager[Engine]:
+def engine_of(
+    settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
+) -> AbstractContextManager[Engine]:
     """Return a context that yields the engine named in the settings and stops what the engine has started."""
     if settings.engine == MG:
         from ..multi_gpu.engine import mg_engine
 
         return mg_engine(settings)
-    return contextlib.nullcontext(KeplerEngine(settings, supervision))
+    return contextlib.nullcontext(KeplerEngine(settings, supervision, given))
 
 
 @contextlib.contextmanager
@@ -101,12 +136,12 @@ def _proposed(settings: Settings) -> Iterator[None]:
 
 def _run(
     settings: Settings,
-    command: str,
+    resume_command: str,
     output: Path | None,
     before: Manifest | None,
     engine: Engine,
     supervision: Supervision,
-) -> int:
+) -> Finished | None:
     """Run the job with an engine."""
     started = time.perf_counter()
     steps.begin("reading the edge list and building the graph")
@@ -123,7 +158,7 @@ def _run(
         if settings.resume:
             say("note: --plan shows the whole run, also what --resume would find done")
         console.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
-        return 0
+        return None
     assert output is not None  # settings_of requires --output, except with --plan
     if before is not None:
         refuse_another_run(output, before, identity, sizing.n_batches)
@@ -131,7 +166,7 @@ def _run(
         if choice is not None and before is not None:
             choice.resume(before.get("choice"))
         folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
-        job = _Job(settings, prepared, sizing, folder, command, engine, choice)
+        job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice)
         if OUTPUT_SCHEMAS[prepared.request.result].records == "matrix":
             folder.put_vertices(prepared.graph)
         if before is not None:
@@ -145,9 +180,7 @@ def _run(
                 job.run()
             finally:
                 job.write_report()
-    seconds = time.perf_counter() - started
-    console.show_summary(settings, folder.manifest, job.computed, seconds)
-    return 3 if folder.manifest["failed"] else 0
+    return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
 
 
 def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Identity:
@@ -222,12 +255,12 @@ class _Job:
         prepared: Prepared,
         sizing: Sizing,
         folder: OutputFolder,
-        command: str,
+        resume_command: str,
         engine: Engine,
         choice: StrategyChoice | None,
     ):
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
-        self._folder, self._command, self._engine, self._choice = folder, command, engine, choice
+        self._folder, self._resume_command, self._engine, self._choice = folder, resume_command, engine, choice
         self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
         self.computed = 0
 
@@ -314,8 +347,8 @@ class _Job:
                 if manifest["status"] in ("done", "failed"):  # it came while the workers closed
                     return
                 done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
-                how = f"{self._command} --resume"
-                raise KeyboardInterrupt(f"interrupted: {done} of {total} sources are done. To finish: {how}") from None
+                how = f"To finish: {self._resume_command}"
+                raise KeyboardInterrupt(f"interrupted: {done} of {total} sources are done. {how}") from None
 
     def _finish(self, times: dict[str, float], kept: Collection[str]) -> None:
         """Complete the folder, once all batches have ended.
@@ -343,7 +376,7 @@ class _Job:
         if not self._settings.report:
             return
         try:
-            self._folder.put(REPORT, page_of(self._folder.manifest, self._command))
+            self._folder.put(REPORT, page_of(self._folder.manifest, self._resume_command))
         except OutputError as error:
             say(f"no {REPORT}: {error}")
         else:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kepler_traverse import compile_clock, cuda
 from kepler_traverse.errors import InputError
+from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.storage import save_graph
 
@@ -114,6 +115,28 @@ class Engine(Protocol):
         """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a caller in Python gives a run beyond its settings.
+
+    Attributes
+    ----------
+    graph : Graph or None
+        The graph, in place of the files of an edge list.
+    stays_here : bool
+        Batches run in this process however long they take, unless the settings name workers.
+    check : callable or None
+        ``check(graph)`` is called with the graph before anything is written.
+    """
+
+    graph: Graph | None = None
+    stays_here: bool = False
+    check: Callable[[Graph], object] | None = None
+
+
+NOTHING_GIVEN = Given()
+
+
 class KeplerEngine:
     """This library, with the whole graph in this process, or in each worker of its own cluster or of an existing one.
 
@@ -122,16 +145,17 @@ class KeplerEngine:
     settings : Settings
     supervision : Supervision
         Whether another process takes over if this one dies, and whether batches may run in this one.
+    given : Given
     """
 
-    def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED):
-        self._settings, self._supervision = settings, supervision
+    def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN):
+        self._settings, self._supervision, self._given = settings, supervision, given
         self._is_external = bool(settings.scheduler_address or settings.scheduler_file)
 
     def prepare(self, stored: Path | None) -> Prepared:
         if self._supervision.is_watched:
             lean_imports.settle(uses_cudf=self._settings.device != "cpu" and cuda.available())
-        return prepare(self._settings, stored)
+        return prepare(self._settings, stored, self._given.graph, self._given.check)
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         settings = self._settings
@@ -156,7 +180,9 @@ class KeplerEngine:
 
         load, states, planned = load_of(prepared), self._states(prepared), prepared.plan.strategy.name
         sizing, names = with_capacity(load, states, size, planned)
-        if self._may_run_here() and runs_in_this_process(load, sizing, machine, self._search_seconds(prepared)):
+        if self._may_run_here() and (
+            self._given.stays_here or runs_in_this_process(load, sizing, machine, self._search_seconds(prepared))
+        ):
             size_of_parts = sizing.batch_size
             sizing, names = with_capacity(load, states, lambda load: size_up(load, machine, 1, size_of_parts), planned)
             sizing = replace(sizing, in_process=True)

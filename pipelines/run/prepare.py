@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,7 +90,12 @@ class Prepared:
             cuda.cp.get_default_memory_pool().free_all_blocks()
 
 
-def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
+def prepare(
+    settings: Settings,
+    stored: Path | None = None,
+    given: Graph | None = None,
+    check: Callable[[Graph], object] | None = None,
+) -> Prepared:
     """Read the graph, look up sources and targets, and plan.
 
     Parameters
@@ -98,6 +103,10 @@ def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
     settings : Settings
     stored : Path, optional
         Where an interrupted run may have left its graph.
+    given : Graph, optional
+        The graph, in place of an edge list.
+    check : callable, optional
+        Called with the graph; may raise InputError.
 
     Raises
     ------
@@ -106,11 +115,13 @@ def prepare(settings: Settings, stored: Path | None = None) -> Prepared:
     """
     compile_clock.listen()
     started, compiled = time.perf_counter(), compile_clock.thread_seconds()
-    origin = origin_of(settings)
+    origin = origin_of(settings) if given is None else _origin_of_graph(given)
     _start_compiling(settings)
-    graph, folder, reused = _graph(settings, origin, stored)
+    graph, folder, reused = _graph(settings, origin, stored, given)
+    if check is not None:
+        check(graph)
     built, compiled_to_build = time.perf_counter(), compile_clock.thread_seconds() - compiled
-    seconds = dict(graph.report.seconds or {"read": built - started})
+    seconds = dict((given is None and graph.report.seconds) or {"read": built - started})
     step = "build" if "build" in seconds else "read"
     seconds[step] = max(0.0, seconds[step] - compiled_to_build)
     steps.begin("planning")
@@ -272,22 +283,28 @@ def request_of(settings: Settings, targets: Ids | None) -> Request:
     )
 
 
-def _graph(settings: Settings, origin: str, stored: Path | None) -> tuple[Graph, Path | None, bool]:
+def _graph(
+    settings: Settings, origin: str, stored: Path | None, given: Graph | None = None
+) -> tuple[Graph, Path | None, bool]:
     """Return the graph, the folder where it is already stored, and whether it was loaded from there."""
+
+    def read() -> Graph:
+        return _read(settings) if given is None else given.to(_device(settings))
+
     if settings.graph_cache is not None:
         cache = Path(settings.graph_cache).absolute()
         if not origin:
             say("--graph-cache is not used: only an edge list of local files can be recognised later")
         elif settings.plan:
             graph = found_graph(cache, origin, _device(settings), say)
-            return (graph or _read(settings)), None, graph is not None
+            return (graph or read()), None, graph is not None
         else:
-            return cached_graph(cache, origin, _device(settings), lambda: _read(settings), say)
+            return cached_graph(cache, origin, _device(settings), read, say)
     if stored is not None and origin and stored_origin(stored) == origin:
         # InputError: the graph is half-written, as after a crash of the machine. It is built again.
         with contextlib.suppress(InputError):
             return load_graph(stored, _device(settings), verify=True), stored, True
-    return _read(settings), None, False
+    return read(), None, False
 
 
 def _device(settings: Settings) -> str:
@@ -316,6 +333,11 @@ def _read(settings: Settings) -> Graph:
     if settings.device == "cuda":
         cuda.require()
     return read_graph(settings.edges, device=settings.device, **read_options(settings))
+
+
+def _origin_of_graph(graph: Graph) -> str:
+    """Return a digest of a graph that is in memory already, as ``origin_of`` returns one of files."""
+    return hashlib.sha256(json.dumps([FORMAT, "graph", graph.fingerprint]).encode()).hexdigest()
 
 
 def origin_of(settings: Settings) -> str:

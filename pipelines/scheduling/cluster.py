@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import dask
@@ -27,6 +28,8 @@ _POLL = 0.1  # seconds between two looks for the first worker
 _START_TRIES = 3  # of all workers of an own cluster
 _SET_UP_TRIES = 5  # of the plugin in all workers
 _MEBIBYTE = 2**20
+# The client of a caller in Python; None for the command line.
+_callers_client: ContextVar[Client | None] = ContextVar("callers_client", default=None)
 
 # Every setting of Dask that a run relies on, so that a user's own configuration cannot change what it does.
 _PINNED = {
@@ -121,6 +124,16 @@ def pinned(debug: bool = False) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def client_in_use(client: Client) -> Iterator[None]:
+    """Within the block, use a caller's client for the scheduler that the settings name, and leave it open."""
+    token = _callers_client.set(client)
+    try:
+        yield
+    finally:
+        _callers_client.reset(token)
+
+
+@contextlib.contextmanager
 def existing(settings: Settings) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, once it has a worker.
 
@@ -130,6 +143,11 @@ def existing(settings: Settings) -> Iterator[Client]:
         No scheduler answers there, or it has no workers.
     """
     where = settings.scheduler_address or settings.scheduler_file
+    callers = _callers_client.get()
+    if callers is not None:
+        _wait_for_a_worker(callers, where)
+        yield callers
+        return
     if settings.scheduler_file and not os.path.exists(settings.scheduler_file):
         raise InputError(f"{where}: there is no such scheduler file; start a scheduler with --scheduler-file first")
     how = {"scheduler_file": where} if settings.scheduler_file else {"address": where}
@@ -138,13 +156,17 @@ def existing(settings: Settings) -> Iterator[Client]:
     except (OSError, ValueError, TimeoutError, RuntimeError, TypeError, LookupError, ImportError) as error:
         raise InputError(f"no Dask scheduler answers at {where}: {_innermost(error)}") from None
     with client:
-        # Also one that Dask has paused, which it would not count: such a worker is named later, with the reason.
-        until = time.monotonic() + CONNECT_SECONDS
-        while not client.nthreads():
-            if time.monotonic() > until:
-                raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again")
-            time.sleep(_POLL)
+        _wait_for_a_worker(client, where)
         yield client
+
+
+def _wait_for_a_worker(client: Client, where: str | None) -> None:
+    # Also one that Dask has paused, which it would not count: such a worker is named later, with the reason.
+    until = time.monotonic() + CONNECT_SECONDS
+    while not client.nthreads():
+        if time.monotonic() > until:
+            raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again")
+        time.sleep(_POLL)
 
 
 def _security(settings: Settings) -> Security:

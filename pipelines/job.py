@@ -1,0 +1,419 @@
+"""The job, called from Python: ``pipelines.run_job``."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kepler_traverse import Graph, arguments, graph_from_edges
+from kepler_traverse.display import html_table, in_units
+from kepler_traverse.errors import (
+    CapacityError,
+    DeviceError,
+    InputError,
+    KeplerError,
+    OutputError,
+    StrategyError,
+    UnknownVertexError,
+)
+from kepler_traverse.formats.tables import is_table
+from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
+
+from .cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError
+from .cli.settings import MG, settings_of
+from .output.manifest_types import Failure, Manifest
+from .output.part_reader import open_part
+from .run import driver
+from .run.engine import Given
+from .scheduling.errors import ClusterError, ProcessUnusableError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_OF_FILES = ("format", "header", "delimiter", "id_type")
+_OF_TABLES = ("directed", "src_column", "dst_column", "weight_column", "weight_type", "vertices")
+_OF_COMMANDS = ("plan", "json", "debug")
+_OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
+_IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
+_CHECKED_ADDRESS = "tcp://client:0"  # with it the other options are checked; a client's own need not be one of a flag
+# Errors whose messages may name flags of the command line.
+_RESPELLED = (
+    InputError,
+    OutputError,
+    CapacityError,
+    StrategyError,
+    DeviceError,
+    UnknownVertexError,
+    ClusterError,
+    ProcessUnusableError,
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class JobResult:
+    """A finished run of the job.
+
+    Attributes
+    ----------
+    path : Path
+        The output folder.
+    manifest : dict
+        ``_manifest.json``: settings, times, failures, and each part with its sources and checksum.
+    computed : int
+        Number of parts that this call has computed. Those that an earlier run had finished are not computed again.
+    total_seconds : float
+        Wall time of this call.
+    """
+
+    path: Path
+    manifest: Manifest
+    computed: int
+    total_seconds: float
+
+    @property
+    def n_sources(self) -> int:
+        """Number of distinct sources."""
+        return self.manifest["sources"]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(part["rows"] for part in self.manifest["parts"])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all part files."""
+        return sum(part["bytes"] for part in self.manifest["parts"])
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each step: reading, building, planning, compiling, starting workers and traversing."""
+        return self.manifest["seconds"]
+
+    @property
+    def digest(self) -> str | None:
+        """Checksum of all results, which is equal for any batch size, number of workers and device."""
+        return self.manifest["digest"]
+
+    @property
+    def failed(self) -> list[Failure]:
+        """The sources that failed, with errors."""
+        return self.manifest["failed"]
+
+    @property
+    def parts(self) -> list[Path]:
+        """The part files, in the order of the sources."""
+        return [self.path / part["file"] for part in self.manifest["parts"]]
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield the rows as pyarrow tables of about a million rows each, so that they need not fit into memory.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns to read; all by default.
+        """
+        for path in self.parts:
+            with open_part(path) as part:
+                yield from part.tables(None if columns is None else list(columns))
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> Any:
+        """Read all rows as one ``pyarrow.Table``, in the order of the sources.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+        """
+        import pyarrow
+
+        # Parts of a matrix have the narrowest types that hold their distances.
+        return pyarrow.concat_tables(self.tables(columns), promote_options="permissive").replace_schema_metadata(None)
+
+    def to_pandas(self, columns: Sequence[str] | None = None) -> Any:
+        """Read all rows as one ``pandas.DataFrame``, in the order of the sources.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+        """
+        return self.to_arrow(columns).to_pandas()
+
+    def __repr__(self) -> str:
+        return (
+            f"<JobResult: {self.manifest['result']} of {self.n_sources:,} sources, {self.n_rows:,} rows in "
+            f"{len(self.parts):,} parts, {in_units(self.nbytes)}, {self.manifest['status']}, {str(self.path)!r}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, object]] = [
+            ("path", self.path),
+            ("status", self.manifest["status"]),
+            ("result", f"{self.manifest['algorithm']}, {self.manifest['result']}"),
+            ("sources", f"{self.n_sources:,}"),
+            ("rows", f"{self.n_rows:,} in {len(self.parts):,} parts, {in_units(self.nbytes)}"),
+            ("strategy", f"{self.manifest['strategy']} on {self.manifest['device']}"),
+            ("seconds", ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())),
+            ("digest", self.digest),
+        ]
+        if self.failed:
+            rows.append(("failed sources", f"{sum(len(failure['sources']) for failure in self.failed):,}"))
+        return html_table("Job", rows)
+
+
+class JobFailedError(KeplerError):
+    """Some sources of a job failed; the results of all others are written.
+
+    Attributes
+    ----------
+    result : JobResult
+        With the manifest, whose ``failed`` lists the sources and their errors.
+    """
+
+    def __init__(self, message: str, result: JobResult):
+        super().__init__(message, result)
+        self.message, self.result = message, result
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None = None, **options: Any) -> JobResult:
+    """Run the job: search from many sources, certify each result, and write Parquet files with a manifest.
+
+    It does what ``python -m pipelines.batch_sources`` does. A call that was interrupted, or that failed, is finished by the
+    same call with ``resume=True``, which computes only what is missing.
+
+    Without ``client`` the batches run in this process, with all cores or one GPU. ``workers=2`` or more starts worker
+    processes, and so do ``dashboard_address=`` and ``batch_deadline=``; a script then needs ``if __name__ == "__main__":``.
+    Ctrl-C lets the batches that run finish first; a second one ends the call at once.
+
+    Parameters
+    ----------
+    edges : Graph, table, path or list of paths
+        A graph; a table as ``graph_from_edges`` takes it; or the files of an edge list. A graph in memory is stored in the
+        output folder while worker processes run, or in ``graph_cache``.
+    output : path
+        Folder of the results; new or empty, except with ``resume=True``.
+    client : distributed.Client, optional
+        A client of any Dask cluster, on whose workers the batches run. All of them need this package, and need to see the
+        output folder at the same path.
+    **options
+        The options of the job by their names in docs/settings.md, as ``algorithm="sssp"``, ``cutoff=3600`` or
+        ``result="summary"``. ``sources`` is what ``bfs_many`` takes: ids, one id, or ``"all"``.
+
+    Returns
+    -------
+    JobResult
+
+    Raises
+    ------
+    InputError
+        An option or the input is wrong; nothing has been written. Derived errors are those of ``read_graph`` and
+        ``bfs_many``, and ``OutputError`` for the folder.
+    JobFailedError
+        Some sources failed; its ``result`` lists them.
+    NegativeCycleError
+        A negative cycle can be reached from a source.
+    ClusterError
+        The workers are gone or do not start.
+    KeyboardInterrupt
+        Finished batches are in the manifest.
+
+    Examples
+    --------
+    >>> from pipelines import run_job
+    >>> done = run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  # doctest: +SKIP
+    >>> done.to_pandas()  # doctest: +SKIP
+    """
+    values = _values(options)
+    names_all = _name_sources(values)
+    graph, paths = _graph_of(edges, values)
+    if graph is not None:
+        _check_ids(graph, values)
+    values |= {"edges": paths, "output": _path("output", output)}
+    given = Given(graph=graph, stays_here=client is None, check=_refuse_a_vertex_named_all if names_all else None)
+    with _in_words_of_python(), contextlib.ExitStack() as stack:
+        if client is None:
+            settings = settings_of(values, environment={})
+        else:
+            address = _address_of(client)
+            settings = settings_of(values | {"scheduler_address": _CHECKED_ADDRESS}, environment={})
+            settings = replace(settings, scheduler_address=address)
+            stack.enter_context(_use_of(client))
+        if graph is not None and settings.engine == MG:
+            raise InputError(f"engine={MG!r} reads its partitions from files; give the paths of the edge list")
+        finished = driver.execute(settings, "run_job(..., resume=True)", given=given)
+    assert finished is not None  # only the plan of a command line ends without
+    result = JobResult(
+        path=Path(output).absolute(),
+        manifest=json.loads(json.dumps(finished.manifest)),  # as a reader of the file has it
+        computed=finished.computed,
+        total_seconds=finished.seconds,
+    )
+    if result.failed:
+        n_failed = sum(len(failure["sources"]) for failure in result.failed)
+        raise JobFailedError(
+            f"{n_failed:,} of {result.n_sources:,} sources failed, the first of them: {result.failed[0]['error']}; "
+            f"the results of the others are in {result.path}, and resume=True tries these again",
+            result,
+        )
+    return result
+
+
+def _values(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the given options as settings take them: without those that are None, paths as texts, ids as lists."""
+    known = [*(option.key for option in OPTIONS), "knobs"]
+    for name in options:
+        if name in _OF_COMMANDS:
+            raise InputError(f"{name} is an option of the command line only; leave it out")
+        if name in _OF_SCHEDULERS:
+            raise InputError(f"{name} is an option of the command line only; give client=, a client of that scheduler")
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            raise InputError(f"{name} is no option of the job" + (f"; did you mean {near[0]}?" if near else ""))
+    values = {name: value for name, value in options.items() if value is not None}
+    for option in OPTIONS:
+        if isinstance(values.get(option.key), os.PathLike):
+            values[option.key] = _path(option.key, values[option.key])
+    if "targets" in values:
+        values["targets"] = _listed(arguments.ids("targets", values["targets"]))
+    return values
+
+
+def _path(name: str, value: Any) -> str:
+    """Return a path as text."""
+    (path,) = arguments.paths_of(name, [value])
+    return os.fsdecode(path)
+
+
+def _name_sources(values: dict[str, Any]) -> bool:
+    """Put ``sources`` into the form of the job's settings; return whether they are ``"all"``."""
+    if "sources" not in values:
+        return False
+    given = [name for name in SOURCE_CHOICES if name != "sources" and values.get(name) not in (None, False)]
+    if given:
+        raise InputError(f"sources are given more than once, by sources and {given[0]}; take one")
+    sources = given_sources(values["sources"])
+    if isinstance(sources, str):
+        del values["sources"]
+        values["all_sources"] = True
+        return True
+    values["sources"] = _listed(sources)
+    if not values["sources"]:
+        raise InputError("sources are empty: give at least one id")
+    return False
+
+
+def _listed(ids: Any) -> list[Any]:
+    """Return ids as a list; those of a set in ascending order."""
+    if isinstance(ids, np.ndarray):
+        return ids.tolist()
+    if not isinstance(ids, (set, frozenset)):
+        return list(ids)
+    try:
+        return list(arguments.ids("sources", sorted(ids)))
+    except TypeError:
+        raise InputError("sources must be integers or strings, and not both") from None
+
+
+def _refuse_a_vertex_named_all(graph: Graph) -> None:
+    source_numbers(graph, ALL)
+
+
+def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
+    """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
+    is_graph = isinstance(edges, Graph)
+    if not is_graph and (isinstance(edges, (str, os.PathLike)) or _are_paths(edges)):
+        return None, [os.fsdecode(path) for path in arguments.paths_of("edges", edges)]
+    for name in (*_OF_FILES, *(_OF_TABLES if is_graph else ())):
+        if name in values:
+            what = "a graph" if is_graph else "a table in memory"
+            raise InputError(f"{name} has no effect: edges are {what}; leave it out")
+    if is_graph:
+        graph = edges
+    elif is_table(edges):
+        graph = graph_from_edges(
+            edges,
+            src=values.pop("src_column", None),
+            dst=values.pop("dst_column", None),
+            weight=values.pop("weight_column", None),
+            directed=values.get("directed"),
+            vertices=values.pop("vertices", None),
+            weight_type=values.pop("weight_type", "auto"),
+        )
+    else:
+        raise InputError(f"edges must be a Graph, a table, a path or a list of paths, not {arguments.describe(edges)}")
+    values["directed"] = graph.directed
+    values.setdefault("device", graph.device)
+    return graph, [_IN_MEMORY]
+
+
+def _are_paths(edges: Any) -> bool:
+    return isinstance(edges, (list, tuple)) and bool(edges) and all(isinstance(path, (str, os.PathLike)) for path in edges)
+
+
+def _check_ids(graph: Graph, values: dict[str, Any]) -> None:
+    """Raise UnknownVertexError unless sources and targets are ids of the graph, of its type.
+
+    The job takes texts from a command line also for integers.
+    """
+    for name in ("sources", "targets"):
+        if name in values:
+            graph.numbers_of(values[name], name[:-1])
+
+
+def _address_of(client: Any) -> str:
+    """Return the address of a client's scheduler.
+
+    Raises
+    ------
+    InputError
+        The client cannot be used from this thread, or is closed.
+    """
+    from distributed import Client
+
+    arguments.instance("client", client, Client, "distributed.Client(address) makes one")
+    if client.asynchronous:
+        raise InputError("client must not be asynchronous; make one without asynchronous=True")
+    if client.status != "running":
+        raise InputError(f"client is {client.status}; make a new one")
+    return client.scheduler.address
+
+
+def _use_of(client: Client) -> AbstractContextManager[None]:
+    from .scheduling.cluster import client_in_use
+
+    return client_in_use(client)
+
+
+@contextlib.contextmanager
+def _in_words_of_python() -> Iterator[None]:
+    """Write the options in messages of the job as arguments: ``--graph-cache`` is ``graph_cache``."""
+    try:
+        yield
+    except UsageError as error:
+        raise InputError(_as_arguments(str(error))) from None
+    except _RESPELLED as error:
+        if "--" not in str(error) or type(error) not in _RESPELLED:
+            raise
+        raise type(error)(_as_arguments(str(error))) from error
+
+
+def _as_arguments(message: str) -> str:
+    message = re.sub(r"\bNone: \[?(\w+)\]?", r"\1", message).replace("EDGES", "edges")
+    message = message.replace("--undirected", "directed=False").replace("--resume", "resume=True")
+    return re.sub(r"--(no-)?([a-z][a-z-]*[a-z])", _as_argument, message)
+
+
+def _as_argument(found: re.Match[str]) -> str:
+    name = found[2].replace("-", "_")
+    return f"{name}=False" if found[1] else name

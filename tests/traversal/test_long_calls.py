@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from examples import stream_distances
 from kepler_traverse import bfs_many, compile_clock, graph_from_edges, plan_bfs_many, plan_sssp_many, progress, sssp_many
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.concurrency import SerializedSearch
@@ -607,3 +608,14 @@ def test_the_class_of_a_stream_is_an_iterator():
     assert isinstance(stream, ResultStream)
     assert iter(stream) is stream
     assert repr(stream) == "<ResultStream: 0 of 3 sources>"
+
+
+def test_the_example_of_a_stream_writes_what_the_call_returns(tmp_path):
+    edges = pd.DataFrame({"src": ["a", "b", "c"], "dst": ["b", "c", "a"], "weight": [1, 2, 3]})
+    edges.to_parquet(tmp_path / "edges.parquet")
+    paths = [str(tmp_path / "edges.parquet"), str(tmp_path / "distances.parquet")]
+    assert stream_distances.main([*paths, "--undirected"]) == 0
+    graph = graph_from_edges(edges, directed=False)
+    found = pd.read_parquet(paths[1])
+    pd.testing.assert_frame_equal(found, sssp_many(graph, "all"), check_dtype=False)
+    assert stream_distances.main([str(tmp_path / "none.parquet"), paths[1]]) == 2

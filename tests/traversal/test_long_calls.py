@@ -41,7 +41,7 @@ BY_ALGORITHM = {bfs_many: "source_per_thread", sssp_many: "near_far_per_thread"}
 
 
 def plans_with_memory():
-    return [each for each in gc.get_objects() if isinstance(each, MultiSourcePlan) and each._search is not None]
+    return [each for each in gc.get_objects() if type(each) is MultiSourcePlan and each._search is not None]
 
 
 # Sources
@@ -531,7 +531,7 @@ for algorithm, strategy, stream in cases:
     gc.collect()
     free = threading.Barrier(threads.max_threads())
     threads.on_each(lambda _: free.wait(120), threads.max_threads())  # breaks if a thread is busy
-    plans = [each for each in gc.get_objects() if isinstance(each, MultiSourcePlan) and each._search is not None]
+    plans = [each for each in gc.get_objects() if type(each) is MultiSourcePlan and each._search is not None]
     again = many(graph, [5, 70_000, 31], **options)
     print(json.dumps({
         "interrupted": kept is not None,

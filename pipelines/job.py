@@ -346,7 +346,7 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
             src=values.pop("src_column", None),
             dst=values.pop("dst_column", None),
             weight=values.pop("weight_column", None),
-            directed=values.get("directed"),
+            directed=values.get("directed", True),
             vertices=values.pop("vertices", None),
             weight_type=values.pop("weight_type", "auto"),
         )

@@ -150,7 +150,7 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"sourcs": [1]}, InputError, "sourcs is no option of the job; did you mean sources?"),
+        ({"source": [1]}, InputError, "source is no option of the job; did you mean sources?"),
         ({"plan": True}, InputError, "plan is an option of the command line only"),
         (
             {"scheduler_address": "tcp://a:1"},

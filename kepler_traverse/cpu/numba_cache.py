@@ -37,6 +37,7 @@ def _folders() -> list[Path]:
             "sssp/published",
             "cpu",
             "certificate",
+            "networkx_backend",
         )
     ]
 

@@ -1,0 +1,88 @@
+"""What NetworkX reads of the backend at ``import networkx``, before anything is searched.
+
+A package of its own, because importing ``kepler_traverse`` imports Numba, and ``import networkx`` must not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_EQUAL_TO_ROUNDING = "Float results may differ from NetworkX's in the last digits, because sums are added in another order."
+_LAZY = "Paths are computed when they are read; ``dict(result)`` computes them all."
+
+_NOTES = {
+    "average_shortest_path_length": _EQUAL_TO_ROUNDING,
+    "closeness_centrality": _EQUAL_TO_ROUNDING,
+    "global_efficiency": _EQUAL_TO_ROUNDING,
+    "harmonic_centrality": _EQUAL_TO_ROUNDING,
+    "wiener_index": _EQUAL_TO_ROUNDING,
+    "all_pairs_bellman_ford_path": _LAZY,
+    "all_pairs_dijkstra": _LAZY,
+    "all_pairs_dijkstra_path": _LAZY,
+    "all_pairs_shortest_path": _LAZY,
+    "multi_source_dijkstra": _LAZY,
+    "multi_source_dijkstra_path": _LAZY,
+    "shortest_path": _LAZY,
+    "single_source_bellman_ford": _LAZY,
+    "single_source_bellman_ford_path": _LAZY,
+    "single_source_dijkstra": _LAZY,
+    "single_source_dijkstra_path": _LAZY,
+    "single_source_shortest_path": _LAZY,
+    "single_target_shortest_path": _LAZY,
+}
+_OTHERS = (
+    "all_pairs_all_shortest_paths",
+    "all_pairs_bellman_ford_path_length",
+    "all_pairs_dijkstra_path_length",
+    "all_pairs_shortest_path_length",
+    "all_shortest_paths",
+    "ancestors",
+    "barycenter",
+    "bellman_ford_path",
+    "bellman_ford_path_length",
+    "bellman_ford_predecessor_and_distance",
+    "bfs_edges",
+    "bfs_layers",
+    "bfs_predecessors",
+    "bfs_successors",
+    "bfs_tree",
+    "bidirectional_dijkstra",
+    "bidirectional_shortest_path",
+    "center",
+    "connected_components",
+    "descendants",
+    "descendants_at_distance",
+    "diameter",
+    "dijkstra_path",
+    "dijkstra_path_length",
+    "dijkstra_predecessor_and_distance",
+    "eccentricity",
+    "has_path",
+    "is_connected",
+    "multi_source_dijkstra_path_length",
+    "node_connected_component",
+    "number_connected_components",
+    "periphery",
+    "predecessor",
+    "radius",
+    "shortest_path_length",
+    "single_source_all_shortest_paths",
+    "single_source_bellman_ford_path_length",
+    "single_source_dijkstra_path_length",
+    "single_source_shortest_path_length",
+    "single_target_shortest_path_length",
+    "voronoi_cells",
+)
+
+
+def get_info() -> dict[str, Any]:
+    """Return what NetworkX shows of the backend in its documentation."""
+    notes = dict.fromkeys(_OTHERS, "") | _NOTES
+    return {
+        "backend_name": "kepler",
+        "project": "kepler-traverse",
+        "package": "kepler_traverse",
+        "short_summary": "Shortest paths and breadth-first search from many sources, compiled for all cores.",
+        "description": "Results are those of NetworkX, also in their order and in the choice among equal paths.",
+        "functions": {name: {"additional_docs": notes[name]} if notes[name] else {} for name in sorted(notes)},
+    }

@@ -1,0 +1,202 @@
+"""NetworkX's functions of the distances between all nodes, by the searches of ``bfs_many`` and ``sssp_many``.
+
+The signatures are NetworkX's. ``refusals`` leaves calls with precomputed results (``e``, ``sp``) and those that change the
+graph (``attr``) to NetworkX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from ..bfs import bfs_many
+from ..sssp import sssp_many
+from . import kernels
+from .graph import KeplerGraph
+from .single_source import distances, search_levels, search_weighted
+
+Weight = Hashable | None
+
+
+class _Summary(NamedTuple):
+    """Lists with one number per source; see ``bfs_many(result="summary")``."""
+
+    reached: list[int]
+    eccentricity: list[Any]
+    total: list[Any]
+    harmonic: list[float]
+
+
+def _summary(graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out") -> _Summary:
+    searched = graph.searched(weight)
+    search = bfs_many if weight is None else sssp_many
+    frame = search(searched, sources, result="summary", direction=direction)
+    found = {name: frame[name].tolist() for name in ("reached", "eccentricity", "sum", "harmonic")}
+    return _Summary(found["reached"], found["eccentricity"], found["sum"], found["harmonic"])
+
+
+def _all(graph: KeplerGraph) -> np.ndarray:
+    return np.arange(len(graph))
+
+
+def is_strongly_connected(graph: KeplerGraph) -> bool:
+    """Whether each node reaches every other one. The graph has nodes."""
+    directions = (graph.outgoing, graph.incoming) if graph.directed else (graph.outgoing,)
+    first = np.zeros(1, np.int64)
+    return all(kernels.bfs(*edges, first, np.iinfo(np.int32).max)[0].size == len(graph) for edges in directions)
+
+
+def closeness_centrality(G: KeplerGraph, u: Any = None, distance: Weight = None, wf_improved: bool = True) -> Any:
+    """Closeness by the distances to a node."""
+    n = len(G)
+    if u is not None:
+        missing = f"Source {u} is not in G" if distance is None else f"Node {u} not found in graph"
+        vertex = G.number_of(u, lambda: nx.NodeNotFound(missing))
+        if distance is None:
+            search = search_levels(G, vertex, incoming=True)
+        else:
+            search = search_weighted(G, np.array([vertex]), distance, incoming=True)
+        found = distances(G, search)
+        return _closeness(len(found), sum(found.values()), n, wf_improved)
+    summary = _summary(G, _all(G), distance, "in")
+    return {
+        node: _closeness(reached, total, n, wf_improved)
+        for node, reached, total in zip(G.nodes, summary.reached, summary.total, strict=True)
+    }
+
+
+def _closeness(reached: int, total: float, n: int, wf_improved: bool) -> float:
+    if total <= 0 or n <= 1:
+        return 0.0
+    closeness = (reached - 1.0) / total
+    return closeness * ((reached - 1.0) / (n - 1)) if wf_improved else closeness
+
+
+def harmonic_centrality(
+    G: KeplerGraph,
+    nbunch: Any = None,
+    distance: Weight = None,
+    sources: None = None,  # noqa: ARG001
+) -> dict[Any, Any]:
+    """Sum of the reciprocal distances to each node of ``nbunch``."""
+    names = list(set(G.nbunch_iter(nbunch)))
+    if not names:
+        return {}
+    summary = _summary(G, np.array([G._adj[node] for node in names]), distance, "in")
+    return {node: value or 0 for node, value in zip(names, summary.harmonic, strict=True)}
+
+
+def eccentricity(G: KeplerGraph, v: Any = None, sp: None = None, weight: Weight = None) -> Any:  # noqa: ARG001
+    """Largest distance from each node."""
+    names = list(G.nbunch_iter(v))
+    found = dict(zip(names, _eccentricities(G, names, weight), strict=True))
+    return found[v] if v in G else found
+
+
+def _eccentricities(graph: KeplerGraph, names: list[Any], weight: Weight) -> list[Any]:
+    if not names:
+        return []
+    summary = _summary(graph, np.array([graph._adj[node] for node in names]), weight)
+    if min(summary.reached) < len(graph):
+        raise _infinite_path(graph)
+    return [value or 0 for value in summary.eccentricity]
+
+
+def diameter(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
+    """Largest eccentricity."""
+    _require_connected(G)
+    return max(_eccentricities(G, G.nodes, weight))
+
+
+def radius(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
+    """Smallest eccentricity."""
+    _require_connected(G)
+    return min(_eccentricities(G, G.nodes, weight))
+
+
+def periphery(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> list[Any]:  # noqa: ARG001
+    """Nodes of the largest eccentricity."""
+    return _nodes_with(G, weight, max)
+
+
+def center(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> list[Any]:  # noqa: ARG001
+    """Nodes of the smallest eccentricity."""
+    return _nodes_with(G, weight, min)
+
+
+def _nodes_with(graph: KeplerGraph, weight: Weight, extreme: Any) -> list[Any]:
+    _require_connected(graph)
+    found = _eccentricities(graph, graph.nodes, weight)
+    chosen = extreme(found)
+    return [node for node, value in zip(graph.nodes, found, strict=True) if value == chosen]
+
+
+def _require_connected(graph: KeplerGraph) -> None:
+    """Raise NetworkX's error before all sources are searched in vain."""
+    if len(graph) and not is_strongly_connected(graph):
+        raise _infinite_path(graph)
+
+
+def _infinite_path(graph: KeplerGraph) -> Exception:
+    kind, connected = ("digraph", "strongly connected") if graph.directed else ("graph", "connected")
+    return nx.NetworkXError(f"Found infinite path length because the {kind} is not {connected}")
+
+
+def barycenter(G: KeplerGraph, weight: Weight = None, attr: None = None, sp: None = None) -> list[Any]:  # noqa: ARG001
+    """Nodes of the smallest sum of distances."""
+    if not len(G):
+        return []
+    if not is_strongly_connected(G):
+        raise nx.NetworkXNoPath(f"Input graph {G} is disconnected, so every induced subgraph has infinite barycentricity.")
+    totals = _summary(G, _all(G), weight).total
+    smallest = min(totals)
+    return [node for node, total in zip(G.nodes, totals, strict=True) if total == smallest]
+
+
+def average_shortest_path_length(G: KeplerGraph, weight: Weight = None, method: str | None = None) -> float:
+    """Mean distance of all ordered pairs."""
+    n = len(G)
+    if n == 0:
+        raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
+    if n == 1:
+        return 0
+    if not is_strongly_connected(G):
+        raise nx.NetworkXError("Graph is not strongly connected." if G.directed else "Graph is not connected.")
+    total = sum(_summary(G, _all(G), None if method == "unweighted" else weight).total)
+    return total / (n * (n - 1))
+
+
+def wiener_index(G: KeplerGraph, weight: Weight = None) -> Any:
+    """Sum of the distances of all pairs."""
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    if not is_strongly_connected(G):
+        return float("inf")
+    total = sum(_summary(G, _all(G), weight).total)
+    return total if G.directed else total / 2
+
+
+def global_efficiency(G: KeplerGraph) -> float:
+    """Mean of the reciprocal distances of all pairs."""
+    n = len(G)
+    if n < 2:
+        return 0
+    return sum(_summary(G, _all(G), None).harmonic) / (n * (n - 1))
+
+
+FUNCTIONS = (
+    average_shortest_path_length,
+    barycenter,
+    center,
+    closeness_centrality,
+    diameter,
+    eccentricity,
+    global_efficiency,
+    harmonic_centrality,
+    periphery,
+    radius,
+    wiener_index,
+)

@@ -1,0 +1,215 @@
+"""The graph that NetworkX's graphs are converted to: arrays in the order of NetworkX's dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from .._arrays import index_dtype
+from ..build import graph_from_numbers
+from ..graph import Graph
+from .weights import Weights, weights_of
+
+_NO_FLAGS = np.zeros(0, np.uint8)
+
+
+class Adjacency(NamedTuple):
+    """The edges of one direction, as CSR in NetworkX's order."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+
+
+class KeplerGraph:
+    """A graph of NetworkX as arrays. NetworkX dispatches calls with such a graph to this backend.
+
+    It is a snapshot: a later change of the graph of NetworkX does not change it. Parallel edges are one edge with the
+    smallest weight of each attribute. Attributes of nodes and of the graph are not kept.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or a subclass
+    edge_attrs : mapping of attribute to default, optional
+        Edge attributes to keep as weights. An edge that lacks one has the default.
+
+    Raises
+    ------
+    NotImplementedError
+        Weights that cannot be represented exactly. NetworkX then takes another backend.
+    """
+
+    __networkx_backend__ = "kepler"
+
+    def __init__(self, graph: Any, edge_attrs: Mapping[Hashable, Any] | None = None):
+        self.directed, self.multigraph = bool(graph.is_directed()), bool(graph.is_multigraph())
+        self.nodes: list[Any] = list(graph._adj)
+        self._adj = dict(zip(self.nodes, range(len(self.nodes)), strict=True))
+        self.numbered = all(type(node) is int for node in self.nodes) and self.nodes == list(range(len(self.nodes)))
+        self.outgoing = self._adjacency(graph._adj)
+        self.incoming = self._adjacency(graph._pred) if self.directed else self.outgoing
+        self._weights: dict[Hashable, tuple[Weights, Weights]] = {}
+        for name, default in (edge_attrs or {}).items():
+            outgoing = weights_of(graph._adj, name, default, self.multigraph)
+            incoming = weights_of(graph._pred, name, default, self.multigraph) if self.directed else outgoing
+            if outgoing.problem:
+                raise NotImplementedError(outgoing.problem)
+            self._weights[name] = (outgoing, incoming)
+        self._searched: dict[Hashable, Graph] = {}
+
+    def _adjacency(self, adjacency: Mapping[Any, Mapping[Any, Any]]) -> Adjacency:
+        n = len(self.nodes)
+        offsets = np.zeros(n + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, adjacency.values()), np.int64, n), out=offsets[1:])
+        ends = map(self._adj.__getitem__, chain.from_iterable(adjacency.values()))
+        return Adjacency(offsets, np.fromiter(ends, index_dtype(n), int(offsets[-1])))
+
+    def is_directed(self) -> bool:
+        return self.directed
+
+    def is_multigraph(self) -> bool:
+        return self.multigraph
+
+    def __contains__(self, node: Any) -> bool:
+        try:
+            return node in self._adj
+        except TypeError:
+            return False
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def number_of_nodes(self) -> int:
+        return len(self.nodes)
+
+    order = number_of_nodes
+
+    def number_of_edges(self) -> int:
+        """Number of edges; parallel edges count once."""
+        if self.directed:
+            return int(self.outgoing.targets.size)
+        offsets, targets = self.outgoing
+        loops = np.count_nonzero(np.repeat(np.arange(len(self)), np.diff(offsets)) == targets)
+        return int((targets.size + loops) // 2)
+
+    def nbunch_iter(self, nbunch: Any = None) -> Iterator[Any]:
+        """Iterate over the nodes of ``nbunch`` that are in the graph, as ``networkx.Graph.nbunch_iter``."""
+        return nx.Graph.nbunch_iter(self, nbunch)
+
+    def __str__(self) -> str:
+        kind = ("Multi" if self.multigraph else "") + ("DiGraph" if self.directed else "Graph")
+        return f"{kind} with {len(self)} nodes and {self.number_of_edges()} edges"
+
+    def __repr__(self) -> str:
+        return f"<KeplerGraph: {self}>"
+
+    def has_weights(self, name: Hashable) -> bool:
+        """Whether an attribute was kept. Without one, every edge counts 1."""
+        return name is None or name in self._weights
+
+    def weights(self, name: Hashable | None, incoming: bool = False) -> Weights:
+        """Weights of an attribute in the order of ``outgoing`` or ``incoming``; 1 without an attribute."""
+        if name is None:
+            return self._unit_weights
+        if name not in self._weights:
+            raise NotImplementedError(f"the graph was converted without edge attribute {name!r}; give it as edge_attrs")
+        return self._weights[name][incoming]
+
+    @cached_property
+    def _unit_weights(self) -> Weights:
+        ones = np.ones(self.outgoing.targets.size, np.int64)
+        return Weights(values=ones, floats=_NO_FLAGS, kind="int", has_negative=False, problem="")
+
+    def number_of(self, node: Any, error: Callable[[], Exception]) -> int:
+        """Vertex number of a node, or raise the error."""
+        try:
+            return self._adj[node]
+        except (KeyError, TypeError):
+            raise error() from None
+
+    def names(self, vertices: np.ndarray) -> list[Any]:
+        """Nodes of vertex numbers."""
+        numbers = vertices.tolist()
+        return numbers if self.numbered else list(map(self.nodes.__getitem__, numbers))
+
+    def searched(self, weight: Hashable | None) -> Graph:
+        """The graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids. It is kept."""
+        if weight not in self._searched:
+            offsets, targets = self.outgoing
+            src = np.repeat(np.arange(len(self), dtype=targets.dtype), np.diff(offsets))
+            values = None if weight is None else self.weights(weight).values
+            if not self.directed:
+                once = src <= targets
+                src, targets, values = src[once], targets[once], None if values is None else values[once]
+            ids = np.arange(len(self), dtype=np.int64)
+            self._searched[weight] = graph_from_numbers(src, targets, values, ids=ids, directed=self.directed)
+        return self._searched[weight]
+
+
+def convert_from_nx(
+    graph: Any,
+    edge_attrs: Mapping[Hashable, Any] | None = None,
+    node_attrs: Mapping[Hashable, Any] | None = None,  # noqa: ARG001  # no function here reads them
+    preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False,  # noqa: ARG001
+    preserve_graph_attrs: bool = False,  # noqa: ARG001
+    name: str | None = None,  # noqa: ARG001
+    graph_name: str | None = None,  # noqa: ARG001
+) -> Any:
+    """Convert a graph of NetworkX; NetworkX calls this and keeps the result in the graph's cache.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or a subclass, or KeplerGraph
+        A KeplerGraph is returned as it is.
+    edge_attrs : mapping of attribute to default, optional
+    preserve_edge_attrs : bool
+        Keep all edge attributes, which is refused: their types are not known to be numbers.
+    node_attrs, preserve_node_attrs, preserve_graph_attrs, name, graph_name
+        Part of NetworkX's protocol, and ignored.
+
+    Returns
+    -------
+    KeplerGraph
+    """
+    if isinstance(graph, KeplerGraph):
+        return graph
+    if preserve_edge_attrs:
+        raise NotImplementedError("all edge attributes cannot be kept; name those that are weights as edge_attrs")
+    return KeplerGraph(graph, edge_attrs)
+
+
+def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
+    """Convert a KeplerGraph to a graph of NetworkX; other results are returned as they are.
+
+    Raises
+    ------
+    NotImplementedError
+        The graph had parallel edges, which were merged.
+    """
+    if not isinstance(result, KeplerGraph):
+        return result
+    if result.multigraph:
+        raise NotImplementedError("parallel edges were merged; call NetworkX with its own graph")
+    made = nx.DiGraph() if result.directed else nx.Graph()
+    made.add_nodes_from(result.nodes)
+    offsets, targets = result.outgoing
+    src = np.repeat(np.arange(len(result)), np.diff(offsets))
+    made.add_edges_from(zip(result.names(src), result.names(targets), strict=True))
+    for weight, (outgoing, _) in result._weights.items():
+        for u, v, value in zip(result.names(src), result.names(targets), outgoing.listed(), strict=True):
+            made[u][v][weight] = value
+    return made
+
+
+def vertices_of(graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]) -> np.ndarray:
+    """Vertex numbers of several nodes; ``error`` makes what is raised for a node that is not in the graph."""
+    numbers = [graph.number_of(node, lambda node=node: error(node)) for node in nodes]
+    return np.array(numbers, np.int64)

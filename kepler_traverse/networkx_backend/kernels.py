@@ -1,0 +1,470 @@
+"""Searches that visit edges in the order of NetworkX's dictionaries, so that ties are broken as NetworkX breaks them.
+
+The strategies of this library give canonical predecessors, which do not depend on the order of edges. NetworkX returns the
+path that its loop finds first, and dictionaries in the order of discovery. Only the same order of visits gives the same.
+Every kernel runs on one thread and releases the GIL.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NONE = -1  # no vertex, no edge
+UNSEEN, QUEUED, SETTLED = 0, 1, 2
+DONE, CONTRADICTION, NEGATIVE_CYCLE, NO_PATH = 0, 1, 2, 3
+
+
+@njit(cache=True, nogil=True)
+def bfs(offsets, targets, sources, max_level):
+    """Search from all sources together.
+
+    Returns
+    -------
+    order : array of the vertices that are reached, in the order of their discovery
+    parent, level : arrays of shape (n_vertices,), -1 where unreached; the parent of a source is -1
+    """
+    n = offsets.size - 1
+    order = np.empty(n, targets.dtype)
+    parent, level = np.full(n, NONE, targets.dtype), np.full(n, NONE, np.int32)
+    found = 0
+    for source in sources:
+        if level[source] == NONE:
+            level[source] = 0
+            order[found] = source
+            found += 1
+    begin = 0
+    while begin < found:
+        v = order[begin]
+        begin += 1
+        if level[v] == max_level:
+            break
+        for at in range(offsets[v], offsets[v + 1]):
+            u = targets[at]
+            if level[u] == NONE:
+                level[u] = level[v] + 1
+                parent[u] = v
+                order[found] = u
+                found += 1
+    return order[:found], parent, level
+
+
+@njit(cache=True, nogil=True)
+def bfs_predecessors(offsets, targets, order, level):
+    """All predecessors on shortest paths, by vertex in the given order.
+
+    Returns
+    -------
+    starts : int64 array, the begin of the list of each vertex of ``order``, and the end of the last
+    predecessors : array, in the order in which the search meets them
+    """
+    n = offsets.size - 1
+    place = np.full(n, NONE, np.int64)
+    starts = np.zeros(order.size + 1, np.int64)
+    for i in range(order.size):
+        place[order[i]] = i
+    for v in order:
+        for at in range(offsets[v], offsets[v + 1]):
+            u = targets[at]
+            if level[u] == level[v] + 1:
+                starts[place[u] + 1] += 1
+    for i in range(order.size):
+        starts[i + 1] += starts[i]
+    cursor = starts[:-1].copy()
+    predecessors = np.empty(starts[-1], targets.dtype)
+    for v in order:
+        for at in range(offsets[v], offsets[v + 1]):
+            u = targets[at]
+            if level[u] == level[v] + 1:
+                predecessors[cursor[place[u]]] = v
+                cursor[place[u]] += 1
+    return starts, predecessors
+
+
+@njit(cache=True, nogil=True)
+def components(offsets, targets):
+    """The vertices of an undirected graph by component, and where each component begins in them."""
+    n = offsets.size - 1
+    order, seen = np.empty(n, targets.dtype), np.zeros(n, np.uint8)
+    starts = np.zeros(n + 1, np.int64)
+    found = begin = n_components = 0
+    for root in range(n):
+        if seen[root]:
+            continue
+        starts[n_components] = found
+        n_components += 1
+        seen[root] = 1
+        order[found] = root
+        found += 1
+        while begin < found:
+            v = order[begin]
+            begin += 1
+            for at in range(offsets[v], offsets[v + 1]):
+                u = targets[at]
+                if not seen[u]:
+                    seen[u] = 1
+                    order[found] = u
+                    found += 1
+    starts[n_components] = found
+    return order, starts[: n_components + 1]
+
+
+@njit(cache=True, nogil=True)
+def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
+    """Search from both ends, the smaller frontier first.
+
+    Returns
+    -------
+    meeting : int
+        A vertex on a shortest path; -1 if there is none.
+    parents, children : arrays of shape (n_vertices,)
+        The path leads from ``meeting`` to the source by ``parents``, and to the target by ``children``.
+    """
+    n = offsets.size - 1
+    parents, children = np.full(n, NONE, targets.dtype), np.full(n, NONE, targets.dtype)
+    if source == target:
+        return source, parents, children
+    forward, backward = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+    forward[source], backward[target] = 1, 1
+    forward_order, backward_order = np.empty(n, targets.dtype), np.empty(n, targets.dtype)
+    forward_order[0], backward_order[0] = source, target
+    forward_begin, forward_end, backward_begin, backward_end = 0, 1, 0, 1
+    while forward_begin < forward_end and backward_begin < backward_end:
+        if forward_end - forward_begin <= backward_end - backward_begin:
+            level_end = forward_end
+            for i in range(forward_begin, level_end):
+                v = forward_order[i]
+                for at in range(offsets[v], offsets[v + 1]):
+                    u = targets[at]
+                    if not forward[u]:
+                        forward_order[forward_end] = u
+                        forward_end += 1
+                        forward[u] = 1
+                        parents[u] = v
+                    if backward[u]:
+                        return u, parents, children
+            forward_begin = level_end
+        else:
+            level_end = backward_end
+            for i in range(backward_begin, level_end):
+                v = backward_order[i]
+                for at in range(offsets_in[v], offsets_in[v + 1]):
+                    u = targets_in[at]
+                    if not backward[u]:
+                        children[u] = v
+                        backward[u] = 1
+                        backward_order[backward_end] = u
+                        backward_end += 1
+                    if forward[u]:
+                        return u, parents, children
+            backward_begin = level_end
+    return NONE, parents, children
+
+
+@njit(cache=True, nogil=True)
+def _precedes(distance, stamp, u, v):
+    """Whether u leaves the heap before v: by distance, then by the time of its last improvement."""
+    return distance[u] < distance[v] or (distance[u] == distance[v] and stamp[u] < stamp[v])
+
+
+@njit(cache=True, nogil=True)
+def _rise(heap, place, distance, stamp, i):
+    v = heap[i]
+    while i > 0:
+        above = (i - 1) >> 1
+        if not _precedes(distance, stamp, v, heap[above]):
+            break
+        heap[i] = heap[above]
+        place[heap[i]] = i
+        i = above
+    heap[i] = v
+    place[v] = i
+
+
+@njit(cache=True, nogil=True)
+def _pop(heap, place, distance, stamp, size):
+    """Remove the first vertex of a heap of ``size`` vertices and return it."""
+    top, v = heap[0], heap[size - 1]
+    size -= 1
+    i = 0
+    while True:
+        below = 2 * i + 1
+        if below >= size:
+            break
+        if below + 1 < size and _precedes(distance, stamp, heap[below + 1], heap[below]):
+            below += 1
+        if not _precedes(distance, stamp, heap[below], v):
+            break
+        heap[i] = heap[below]
+        place[heap[i]] = i
+        i = below
+    heap[i] = v
+    place[v] = i
+    return top
+
+
+@njit(cache=True, nogil=True)
+def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_predecessors):
+    """Dijkstra's algorithm from all sources together.
+
+    Parameters
+    ----------
+    weights : int64 or float64 array of shape (n_edges,)
+    floats : uint8 array of shape (n_edges,), or empty
+        Which weights are floats to Python, where integers and floats are mixed.
+    limit : scalar of the type of ``weights``
+        Larger distances are dropped.
+    target : int
+        The vertex at which to stop; -1 for none.
+    all_predecessors : bool
+        Whether to list all predecessors on shortest paths.
+
+    Returns
+    -------
+    status : DONE or CONTRADICTION, which means a negative weight
+    order : array of the settled vertices
+    distance, parent : arrays of shape (n_vertices,)
+    is_float : uint8 array of shape (n_vertices,), or empty like ``floats``
+    discovered : array of the vertices in the order of their discovery
+    starts, predecessors : as from ``bfs_predecessors``, by ``discovered``; empty unless requested
+    """
+    n = offsets.size - 1
+    distance, stamp = np.zeros(n, weights.dtype), np.zeros(n, np.int64)
+    state, is_float = np.zeros(n, np.uint8), np.zeros(n if floats.size else 0, np.uint8)
+    parent, order, discovered = np.full(n, NONE, targets.dtype), np.empty(n, targets.dtype), np.empty(n, targets.dtype)
+    heap, place = np.empty(n, targets.dtype), np.empty(n, targets.dtype)
+    # A vertex is settled once, so each edge is in at most one list of predecessors: ``following`` links its elements.
+    first = np.full(n if all_predecessors else 0, NONE, np.int64)
+    last = np.full(n if all_predecessors else 0, NONE, np.int64)
+    following = np.full(targets.size if all_predecessors else 0, NONE, np.int64)
+    origin = np.empty(targets.size if all_predecessors else 0, targets.dtype)
+    starts, predecessors = np.zeros(1, np.int64), np.empty(0, targets.dtype)
+    size = n_settled = n_discovered = 0
+    clock = np.int64(0)
+    for source in sources:
+        clock += 1
+        if state[source] == UNSEEN:
+            state[source], stamp[source] = QUEUED, clock
+            heap[size] = source
+            _rise(heap, place, distance, stamp, size)
+            size += 1
+            discovered[n_discovered] = source
+            n_discovered += 1
+    while size:
+        v = _pop(heap, place, distance, stamp, size)
+        size -= 1
+        state[v] = SETTLED
+        order[n_settled] = v
+        n_settled += 1
+        if v == target:
+            break
+        for at in range(offsets[v], offsets[v + 1]):
+            u = targets[at]
+            candidate = distance[v] + weights[at]
+            if candidate > limit:
+                continue
+            if state[u] == SETTLED:
+                if candidate < distance[u]:
+                    return CONTRADICTION, order[:0], distance, parent, is_float, discovered[:0], starts, predecessors
+                improves = False
+            else:
+                improves = state[u] == UNSEEN or candidate < distance[u]
+            if improves:
+                distance[u], parent[u] = candidate, v
+                clock += 1
+                stamp[u] = clock
+                if floats.size:
+                    is_float[u] = is_float[v] | floats[at]
+                if state[u] == UNSEEN:
+                    state[u] = QUEUED
+                    heap[size] = u
+                    place[u] = size
+                    size += 1
+                    discovered[n_discovered] = u
+                    n_discovered += 1
+                _rise(heap, place, distance, stamp, place[u])
+            if all_predecessors and candidate == distance[u]:
+                origin[at] = v
+                if improves or first[u] == NONE:
+                    first[u] = at
+                else:
+                    following[last[u]] = at
+                last[u] = at
+    discovered = discovered[:n_discovered]
+    if all_predecessors:
+        starts, predecessors = _flatten(discovered, first, following, origin)
+    return DONE, order[:n_settled], distance, parent, is_float, discovered, starts, predecessors
+
+
+@njit(cache=True, nogil=True)
+def _flatten(vertices, first, following, origin):
+    starts = np.zeros(vertices.size + 1, np.int64)
+    for i in range(vertices.size):
+        count, at = 0, first[vertices[i]]
+        while at != NONE:
+            count += 1
+            at = following[at]
+        starts[i + 1] = starts[i] + count
+    flat = np.empty(starts[-1], origin.dtype)
+    for i in range(vertices.size):
+        to, at = starts[i], first[vertices[i]]
+        while at != NONE:
+            flat[to] = origin[at]
+            to += 1
+            at = following[at]
+    return starts, flat
+
+
+@njit(cache=True, nogil=True)
+def bidirectional_dijkstra(offsets, targets, weights, floats, offsets_in, targets_in, weights_in, floats_in, source, target):
+    """Dijkstra's algorithm from both ends, one settled vertex from each in turn.
+
+    Returns
+    -------
+    status : DONE, CONTRADICTION or NO_PATH
+    length : scalar of the type of the weights
+    is_float : bool
+        Whether the length is a float to Python, where integers and floats are mixed.
+    meeting : int
+    parents, children : as from ``bidirectional_bfs``
+    """
+    n = offsets.size - 1
+    distance, stamp = np.zeros((2, n), weights.dtype), np.zeros((2, n), np.int64)
+    state, is_float = np.zeros((2, n), np.uint8), np.zeros((2, n if floats.size else 0), np.uint8)
+    parent, heap, place = (
+        np.full((2, n), NONE, targets.dtype),
+        np.empty((2, n), targets.dtype),
+        np.empty((2, n), targets.dtype),
+    )
+    sizes = np.ones(2, np.int64)
+    for side, end in enumerate((source, target)):
+        heap[side, 0], place[side, end], state[side, end] = end, 0, QUEUED
+    length, length_is_float, meeting = distance[0, 0], False, NONE
+    clock, side = np.int64(0), 1
+    while sizes[0] and sizes[1]:
+        side = 1 - side
+        v = _pop(heap[side], place[side], distance[side], stamp[side], sizes[side])
+        sizes[side] -= 1
+        state[side, v] = SETTLED
+        if state[1 - side, v] == SETTLED:
+            return DONE, length, length_is_float, meeting, parent[0], parent[1]
+        begin, end = (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
+        for at in range(begin, end):
+            u = targets[at] if side == 0 else targets_in[at]
+            candidate = distance[side, v] + (weights[at] if side == 0 else weights_in[at])
+            if state[side, u] == SETTLED:
+                if candidate < distance[side, u]:
+                    return CONTRADICTION, length, False, NONE, parent[0], parent[1]
+            elif state[side, u] == UNSEEN or candidate < distance[side, u]:
+                distance[side, u], parent[side, u] = candidate, v
+                clock += 1
+                stamp[side, u] = clock
+                if floats.size:
+                    is_float[side, u] = is_float[side, v] | (floats[at] if side == 0 else floats_in[at])
+                if state[side, u] == UNSEEN:
+                    state[side, u] = QUEUED
+                    heap[side, sizes[side]] = u
+                    place[side, u] = sizes[side]
+                    sizes[side] += 1
+                _rise(heap[side], place[side], distance[side], stamp[side], place[side, u])
+                if state[1 - side, u] != UNSEEN:
+                    whole = candidate + distance[1 - side, u]
+                    if meeting == NONE or length > whole:
+                        length, meeting = whole, u
+                        length_is_float = floats.size > 0 and (is_float[0, u] | is_float[1, u]) != 0
+    return NO_PATH, length, False, NONE, parent[0], parent[1]
+
+
+@njit(cache=True, nogil=True)
+def bellman_ford(offsets, targets, weights, floats, source, heuristic):
+    """The Bellman-Ford algorithm with a queue of vertices.
+
+    Parameters are those of ``dijkstra``. With ``heuristic`` a negative cycle is looked for at each improvement.
+
+    Returns
+    -------
+    status : DONE or NEGATIVE_CYCLE
+    distance : array of shape (n_vertices,)
+    is_float : uint8 array of shape (n_vertices,), or empty
+    discovered : array of the vertices that are reached, in the order of their discovery
+    starts, predecessors : as from ``dijkstra``
+    """
+    n = offsets.size - 1
+    distance, is_float = np.zeros(n, weights.dtype), np.zeros(n if floats.size else 0, np.uint8)
+    reached, queued, times_queued = np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.int64)
+    parent = np.full(n, NONE, targets.dtype)
+    recent_src, recent_dst = np.full(n, NONE, targets.dtype), np.full(n, NONE, targets.dtype)
+    discovered, n_discovered = np.empty(n, targets.dtype), 1
+    # A vertex may be queued again, so these lists have no bound: the memory of all elements grows.
+    first, last = np.full(n, NONE, np.int64), np.full(n, NONE, np.int64)
+    following, origin = np.full(n + 1, NONE, np.int64), np.empty(n + 1, targets.dtype)
+    n_elements = 0
+    queue = np.empty(n + 1, targets.dtype)  # circular: no vertex is in it twice
+    head, tail = 0, 1
+    queue[0], queued[source], reached[source], discovered[0] = source, 1, 1, source
+    status = DONE
+    while head != tail and status == DONE:
+        u = queue[head]
+        head = (head + 1) % queue.size
+        queued[u] = 0
+        waits, at = False, first[u]
+        while at != NONE and not waits:
+            waits = queued[origin[at]] != 0
+            at = following[at]
+        if waits:
+            continue
+        for edge in range(offsets[u], offsets[u + 1]):
+            v = targets[edge]
+            candidate = distance[u] + weights[edge]
+            improves = candidate < distance[v] if reached[v] else candidate != np.inf
+            if not improves and not (reached[v] and candidate == distance[v]):
+                continue
+            if improves:
+                if heuristic:
+                    if v == recent_src[u] or v == recent_dst[u]:
+                        status = NEGATIVE_CYCLE
+                        break
+                    if parent[v] == u:
+                        recent_src[v], recent_dst[v] = recent_src[u], recent_dst[u]
+                    else:
+                        recent_src[v], recent_dst[v] = u, v
+                if not queued[v]:
+                    queue[tail] = v
+                    tail = (tail + 1) % queue.size
+                    queued[v] = 1
+                    times_queued[v] += 1
+                    if times_queued[v] == n:
+                        status = NEGATIVE_CYCLE
+                        break
+                if not reached[v]:
+                    reached[v] = 1
+                    discovered[n_discovered] = v
+                    n_discovered += 1
+                if floats.size:
+                    is_float[v] = is_float[u] | floats[edge]
+                distance[v], parent[v] = candidate, u
+            if n_elements == origin.size:
+                more = np.full(2 * n_elements, NONE, np.int64)
+                more[:n_elements] = following
+                following = more
+                more_origin = np.empty(2 * n_elements, targets.dtype)
+                more_origin[:n_elements] = origin
+                origin = more_origin
+            origin[n_elements] = u
+            if improves or first[v] == NONE:
+                first[v] = n_elements
+            else:
+                following[last[v]] = n_elements
+            last[v] = n_elements
+            n_elements += 1
+    discovered = discovered[:n_discovered]
+    starts, predecessors = _flatten(discovered, first, following, origin)
+    return status, distance, is_float, discovered, starts, predecessors
+
+
+@njit(cache=True, nogil=True)
+def claim(order, parent, owner):
+    """Give each vertex without an owner that of its parent, which precedes it in the order."""
+    for v in order:
+        if owner[v] == NONE:
+            owner[v] = owner[parent[v]]

@@ -1,0 +1,148 @@
+"""Which calls this backend answers. NetworkX answers the others itself, and logs the reasons given here."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+
+from .graph import KeplerGraph
+from .weights import Weights, weights_of
+
+# Below these numbers of nodes and edges NetworkX itself was faster than converting the graph and searching it.
+MIN_SIZE_FOR_ONE_SEARCH = 20_000
+MIN_SIZE_FOR_ALL_SOURCES = 1_000
+
+_ONE_PAIR = frozenset({
+    "bidirectional_dijkstra", "bidirectional_shortest_path", "has_path",
+})  # fmt: skip
+_ALL_SOURCES = frozenset({
+    "average_shortest_path_length", "barycenter", "center", "closeness_centrality", "diameter", "eccentricity",
+    "global_efficiency", "harmonic_centrality", "periphery", "radius", "wiener_index",
+})  # fmt: skip
+# Their integers would be floats if a path has one: which path a search takes decides, and a summary does not name it.
+_NEEDS_ONE_KIND = frozenset({"diameter", "eccentricity", "radius", "wiener_index"})
+_MANY_SOURCES = frozenset({
+    "multi_source_dijkstra", "multi_source_dijkstra_path", "multi_source_dijkstra_path_length", "voronoi_cells",
+})  # fmt: skip
+_HANDED_OVER = {  # arguments by which a function uses other results than distances, and their harmless values
+    "attr": (None,),
+    "e": (None,),
+    "sort_neighbors": (None,),
+    "sources": (None,),
+    "sp": (None,),
+    "usebounds": (False, None),
+}
+_METHODS = (None, "unweighted", "dijkstra", "bellman-ford")
+_MEMORY = "kepler_traverse"  # key of NetworkX's cache of a graph, which NetworkX empties when the graph changes
+
+
+def can_run(
+    functions: dict[str, Callable[..., Any]], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> bool | str:
+    """Return True, or why the backend cannot answer a call as NetworkX does.
+
+    Parameters
+    ----------
+    functions : dict of str to callable
+        The backend's functions, whose signatures are NetworkX's.
+    name, args, kwargs
+        The call.
+    """
+    try:
+        bound = inspect.signature(functions[name]).bind(*args, **kwargs)
+    except TypeError as error:
+        return f"{error}"
+    bound.apply_defaults()
+    given = bound.arguments
+    for argument, harmless in _HANDED_OVER.items():
+        if argument in given and not (name in _MANY_SOURCES | {"bfs_layers"} and argument == "sources"):
+            value = given[argument]
+            if not any(value is each for each in harmless):
+                return f"{argument} is given"
+    for argument in ("cutoff", "depth_limit", "distance"):
+        if argument in given and not (argument == "distance" and name != "descendants_at_distance"):
+            problem = _limit_problem(argument, given[argument])
+            if problem:
+                return problem
+    methods = _METHODS if name == "average_shortest_path_length" else _METHODS[2:]
+    if "method" in given and given["method"] not in methods:
+        return f"method {given['method']!r} is not served"
+    graph = given["G"]
+    if name in ("center", "barycenter") and given["weight"] is None and _may_be_tree(graph):
+        return "the graph may be a tree, for which NetworkX takes linear time"
+    weight = given.get("distance") if name in ("closeness_centrality", "harmonic_centrality") else given.get("weight")
+    if weight is None or given.get("method") == "unweighted":
+        return True
+    return _weight_problem(graph, name, weight) or True
+
+
+def _limit_problem(argument: str, value: Any) -> str:
+    if value is None or type(value) in (int, bool):
+        return "" if value is None or abs(value) < 2**53 else f"{argument} is beyond 2^53"
+    if type(value) is float:
+        return f"{argument} is not a number" if math.isnan(value) else ""
+    return f"{argument} is of type {type(value).__name__}"
+
+
+def _may_be_tree(graph: Any) -> bool:
+    return not graph.is_directed() and graph.number_of_edges() == len(graph) - 1
+
+
+def _weight_problem(graph: Any, name: str, weight: Any) -> str:
+    if callable(weight):
+        return "weights are a function"
+    try:
+        hash(weight)
+    except TypeError:
+        return "weight is not the name of an edge attribute"
+    weights = _checked_weights(graph, weight)
+    if weights.problem:
+        return weights.problem
+    if weights.has_negative and name in _ALL_SOURCES | _MANY_SOURCES:
+        return "weights are negative, and NetworkX's result depends on the order of the search"
+    if name in _NEEDS_ONE_KIND and weights.kind == "mixed":
+        return "weights mix integers and floats, and the type of the result depends on the paths"
+    if name == "barycenter" and weights.kind != "int":
+        return "NetworkX compares sums of floats, which depend on the order of addition"
+    return ""
+
+
+def _checked_weights(graph: Any, weight: Any) -> Weights:
+    if isinstance(graph, KeplerGraph):
+        return graph.weights(weight)
+    cache = graph.__dict__.get("__networkx_cache__") if nx.config.cache_converted_graphs else None
+    if cache is None:
+        return weights_of(graph._adj, weight, 1, graph.is_multigraph())
+    known = cache.setdefault(_MEMORY, {})
+    if weight not in known:
+        known[weight] = weights_of(graph._adj, weight, 1, graph.is_multigraph())
+    return known[weight]
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Return True, or why NetworkX itself is faster: the graph is small, and converting it takes longer than the search."""
+    graph = args[0] if args else kwargs["G"]
+    if isinstance(graph, KeplerGraph) or _is_converted(graph):
+        return True
+    if name in _ONE_PAIR or (name.startswith(("dijkstra_path", "shortest_path")) and _has_both_ends(args, kwargs)):
+        return "one pair is searched faster than the graph is converted"
+    size = len(graph) + graph.number_of_edges()
+    least = MIN_SIZE_FOR_ALL_SOURCES if name in _ALL_SOURCES or name.startswith("all_pairs") else MIN_SIZE_FOR_ONE_SEARCH
+    if size < least:
+        return f"the graph has {size} nodes and edges, and the conversion pays from {least} on"
+    return True
+
+
+def _has_both_ends(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    source = args[1] if len(args) > 1 else kwargs.get("source")
+    target = args[2] if len(args) > 2 else kwargs.get("target")
+    return source is not None and target is not None
+
+
+def _is_converted(graph: Any) -> bool:
+    cache = graph.__dict__.get("__networkx_cache__") or {}
+    return any(isinstance(each, KeplerGraph) for each in cache.get("backends", {}).get("kepler", {}).values())

@@ -1,0 +1,636 @@
+"""NetworkX's functions that search from one source, from all pairs, or from several sources together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+from networkx.algorithms.shortest_paths.generic import _build_paths_from_predecessors
+
+from ..cpu import threads
+from . import kernels
+from .graph import KeplerGraph, vertices_of
+from .kernels import NONE
+from .lazy_paths import Paths, walk_to_parents
+from .weights import numbers_of
+
+Weight = Hashable | None
+_NO_LEVEL = np.iinfo(np.int32).max
+_GROUP_BYTES = 1 << 26  # of the results of the searches from all sources that are made ahead
+_SEARCHES_PER_THREAD = 16
+
+
+class Search(NamedTuple):
+    """The vertices that a search reached in their order, and arrays of distances and parents by vertex."""
+
+    order: np.ndarray
+    distance: np.ndarray
+    floats: np.ndarray
+    parent: np.ndarray
+
+
+def max_level(cutoff: float | None) -> int:
+    """The last level of a search that expands every level below ``cutoff``."""
+    if cutoff is None or cutoff >= _NO_LEVEL:
+        return _NO_LEVEL
+    return math.ceil(cutoff) if cutoff > 0 else 0
+
+
+def _missing(text: str) -> Callable[[], Exception]:
+    return lambda: nx.NodeNotFound(text)
+
+
+def search_levels(graph: KeplerGraph, source: int, cutoff: float | None = None, incoming: bool = False) -> Search:
+    """Breadth-first search from a vertex."""
+    edges = graph.incoming if incoming else graph.outgoing
+    order, parent, level = kernels.bfs(*edges, np.array([source], np.int64), max_level(cutoff))
+    return Search(order, level, np.zeros(0, np.uint8), parent)
+
+
+def search_weighted(
+    graph: KeplerGraph,
+    sources: np.ndarray,
+    weight: Weight,
+    cutoff: float | None = None,
+    target: int = NONE,
+    incoming: bool = False,
+) -> Search:
+    """Dijkstra's algorithm from all sources together."""
+    edges, weights = graph.incoming if incoming else graph.outgoing, graph.weights(weight, incoming)
+    limit = limit_of(cutoff, weights.values.dtype)
+    status, order, distance, parent, floats, *_ = kernels.dijkstra(
+        *edges, weights.values, weights.floats, sources, limit, target, False
+    )
+    _check(status)
+    return Search(order, distance, floats, parent)
+
+
+def limit_of(cutoff: float | None, dtype: np.dtype) -> Any:
+    """The largest distance of a type that a cutoff admits."""
+    if dtype.kind == "f":
+        return dtype.type(np.inf if cutoff is None else cutoff)
+    largest = np.iinfo(dtype).max
+    if cutoff is None or cutoff >= largest:
+        return largest
+    return dtype.type(max(math.floor(cutoff), -largest))
+
+
+def _check(status: int) -> None:
+    if status == kernels.CONTRADICTION:
+        raise ValueError("Contradictory paths found:", "negative weights?")
+    if status == kernels.NEGATIVE_CYCLE:
+        raise nx.NetworkXUnbounded("Negative cycle detected.")
+
+
+def distances(graph: KeplerGraph, search: Search, sources: np.ndarray | None = None) -> dict[Any, Any]:
+    """NetworkX's dictionary of distances. The distance of a source is the integer 0, also among floats."""
+    found = dict(zip(graph.names(search.order), numbers_of(search.distance, search.floats, search.order), strict=True))
+    if search.distance.dtype.kind == "f" and sources is not None and not search.floats.size:
+        found.update((node, 0) for node in graph.names(sources) if node in found)
+    return found
+
+
+def paths(graph: KeplerGraph, search: Search, reverse: bool = False) -> Paths:
+    """NetworkX's dictionary of paths, computed as they are read."""
+    return Paths(graph, search.order, walk_to_parents(search.parent), reverse)
+
+
+def _from_each(graph: KeplerGraph, search: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield each node and the result of ``search(vertex)``. Threads search a few sources ahead."""
+    n = len(graph)
+    size = min(threads.count() * _SEARCHES_PER_THREAD, max(_GROUP_BYTES // (32 * max(n, 1)), threads.count()))
+    for begin in range(0, n, size):
+        found: list[Any] = [None] * min(size, n - begin)
+
+        def search_one(i: int, thread: int, begin: int = begin, found: list[Any] = found) -> None:  # noqa: ARG001
+            found[i] = search(begin + i)
+
+        threads.for_each(search_one, len(found))
+        for i in range(len(found)):
+            yield graph.nodes[begin + i], found[i]
+            found[i] = None
+
+
+# Unweighted
+
+
+def single_source_shortest_path_length(G: KeplerGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
+    """Hops from a source."""
+    return distances(G, search_levels(G, G.number_of(source, _missing(f"Source {source} is not in G")), cutoff))
+
+
+def single_target_shortest_path_length(G: KeplerGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
+    """Hops to a target."""
+    vertex = G.number_of(target, _missing(f"Target {target} is not in G"))
+    return distances(G, search_levels(G, vertex, cutoff, incoming=True))
+
+
+def single_source_shortest_path(G: KeplerGraph, source: Any, cutoff: float | None = None) -> Paths:
+    """Paths of fewest hops from a source."""
+    return paths(G, search_levels(G, G.number_of(source, _missing(f"Source {source} not in G")), cutoff))
+
+
+def single_target_shortest_path(G: KeplerGraph, target: Any, cutoff: float | None = None) -> Paths:
+    """Paths of fewest hops to a target."""
+    vertex = G.number_of(target, _missing(f"Target {target} not in G"))
+    return paths(G, search_levels(G, vertex, cutoff, incoming=True), reverse=True)
+
+
+def all_pairs_shortest_path_length(G: KeplerGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, int]]]:
+    """Hops from each node."""
+    for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)):
+        yield node, distances(G, search)
+
+
+def all_pairs_shortest_path(G: KeplerGraph, cutoff: float | None = None) -> Iterator[tuple[Any, Paths]]:
+    """Paths of fewest hops from each node."""
+    for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)):
+        yield node, paths(G, search)
+
+
+def bidirectional_shortest_path(G: KeplerGraph, source: Any, target: Any) -> list[Any]:
+    """One path of fewest hops."""
+    begin = G.number_of(source, _missing(f"Source {source} is not in G"))
+    end = G.number_of(target, _missing(f"Target {target} is not in G"))
+    meeting, parents, children = kernels.bidirectional_bfs(*G.outgoing, *G.incoming, begin, end)
+    if meeting == NONE:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    return _joined(G, int(meeting), parents, children)
+
+
+def _joined(graph: KeplerGraph, meeting: int, parents: np.ndarray, children: np.ndarray) -> list[Any]:
+    before, after = walk_to_parents(parents)(meeting), walk_to_parents(children)(meeting)
+    return [graph.nodes[vertex] for vertex in before + after[-2::-1]]
+
+
+def predecessor(
+    G: KeplerGraph, source: Any, target: Any = None, cutoff: float | None = None, return_seen: bool | None = None
+) -> Any:
+    """All predecessors on paths of fewest hops."""
+    vertex = G.number_of(source, _missing(f"Source {source} not in G"))
+    # NetworkX reads a cutoff after each level, and 0 as none.
+    search = search_levels(G, vertex, max(cutoff, 1) if cutoff else None)
+    lists = _lists(G, search.order, *kernels.bfs_predecessors(*G.outgoing, search.order, search.distance))
+    if target is not None:
+        found = lists.get(target, [])
+        return (found, distances(G, search).get(target, -1)) if return_seen else found
+    return (lists, distances(G, search)) if return_seen else lists
+
+
+def _lists(graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> dict[Any, list[Any]]:
+    names, bounds = graph.names(flat), starts.tolist()
+    return {node: names[begin:end] for node, begin, end in zip(graph.names(vertices), bounds[:-1], bounds[1:], strict=True)}
+
+
+# Dijkstra
+
+
+def _multi_source(
+    graph: KeplerGraph, sources: Any, weight: Weight, cutoff: float | None, target: int = NONE
+) -> tuple[np.ndarray, Search]:
+    if not sources:
+        raise ValueError("sources must not be empty")
+    vertices = vertices_of(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
+    return vertices, search_weighted(graph, vertices, weight, cutoff, target)
+
+
+def multi_source_dijkstra_path_length(
+    G: KeplerGraph, sources: Any, cutoff: float | None = None, weight: Weight = "weight"
+) -> dict[Any, Any]:
+    """Distances from the nearest source."""
+    vertices, search = _multi_source(G, sources, weight, cutoff)
+    return distances(G, search, vertices)
+
+
+def multi_source_dijkstra_path(
+    G: KeplerGraph, sources: Any, cutoff: float | None = None, weight: Weight = "weight"
+) -> Paths:
+    """Shortest paths from the nearest source."""
+    return paths(G, _multi_source(G, sources, weight, cutoff)[1])
+
+
+def multi_source_dijkstra(
+    G: KeplerGraph, sources: Any, target: Any = None, cutoff: float | None = None, weight: Weight = "weight"
+) -> tuple[Any, Any]:
+    """Distances and paths from the nearest source, or those of one target."""
+    if target is None:
+        vertices, search = _multi_source(G, sources, weight, cutoff)
+        return distances(G, search, vertices), paths(G, search)
+    if not sources:
+        raise ValueError("sources must not be empty")
+    vertices = vertices_of(G, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
+    if target in sources:
+        return 0, [target]
+    end = G._adj.get(target, NONE)
+    search = search_weighted(G, vertices, weight, cutoff, end)
+    if end == NONE or not search.order.size or search.order[-1] != end:
+        raise nx.NetworkXNoPath(f"No path to {target}.")
+    length = numbers_of(search.distance, search.floats, search.order[-1:])[0]
+    return length, paths(G, search)[target]
+
+
+def single_source_dijkstra(
+    G: KeplerGraph, source: Any, target: Any = None, cutoff: float | None = None, weight: Weight = "weight"
+) -> tuple[Any, Any]:
+    """Distances and paths from a source, or those of one target."""
+    return multi_source_dijkstra(G, [source], target=target, cutoff=cutoff, weight=weight)
+
+
+def single_source_dijkstra_path(
+    G: KeplerGraph, source: Any, cutoff: float | None = None, weight: Weight = "weight"
+) -> Paths:
+    """Shortest paths from a source."""
+    return multi_source_dijkstra_path(G, [source], cutoff=cutoff, weight=weight)
+
+
+def single_source_dijkstra_path_length(
+    G: KeplerGraph, source: Any, cutoff: float | None = None, weight: Weight = "weight"
+) -> dict[Any, Any]:
+    """Distances from a source."""
+    return multi_source_dijkstra_path_length(G, [source], cutoff=cutoff, weight=weight)
+
+
+def dijkstra_path(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
+    """A shortest path."""
+    return single_source_dijkstra(G, source, target=target, weight=weight)[1]
+
+
+def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
+    """The distance of a target."""
+    begin = G.number_of(source, _missing(f"Node {source} not found in graph"))
+    if source == target:
+        return 0
+    end = G._adj.get(target, NONE)
+    search = search_weighted(G, np.array([begin]), weight, target=end)
+    if end == NONE or search.order[-1] != end:
+        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
+    return numbers_of(search.distance, search.floats, search.order[-1:])[0]
+
+
+def dijkstra_predecessor_and_distance(
+    G: KeplerGraph, source: Any, cutoff: float | None = None, weight: Weight = "weight"
+) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
+    """All predecessors on shortest paths, and distances."""
+    vertex = G.number_of(source, _missing(f"Node {source} is not found in the graph"))
+    weights, sources = G.weights(weight), np.array([vertex])
+    limit = limit_of(cutoff, weights.values.dtype)
+    status, order, distance, parent, floats, discovered, starts, flat = kernels.dijkstra(
+        *G.outgoing, weights.values, weights.floats, sources, limit, NONE, True
+    )
+    _check(status)
+    return _lists(G, discovered, starts, flat), distances(G, Search(order, distance, floats, parent), sources)
+
+
+def _weighted_from_each(
+    graph: KeplerGraph, cutoff: float | None, weight: Weight
+) -> Iterator[tuple[Any, np.ndarray, Search]]:
+    found = _from_each(graph, lambda vertex: search_weighted(graph, np.array([vertex]), weight, cutoff))
+    for vertex, (node, search) in enumerate(found):
+        yield node, np.array([vertex]), search
+
+
+def all_pairs_dijkstra(
+    G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
+) -> Iterator[tuple[Any, tuple[dict[Any, Any], Paths]]]:
+    """Distances and shortest paths from each node."""
+    for node, vertex, search in _weighted_from_each(G, cutoff, weight):
+        yield node, (distances(G, search, vertex), paths(G, search))
+
+
+def all_pairs_dijkstra_path_length(
+    G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
+) -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Distances from each node."""
+    for node, vertex, search in _weighted_from_each(G, cutoff, weight):
+        yield node, distances(G, search, vertex)
+
+
+def all_pairs_dijkstra_path(
+    G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
+) -> Iterator[tuple[Any, Paths]]:
+    """Shortest paths from each node."""
+    for node, _, search in _weighted_from_each(G, cutoff, weight):
+        yield node, paths(G, search)
+
+
+def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> tuple[Any, list[Any]]:
+    """The distance of a target and a shortest path."""
+    begin = G.number_of(source, _missing(f"Source {source} is not in G"))
+    end = G.number_of(target, _missing(f"Target {target} is not in G"))
+    if begin == end:
+        return 0, [source]
+    both = [
+        (*edges, w.values, w.floats)
+        for edges, w in zip((G.outgoing, G.incoming), (G.weights(weight), G.weights(weight, incoming=True)), strict=True)
+    ]
+    status, length, is_float, meeting, parents, children = kernels.bidirectional_dijkstra(*both[0], *both[1], begin, end)
+    if status == kernels.CONTRADICTION:
+        raise ValueError("Contradictory paths found: negative weights?")
+    if status == kernels.NO_PATH:
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    is_integer = G.weights(weight).kind == "mixed" and not is_float
+    return int(length) if is_integer else np.asarray(length).item(), _joined(G, int(meeting), parents, children)
+
+
+def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight = "weight") -> dict[Any, set[Any]]:
+    """The nodes nearest to each center."""
+    sources, search = _multi_source(G, center_nodes, weight, None)
+    owner = np.full(len(G), NONE, np.int64)
+    owner[sources] = sources
+    kernels.claim(search.order, search.parent, owner)
+    cells: dict[Any, set[Any]] = {}
+    by_owner = search.order[np.argsort(owner[search.order], kind="stable")]
+    begins = np.flatnonzero(np.diff(owner[by_owner], prepend=NONE))
+    members = {int(owner[group[0]]): set(G.names(group)) for group in np.split(by_owner, begins[1:]) if group.size}
+    for vertex in sources.tolist():
+        cells[G.nodes[vertex]] = members[vertex]
+    unreachable = np.flatnonzero(owner == NONE)
+    if unreachable.size:
+        cells["unreachable"] = set(G.names(unreachable))
+    return cells
+
+
+# Bellman-Ford
+
+
+class _BellmanFord(NamedTuple):
+    search: Search
+    starts: np.ndarray
+    flat: np.ndarray
+
+
+def _bellman_ford(graph: KeplerGraph, source: int, weight: Weight, heuristic: bool, incoming: bool = False) -> _BellmanFord:
+    edges, weights = graph.incoming if incoming else graph.outgoing, graph.weights(weight, incoming)
+    status, distance, floats, discovered, starts, flat = kernels.bellman_ford(
+        *edges, weights.values, weights.floats, source, heuristic
+    )
+    _check(status)
+    return _BellmanFord(Search(discovered, distance, floats, flat), starts, flat)
+
+
+def _bellman_ford_paths(graph: KeplerGraph, source: int, found: _BellmanFord, reverse: bool = False) -> Paths:
+    order = found.search.order
+    place = np.full(len(graph), NONE, np.int64)
+    place[order] = np.arange(order.size)
+    starts, flat, places = found.starts.tolist(), found.flat.tolist(), place.tolist()
+
+    def walk(vertex: int) -> list[int]:
+        path, last = [vertex], vertex
+        while last != source and len(path) <= len(places):
+            last = flat[starts[places[last]]]
+            path.append(last)
+        if len(path) > len(places):  # a cycle of weight 0: NetworkX leaves it by another predecessor
+            lists = {v: flat[starts[i] : starts[i + 1]] for i, v in enumerate(order.tolist())}
+            return next(_build_paths_from_predecessors({source}, vertex, lists))
+        path.reverse()
+        return path
+
+    return Paths(graph, order, walk, reverse)
+
+
+def bellman_ford_predecessor_and_distance(
+    G: KeplerGraph,
+    source: Any,
+    target: Any = None,  # noqa: ARG001
+    weight: Weight = "weight",
+    heuristic: bool = False,
+) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
+    """All predecessors on shortest paths, and distances; weights may be negative."""
+    vertex = G.number_of(source, _missing(f"Node {source} is not found in the graph"))
+    loops = np.repeat(np.arange(len(G)), np.diff(G.outgoing.offsets)) == G.outgoing.targets
+    if (G.weights(weight).values[loops] < 0).any():
+        raise nx.NetworkXUnbounded("Negative cycle detected.")
+    if len(G) == 1:
+        return {source: []}, {source: 0}
+    found = _bellman_ford(G, vertex, weight, bool(heuristic))
+    lists = _lists(G, found.search.order, found.starts, found.flat)
+    return lists, distances(G, found.search, np.array([vertex]))
+
+
+def _bellman_ford_from(graph: KeplerGraph, source: Any, weight: Weight) -> tuple[int, _BellmanFord]:
+    vertex = graph.number_of(source, _missing(f"Source {source} not in G"))
+    return vertex, _bellman_ford(graph, vertex, weight, heuristic=True)
+
+
+def single_source_bellman_ford(
+    G: KeplerGraph, source: Any, target: Any = None, weight: Weight = "weight"
+) -> tuple[Any, Any]:
+    """Distances and paths from a source, or those of one target; weights may be negative."""
+    if source == target:
+        G.number_of(source, _missing(f"Node {source} is not found in the graph"))
+        return 0, [source]
+    vertex, found = _bellman_ford_from(G, source, weight)
+    every = distances(G, found.search, np.array([vertex]))
+    all_paths = _bellman_ford_paths(G, vertex, found)
+    if target is None:
+        return every, all_paths
+    if target not in every:
+        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources")
+    return every[target], all_paths[target]
+
+
+def single_source_bellman_ford_path(G: KeplerGraph, source: Any, weight: Weight = "weight") -> Paths:
+    """Shortest paths from a source; weights may be negative."""
+    return single_source_bellman_ford(G, source, weight=weight)[1]
+
+
+def single_source_bellman_ford_path_length(G: KeplerGraph, source: Any, weight: Weight = "weight") -> dict[Any, Any]:
+    """Distances from a source; weights may be negative."""
+    vertex, found = _bellman_ford_from(G, source, weight)
+    return distances(G, found.search, np.array([vertex]))
+
+
+def bellman_ford_path(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
+    """A shortest path; weights may be negative."""
+    return single_source_bellman_ford(G, source, target=target, weight=weight)[1]
+
+
+def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
+    """The distance of a target; weights may be negative."""
+    if source == target:
+        G.number_of(source, _missing(f"Node {source} not found in graph"))
+        return 0
+    found = single_source_bellman_ford_path_length(G, source, weight)
+    if target not in found:
+        raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
+    return found[target]
+
+
+def _bellman_ford_from_each(graph: KeplerGraph, weight: Weight) -> Iterator[tuple[Any, int, _BellmanFord]]:
+    found = _from_each(graph, lambda vertex: _bellman_ford(graph, vertex, weight, heuristic=True))
+    for vertex, (node, each) in enumerate(found):
+        yield node, vertex, each
+
+
+def all_pairs_bellman_ford_path_length(G: KeplerGraph, weight: Weight = "weight") -> Iterator[tuple[Any, dict[Any, Any]]]:
+    """Distances from each node; weights may be negative."""
+    for node, vertex, found in _bellman_ford_from_each(G, weight):
+        yield node, distances(G, found.search, np.array([vertex]))
+
+
+def all_pairs_bellman_ford_path(G: KeplerGraph, weight: Weight = "weight") -> Iterator[tuple[Any, Paths]]:
+    """Shortest paths from each node; weights may be negative."""
+    for node, vertex, found in _bellman_ford_from_each(G, weight):
+        yield node, _bellman_ford_paths(G, vertex, found)
+
+
+# Generic
+
+
+def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
+    """Whether a path leads from the source to the target."""
+    try:
+        bidirectional_shortest_path(G, source, target)
+    except nx.NetworkXNoPath:
+        return False
+    return True
+
+
+def _method(weight: Weight, method: str) -> str:
+    if method not in ("dijkstra", "bellman-ford"):
+        raise ValueError(f"method not supported: {method}")
+    return "unweighted" if weight is None else method
+
+
+def shortest_path(
+    G: KeplerGraph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
+) -> Any:
+    """Shortest paths between nodes, from one, to one, or between all."""
+    method = _method(weight, method)
+    if source is None and target is None:
+        if method == "unweighted":
+            return all_pairs_shortest_path(G)
+        if method == "dijkstra":
+            return all_pairs_dijkstra_path(G, weight=weight)
+        return all_pairs_bellman_ford_path(G, weight=weight)
+    if source is None:
+        return _shortest_to(G, target, weight, method)[1]
+    if target is None:
+        if method == "unweighted":
+            return single_source_shortest_path(G, source)
+        if method == "dijkstra":
+            return single_source_dijkstra_path(G, source, weight=weight)
+        return single_source_bellman_ford_path(G, source, weight=weight)
+    if method == "unweighted":
+        return bidirectional_shortest_path(G, source, target)
+    if method == "dijkstra":
+        return bidirectional_dijkstra(G, source, target, weight)[1]
+    return bellman_ford_path(G, source, target, weight)
+
+
+def _shortest_to(graph: KeplerGraph, target: Any, weight: Weight, method: str) -> tuple[dict[Any, Any], Paths]:
+    """Distances and paths to a target."""
+    if method == "unweighted":
+        vertex = graph.number_of(target, _missing(f"Source {target} is not in G"))
+        search = search_levels(graph, vertex, incoming=True)
+    elif method == "dijkstra":
+        vertex = graph.number_of(target, _missing(f"Node {target} not found in graph"))
+        search = search_weighted(graph, np.array([vertex]), weight, incoming=True)
+    else:
+        vertex = graph.number_of(target, _missing(f"Source {target} not in G"))
+        found = _bellman_ford(graph, vertex, weight, heuristic=True, incoming=True)
+        return distances(graph, found.search, np.array([vertex])), _bellman_ford_paths(graph, vertex, found, reverse=True)
+    return distances(graph, search, np.array([vertex])), paths(graph, search, reverse=True)
+
+
+def shortest_path_length(
+    G: KeplerGraph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
+) -> Any:
+    """Distances between nodes, from one, to one, or between all."""
+    method = _method(weight, method)
+    if source is None and target is None:
+        if method == "unweighted":
+            return all_pairs_shortest_path_length(G)
+        if method == "dijkstra":
+            return all_pairs_dijkstra_path_length(G, weight=weight)
+        return all_pairs_bellman_ford_path_length(G, weight=weight)
+    if source is None:
+        return _shortest_to(G, target, weight, method)[0]
+    if target is None:
+        if method == "unweighted":
+            return single_source_shortest_path_length(G, source)
+        if method == "dijkstra":
+            return single_source_dijkstra_path_length(G, source, weight=weight)
+        return single_source_bellman_ford_path_length(G, source, weight=weight)
+    if method == "unweighted":
+        return len(bidirectional_shortest_path(G, source, target)) - 1
+    if method == "dijkstra":
+        return dijkstra_path_length(G, source, target, weight)
+    return bellman_ford_path_length(G, source, target, weight)
+
+
+def _predecessors_by(graph: KeplerGraph, source: Any, weight: Weight, method: str) -> dict[Any, list[Any]]:
+    if weight is None:
+        return predecessor(graph, source)
+    if method == "dijkstra":
+        return dijkstra_predecessor_and_distance(graph, source, weight=weight)[0]
+    if method == "bellman-ford":
+        return bellman_ford_predecessor_and_distance(graph, source, weight=weight)[0]
+    raise ValueError(f"method not supported: {method}")
+
+
+def all_shortest_paths(
+    G: KeplerGraph, source: Any, target: Any, weight: Weight = None, method: str = "dijkstra"
+) -> Iterator[list[Any]]:
+    """All shortest paths between two nodes."""
+    return _build_paths_from_predecessors({source}, target, _predecessors_by(G, source, weight, method))
+
+
+def single_source_all_shortest_paths(
+    G: KeplerGraph, source: Any, weight: Weight = None, method: str = "dijkstra"
+) -> Iterator[tuple[Any, list[list[Any]]]]:
+    """All shortest paths from a source."""
+    lists = _predecessors_by(G, source, weight, method)
+    for node in lists:
+        yield node, list(_build_paths_from_predecessors({source}, node, lists))
+
+
+def all_pairs_all_shortest_paths(
+    G: KeplerGraph, weight: Weight = None, method: str = "dijkstra"
+) -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
+    """All shortest paths between all nodes."""
+    for node in G:
+        yield node, dict(single_source_all_shortest_paths(G, node, weight=weight, method=method))
+
+
+FUNCTIONS = (
+    all_pairs_all_shortest_paths,
+    all_pairs_bellman_ford_path,
+    all_pairs_bellman_ford_path_length,
+    all_pairs_dijkstra,
+    all_pairs_dijkstra_path,
+    all_pairs_dijkstra_path_length,
+    all_pairs_shortest_path,
+    all_pairs_shortest_path_length,
+    all_shortest_paths,
+    bellman_ford_path,
+    bellman_ford_path_length,
+    bellman_ford_predecessor_and_distance,
+    bidirectional_dijkstra,
+    bidirectional_shortest_path,
+    dijkstra_path,
+    dijkstra_path_length,
+    dijkstra_predecessor_and_distance,
+    has_path,
+    multi_source_dijkstra,
+    multi_source_dijkstra_path,
+    multi_source_dijkstra_path_length,
+    predecessor,
+    shortest_path,
+    shortest_path_length,
+    single_source_all_shortest_paths,
+    single_source_bellman_ford,
+    single_source_bellman_ford_path,
+    single_source_bellman_ford_path_length,
+    single_source_dijkstra,
+    single_source_dijkstra_path,
+    single_source_dijkstra_path_length,
+    single_source_shortest_path,
+    single_source_shortest_path_length,
+    single_target_shortest_path,
+    single_target_shortest_path_length,
+    voronoi_cells,
+)

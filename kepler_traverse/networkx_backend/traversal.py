@@ -1,0 +1,143 @@
+"""NetworkX's functions of breadth-first search: edges, trees, layers, descendants, components."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from . import kernels
+from .graph import KeplerGraph, vertices_of
+from .single_source import max_level
+
+
+def _edges(graph: KeplerGraph, source: Any, incoming: bool, depth_limit: float | None) -> tuple[list[Any], list[Any]]:
+    """Parents and children of the tree of a search, in the order of discovery."""
+    kind = "digraph" if graph.directed else "graph"
+    vertex = graph.number_of(source, lambda: nx.NetworkXError(f"The node {source} is not in the {kind}."))
+    edges = graph.incoming if incoming else graph.outgoing
+    order, parent, _ = kernels.bfs(*edges, np.array([vertex]), max_level(depth_limit))
+    return graph.names(parent[order[1:]]), graph.names(order[1:])
+
+
+def bfs_edges(
+    G: KeplerGraph,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: float | None = None,
+    sort_neighbors: None = None,  # noqa: ARG001
+) -> Iterator[tuple[Any, Any]]:
+    """Edges of the tree of a search."""
+    yield from zip(*_edges(G, source, reverse, depth_limit), strict=True)
+
+
+def bfs_tree(
+    G: KeplerGraph,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: float | None = None,
+    sort_neighbors: None = None,  # noqa: ARG001
+) -> nx.DiGraph:
+    """The tree of a search, as a graph of NetworkX."""
+    tree = nx.DiGraph()
+    tree.add_node(source)
+    tree.add_edges_from(bfs_edges(G, source, reverse=reverse, depth_limit=depth_limit))
+    return tree
+
+
+def bfs_predecessors(
+    G: KeplerGraph,
+    source: Any,
+    depth_limit: float | None = None,
+    sort_neighbors: None = None,  # noqa: ARG001
+) -> Iterator[tuple[Any, Any]]:
+    """Each node that is reached and its parent."""
+    parents, children = _edges(G, source, False, depth_limit)
+    yield from zip(children, parents, strict=True)
+
+
+def bfs_successors(
+    G: KeplerGraph,
+    source: Any,
+    depth_limit: float | None = None,
+    sort_neighbors: None = None,  # noqa: ARG001
+) -> Iterator[tuple[Any, list[Any]]]:
+    """Each node with children, and its children."""
+    pairs = zip(*_edges(G, source, False, depth_limit), strict=True)
+    found = False
+    for parent, group in groupby(pairs, key=lambda pair: pair[0]):
+        found = True
+        yield parent, [child for _, child in group]
+    if not found:
+        yield source, []
+
+
+def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
+    """Nodes by their number of hops from the nearest source."""
+    first = [sources] if sources in G else list(set(sources))
+    vertices = vertices_of(G, first, lambda node: nx.NetworkXError(f"The node {node} is not in the graph."))
+    order, _, level = kernels.bfs(*G.outgoing, vertices, max_level(None))
+    begins = np.flatnonzero(np.diff(level[order], prepend=-1))
+    for begin, end in zip(begins, [*begins[1:], order.size], strict=True):
+        yield G.names(order[begin:end])
+
+
+def descendants_at_distance(G: KeplerGraph, source: Any, distance: float) -> set[Any]:
+    """Nodes at a number of hops."""
+    vertex = G.number_of(source, lambda: nx.NetworkXError(f"The node {source} is not in the graph."))
+    order, _, level = kernels.bfs(*G.outgoing, np.array([vertex]), max_level(distance))
+    return set(G.names(order[level[order] == distance]))
+
+
+def descendants(G: KeplerGraph, source: Any) -> set[Any]:
+    """Nodes that the source reaches, without it."""
+    return set(_edges(G, source, False, None)[1])
+
+
+def ancestors(G: KeplerGraph, source: Any) -> set[Any]:
+    """Nodes that reach the source, without it."""
+    return set(_edges(G, source, True, None)[1])
+
+
+def connected_components(G: KeplerGraph) -> Iterator[set[Any]]:
+    """Nodes by component."""
+    order, starts = kernels.components(*G.outgoing)
+    for begin, end in pairwise(starts.tolist()):
+        yield set(G.names(order[begin:end]))
+
+
+def number_connected_components(G: KeplerGraph) -> int:
+    """Number of components."""
+    return int(kernels.components(*G.outgoing)[1].size - 1)
+
+
+def is_connected(G: KeplerGraph) -> bool:
+    """Whether there is one component."""
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+    return bool(kernels.bfs(*G.outgoing, np.zeros(1, np.int64), max_level(None))[0].size == len(G))
+
+
+def node_connected_component(G: KeplerGraph, n: Any) -> set[Any]:
+    """Nodes of the component of a node."""
+    vertex = G.number_of(n, lambda: KeyError(n))
+    return set(G.names(kernels.bfs(*G.outgoing, np.array([vertex]), max_level(None))[0]))
+
+
+FUNCTIONS = (
+    ancestors,
+    bfs_edges,
+    bfs_layers,
+    bfs_predecessors,
+    bfs_successors,
+    bfs_tree,
+    connected_components,
+    descendants,
+    descendants_at_distance,
+    is_connected,
+    node_connected_component,
+    number_connected_components,
+)

@@ -63,9 +63,12 @@ class KeplerGraph:
 
     def _adjacency(self, adjacency: Mapping[Any, Mapping[Any, Any]]) -> Adjacency:
         n = len(self.nodes)
+        neighbors: list[Any] = list(adjacency.values())
+        if any(type(each) is not dict for each in neighbors):  # a view, whose len may count what it hides
+            neighbors = list(map(list, neighbors))
         offsets = np.zeros(n + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, adjacency.values()), np.int64, n), out=offsets[1:])
-        ends = map(self._adj.__getitem__, chain.from_iterable(adjacency.values()))
+        np.cumsum(np.fromiter(map(len, neighbors), np.int64, n), out=offsets[1:])
+        ends = map(self._adj.__getitem__, chain.from_iterable(neighbors))
         return Adjacency(offsets, np.fromiter(ends, index_dtype(n), int(offsets[-1])))
 
     def is_directed(self) -> bool:

@@ -81,8 +81,9 @@ def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
     vertices = vertices_of(G, first, lambda node: nx.NetworkXError(f"The node {node} is not in the graph."))
     order, _, level = kernels.bfs(*G.outgoing, vertices, max_level(None))
     begins = np.flatnonzero(np.diff(level[order], prepend=-1))
-    for begin, end in zip(begins, [*begins[1:], order.size], strict=True):
-        yield G.names(order[begin:end])
+    for layer in np.split(order, begins[1:]):
+        if layer.size:
+            yield G.names(layer)
 
 
 def descendants_at_distance(G: KeplerGraph, source: Any, distance: float) -> set[Any]:

@@ -1,0 +1,263 @@
+"""Measure the backend of NetworkX beside NetworkX, nx-parallel and nx-cugraph; render docs/from/networkx.md.
+
+python -m scripts.bench.networkx_backend run --graphs FOLDER    writes docs/benchmarks/networkx.json and the table of the page
+python -m scripts.bench.networkx_backend write                  writes the table from docs/benchmarks/networkx.json
+python -m scripts.bench.networkx_backend check                  compares the table with it
+
+FOLDER holds USA-road-d.NY.parquet. The first result of each library is compared with that of this one before it is timed.
+NetworkX's time for all sources is that of a sample of sources, multiplied; the page says so. Libraries that are not installed
+are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from scripts.bench.environment import commit, machine
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD, PAGE = ROOT / "docs/benchmarks/networkx.json", ROOT / "docs/from/networkx.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+BACKENDS = {"kepler": "kepler-traverse", "networkx": "networkx", "parallel": "nx-parallel", "cugraph": "nx-cugraph-cu13"}
+STREETS, DISTRICT = 90_000, 2_000  # nodes of the parts of the street network
+SAMPLE = 40  # sources for which NetworkX's time of all sources is measured
+REPEATS = 3
+COLUMNS = ("backend", "seconds", "estimated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A call that is measured.
+
+    Attributes
+    ----------
+    name : str
+        As it is written in Python.
+    nodes : int
+    call : callable
+        ``call(graph, backend)`` returns the result.
+    sampled : callable or None
+        ``sampled(graph, backend, nodes)`` returns the same for some nodes, if NetworkX would take too long for all.
+    """
+
+    name: str
+    nodes: int
+    call: Callable[[Any, str], Any]
+    sampled: Callable[[Any, str, list[Any]], Any] | None = None
+
+
+def closeness(distance: str | None) -> Case:
+    """Closeness of all nodes of the large part, by hops or by lengths."""
+    import networkx as nx
+
+    def of_some(graph, backend, nodes):
+        return {node: nx.closeness_centrality(graph, u=node, distance=distance, backend=backend) for node in nodes}
+
+    return Case(
+        name=f"closeness_centrality(G{'' if distance is None else f', distance={distance!r}'})",
+        nodes=STREETS,
+        call=lambda graph, backend: nx.closeness_centrality(graph, distance=distance, backend=backend),
+        sampled=of_some,
+    )
+
+
+def cases() -> list[Case]:
+    """All calls that are measured."""
+    import networkx as nx
+
+    return [
+        closeness(None),
+        closeness("weight"),
+        Case(
+            name="dict(all_pairs_shortest_path_length(G))",
+            nodes=DISTRICT,
+            call=lambda graph, backend: dict(nx.all_pairs_shortest_path_length(graph, backend=backend)),
+        ),
+        Case(
+            name="dict(all_pairs_dijkstra_path_length(G))",
+            nodes=DISTRICT,
+            call=lambda graph, backend: dict(nx.all_pairs_dijkstra_path_length(graph, backend=backend)),
+        ),
+        Case(
+            name="multi_source_dijkstra_path_length(G, 10 nodes)",
+            nodes=STREETS,
+            call=lambda graph, backend: nx.multi_source_dijkstra_path_length(graph, list(graph)[:10], backend=backend),
+        ),
+        Case(
+            name="single_source_dijkstra_path_length(G, node)",
+            nodes=STREETS,
+            call=lambda graph, backend: nx.single_source_dijkstra_path_length(graph, next(iter(graph)), backend=backend),
+        ),
+        Case(
+            name="single_source_shortest_path_length(G, node)",
+            nodes=STREETS,
+            call=lambda graph, backend: nx.single_source_shortest_path_length(graph, next(iter(graph)), backend=backend),
+        ),
+    ]
+
+
+def street_network(folder: Path) -> Any:
+    """The streets of New York: weights are lengths in tenths of a foot, of parallel ones the smallest."""
+    import networkx as nx
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(folder / "USA-road-d.NY.parquet").to_pydict()
+    graph = nx.Graph()
+    graph.add_weighted_edges_from(sorted(zip(table["src"], table["dst"], table["weight"], strict=True), reverse=True))
+    return graph
+
+
+def part_of(graph: Any, n_nodes: int) -> Any:
+    """The nodes nearest to the first one by hops, as a graph of their own."""
+    import networkx as nx
+
+    near = nx.single_source_shortest_path_length(graph, next(iter(graph)), backend="networkx")
+    return graph.subgraph(list(near)[:n_nodes]).copy()
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    began = time.perf_counter()
+    result = call()
+    return result, time.perf_counter() - began
+
+
+def require_equal(expected: Any, found: Any) -> None:
+    """Raise unless two results are equal, floats to 12 digits."""
+    if isinstance(expected, Mapping):
+        if set(expected) != set(found):
+            raise AssertionError("results have different nodes")
+        for node, value in expected.items():
+            require_equal(value, found[node])
+    elif not (math.isclose(expected, found, rel_tol=1e-12) if isinstance(expected, float) else expected == found):
+        raise AssertionError(f"{found!r} is not {expected!r}")
+
+
+def seconds_of(case: Case, graph: Any, backend: str, ours: Any) -> tuple[float, bool]:
+    """Time a call whose result is compared first. Say whether the time is that of a sample, multiplied."""
+    if backend == "networkx" and case.sampled is not None:
+        nodes = list(graph)[:: max(len(graph) // SAMPLE, 1)][:SAMPLE]
+        found, taken = timed(lambda: case.sampled(graph, backend, nodes))
+        require_equal(found, {node: ours[node] for node in nodes})
+        return taken / len(nodes) * len(graph), True
+    found, taken = timed(lambda: case.call(graph, backend))
+    require_equal(found, ours)
+    return min(taken, *(timed(lambda: case.call(graph, backend))[1] for _ in range(REPEATS - 1))) if taken < 20 else taken, False
+
+
+def measure(graphs: Path, backends: list[str]) -> list[dict]:
+    """Measure every case with every backend that takes it."""
+    import networkx as nx
+
+    nx.config.warnings_to_ignore.add("cache")
+    streets = street_network(graphs)
+    parts = {n: part_of(streets, n) for n in {case.nodes for case in cases()}}
+    rows = []
+    for case in cases():
+        graph = parts[case.nodes]
+        case.call(part_of(graph, 200), "kepler")  # compiles
+        graph.__networkx_cache__.clear()
+        ours, first = timed(lambda case=case, graph=graph: case.call(graph, "kepler"))
+        times = [timed(lambda case=case, graph=graph: case.call(graph, "kepler"))[1] for _ in range(REPEATS)]
+        row = {"call": case.name, "nodes": len(graph), "edges": graph.number_of_edges()}
+        rows.append(row | {"backend": "kepler, with conversion", "seconds": first, "estimated": False})
+        rows.append(row | {"backend": "kepler", "seconds": statistics.median(times), "estimated": False})
+        for backend in backends:
+            try:
+                taken, estimated = seconds_of(case, graph, backend, ours)
+            except NotImplementedError:
+                continue
+            rows.append(row | {"backend": backend, "seconds": taken, "estimated": estimated})
+        for each in rows:
+            if each["call"] == case.name:
+                print(f"{case.name}: {each['backend']} {each['seconds']:.3f} s", flush=True)
+    return rows
+
+
+def installed() -> dict[str, str]:
+    found = {}
+    for backend, package in BACKENDS.items():
+        try:
+            found[backend] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def table(record: dict) -> str:
+    """The table of the page."""
+    names = ["networkx", *(name for name in ("parallel", "cugraph") if name in record["versions"])]
+    titles = {"networkx": "NetworkX", "parallel": "nx-parallel", "cugraph": "nx-cugraph"}
+    by_call: dict[str, dict[str, dict]] = {}
+    for row in record["rows"]:
+        by_call.setdefault(row["call"], {})[row["backend"]] = row
+    lines = [
+        f"| call | nodes | kepler | kepler, with conversion | {' | '.join(titles[name] for name in names)} |",
+        "|---|---|---|---|" + "---|" * len(names),
+    ]
+    for call, found in by_call.items():
+        nodes = next(iter(found.values()))["nodes"]
+        shown = [_seconds(found.get(name)) for name in ("kepler", "kepler, with conversion", *names)]
+        lines.append(f"| `{call}` | {nodes:,} | {' | '.join(shown)} |")
+    versions = ", ".join(f"{BACKENDS[name]} {number}" for name, number in record["versions"].items() if name != "kepler")
+    machine_text = f"{record['machine']['cpu']}, {record['machine']['cores']} cores"
+    lines += ["", f"Measured on {record['date']} at commit {record['commit']}: {machine_text}; {versions}."]
+    return "\n".join(lines)
+
+
+def _seconds(row: dict | None) -> str:
+    if row is None:
+        return "-"
+    seconds = row["seconds"]
+    text = f"{seconds / 3600:.1f} h" if seconds >= 7200 else f"{seconds:,.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"
+    return f"{text} (estimated)" if row["estimated"] else text
+
+
+def page_with(text: str, record: dict) -> str:
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return f"{text[:begin]}\n{table(record)}\n{text[end:]}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Measure the backend of NetworkX.")
+    parser.add_argument("command", choices=("run", "write", "check"))
+    parser.add_argument("--graphs", type=Path, help="folder with USA-road-d.NY.parquet")
+    options = parser.parse_args(arguments)
+    if options.command == "run":
+        if options.graphs is None:
+            parser.error("run needs --graphs")
+        versions = installed()
+        rows = measure(options.graphs, [name for name in versions if name != "kepler"])
+        record = {
+            "date": date.today().isoformat(),
+            "commit": commit(),
+            "machine": machine(),
+            "threads": os.environ.get("NUMBA_NUM_THREADS", ""),
+            "versions": versions,
+            "rows": rows,
+        }
+        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    text = PAGE.read_text(encoding="utf-8")
+    if options.command == "check":
+        if text != page_with(text, record):
+            print(f"{PAGE.relative_to(ROOT)} is stale: run python -m scripts.bench.networkx_backend write", file=sys.stderr)
+            return 1
+        return 0
+    PAGE.write_text(page_with(text, record), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

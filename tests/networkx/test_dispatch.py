@@ -1,0 +1,207 @@
+"""NetworkX finds the backend, keeps what it converted, and answers itself what the backend refuses."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+import _kepler_networkx
+from kepler_traverse.networkx_backend import FUNCTIONS, KeplerGraph, backend, convert_from_nx, convert_to_nx
+from kepler_traverse.networkx_backend.conformance import EXPECTED_FAILURES, mark_expected_failures
+
+ROOT = Path(__file__).resolve().parents[2]
+GROUPS = ("networkx.backends", "networkx.backend_info")
+HEAVY = ("kepler_traverse", "numba", "numpy", "pandas")
+INSTALLED = all(entry_points(group=group, name="kepler") for group in GROUPS)
+installed = pytest.mark.skipif(
+    not INSTALLED, reason="this environment installed the package before it had the entry point; run scripts/check.sh"
+)
+
+
+@pytest.fixture
+def roads():
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([("a", "b", 2), ("b", "c", 2), ("a", "c", 5), ("c", "d", 1)])
+    return graph
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Names of the functions of the backend that NetworkX calls."""
+    found = []
+    for name, function in FUNCTIONS.items():
+
+        def called(*args, name=name, function=function, **keywords):
+            found.append(name)
+            return function(*args, **keywords)
+
+        monkeypatch.setattr(backend, name, called)
+    return found
+
+
+def test_the_entry_points_name_objects_that_exist():
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    assert points == {
+        "networkx.backends": {"kepler": "kepler_traverse.networkx_backend:backend"},
+        "networkx.backend_info": {"kepler": "_kepler_networkx:get_info"},
+    }
+    assert callable(_kepler_networkx.get_info)
+
+
+def test_the_information_lists_exactly_the_functions_of_the_backend():
+    assert set(_kepler_networkx.get_info()["functions"]) == set(FUNCTIONS)
+
+
+def test_each_function_has_the_parameters_of_networkx():
+    for name, function in FUNCTIONS.items():
+        theirs = list(inspect.signature(getattr(nx, name).orig_func).parameters)
+        assert list(inspect.signature(function).parameters) == theirs, name
+
+
+def test_the_information_imports_nothing_heavy():
+    code = "import sys, _kepler_networkx; _kepler_networkx.get_info(); print(sorted(heavy & set(sys.modules)))"
+    code = f"heavy = {set(HEAVY)!r}; {code}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@installed
+def test_networkx_calls_the_backend_that_is_named(roads, calls):
+    assert nx.dijkstra_path(roads, "a", "d", backend="kepler") == ["a", "b", "c", "d"]
+    assert calls == ["dijkstra_path"]
+
+
+@installed
+def test_networkx_calls_the_backend_for_a_converted_graph(roads, calls):
+    converted = convert_from_nx(roads, {"weight": 1})
+    assert nx.dijkstra_path_length(converted, "a", "d") == 5
+    assert calls == ["dijkstra_path_length"]
+
+
+@installed
+def test_networkx_calls_the_backend_by_its_priority_for_a_large_graph_only(calls):
+    small, large = nx.path_graph(10), nx.path_graph(30_000)
+    with nx.config.backend_priority(algos=["kepler"]):
+        assert len(nx.single_source_shortest_path_length(small, 0)) == 10
+        assert calls == []
+        assert len(nx.single_source_shortest_path_length(large, 0)) == 30_000
+    assert calls == ["single_source_shortest_path_length"]
+
+
+@installed
+def test_a_conversion_is_kept_until_the_graph_changes(roads):
+    with nx.config(warnings_to_ignore={"cache"}):
+        assert nx.dijkstra_path_length(roads, "a", "d", backend="kepler") == 5
+        kept = roads.__networkx_cache__["backends"]["kepler"]
+        (first,) = kept.values()
+        nx.single_source_dijkstra(roads, "b", backend="kepler")
+        assert list(kept.values()) == [first]
+        roads.add_edge("a", "d", weight=1)
+        assert not roads.__networkx_cache__
+        assert nx.dijkstra_path_length(roads, "a", "d", backend="kepler") == 1
+        roads.remove_node("b")
+        assert nx.single_source_dijkstra_path_length(roads, "a", backend="kepler") == {"a": 0, "d": 1, "c": 5}
+
+
+@installed
+def test_a_refused_call_is_answered_by_networkx(roads, calls):
+    with nx.config.backend_priority(algos=["kepler"]):
+        found = nx.dijkstra_path_length(roads, "a", "d", weight=lambda *_: 1)
+    assert found == 2
+    assert calls == []
+    with pytest.raises(NotImplementedError):
+        nx.dijkstra_path_length(roads, "a", "d", weight=lambda *_: 1, backend="kepler")
+
+
+def graph_with(*weights):
+    graph = nx.path_graph(4)
+    for (u, v), weight in zip(list(graph.edges), weights, strict=False):
+        graph[u][v]["weight"] = weight
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("name", "graph", "keywords", "reason"),
+    [
+        ("dijkstra_path", graph_with(), {"source": 0, "target": 1, "weight": len}, "weights are a function"),
+        ("dijkstra_path", graph_with(1, None), {"source": 0, "target": 1}, "the value None of type NoneType"),
+        ("dijkstra_path", graph_with(1, "2"), {"source": 0, "target": 1}, "the value '2' of type str"),
+        ("dijkstra_path", graph_with(1, float("nan")), {"source": 0, "target": 1}, "infinite or not a number"),
+        ("dijkstra_path", graph_with(1, float("inf")), {"source": 0, "target": 1}, "infinite or not a number"),
+        ("dijkstra_path", graph_with(1, 10**30), {"source": 0, "target": 1}, "beyond int64"),
+        ("dijkstra_path", graph_with(1, 2**60), {"source": 0, "target": 1}, "may exceed int64"),
+        ("dijkstra_path", graph_with(0.5, 2**60), {"source": 0, "target": 1}, "float64 may round"),
+        ("diameter", graph_with(0.5, 2, 2), {"weight": "weight"}, "mix integers and floats"),
+        ("closeness_centrality", graph_with(-1), {"distance": "weight"}, "weights are negative"),
+        ("multi_source_dijkstra", graph_with(-1), {"sources": [0, 1]}, "weights are negative"),
+        ("barycenter", graph_with(0.5), {"weight": "weight"}, "sums of floats"),
+        ("barycenter", graph_with(), {"attr": "b"}, "attr is given"),
+        ("center", graph_with(), {}, "may be a tree"),
+        ("eccentricity", graph_with(), {"sp": {}}, "sp is given"),
+        ("diameter", graph_with(), {"usebounds": True}, "usebounds is given"),
+        ("harmonic_centrality", graph_with(), {"sources": [0]}, "sources is given"),
+        ("bfs_edges", graph_with(), {"source": 0, "sort_neighbors": sorted}, "sort_neighbors is given"),
+        ("shortest_path", graph_with(), {"method": "none"}, "method 'none' is not served"),
+        ("average_shortest_path_length", graph_with(), {"method": "floyd-warshall"}, "method 'floyd-warshall'"),
+        ("single_source_shortest_path", graph_with(), {"source": 0, "cutoff": "2"}, "cutoff is of type str"),
+        ("dijkstra_path", graph_with(), {"source": 0}, "missing a required argument"),
+    ],
+)  # fmt: skip
+def test_can_run_gives_a_reason_for_what_it_refuses(name, graph, keywords, reason):
+    assert reason in backend.can_run(name, (graph,), keywords)
+
+
+def test_can_run_forgets_weights_when_the_graph_changes():
+    graph = graph_with(1, 2, 3)
+    call = ("dijkstra_path", (graph, 0, 3), {})
+    assert backend.can_run(*call) is True
+    graph.add_edge(0, 3, weight="long")
+    assert "of type str" in backend.can_run(*call)
+
+
+def test_should_run_gives_a_reason_for_a_small_graph_and_for_one_pair():
+    small, large = nx.path_graph(20), nx.path_graph(40_000)
+    assert "conversion pays" in backend.should_run("single_source_shortest_path", (small, 0), {})
+    assert backend.should_run("single_source_shortest_path", (large, 0), {}) is True
+    assert "one pair" in backend.should_run("shortest_path", (large, 0), {"target": 5})
+    assert "conversion pays" in backend.should_run("closeness_centrality", (small,), {})
+    assert backend.should_run("closeness_centrality", (nx.path_graph(2_000),), {}) is True
+    assert backend.should_run("shortest_path", (KeplerGraph(small), 0, 5), {}) is True
+
+
+def test_a_graph_comes_back_from_its_conversion(roads):
+    back = convert_to_nx(convert_from_nx(roads, {"weight": 1}))
+    assert type(back) is nx.DiGraph
+    assert list(back.edges(data=True)) == list(roads.edges(data=True))
+    assert str(convert_from_nx(roads)) == str(roads)
+
+
+def test_merged_parallel_edges_do_not_come_back():
+    graph = nx.MultiGraph([(0, 1), (0, 1)])
+    with pytest.raises(NotImplementedError, match="parallel edges were merged"):
+        convert_to_nx(convert_from_nx(graph))
+
+
+def test_weights_that_were_not_converted_are_asked_for(roads):
+    with pytest.raises(NotImplementedError, match="edge attribute 'weight'"):
+        backend.dijkstra_path(convert_from_nx(roads), "a", "d")
+
+
+def test_expected_failures_are_marked_by_the_end_of_their_name():
+    class Item:
+        def __init__(self, nodeid):
+            self.nodeid, self.markers = nodeid, []
+
+        def add_marker(self, marker):
+            self.markers.append(marker)
+
+    items = [Item(f"networkx/{name}") for name in EXPECTED_FAILURES] + [Item("networkx/test_other.py::test_other")]
+    mark_expected_failures(items)
+    assert [len(item.markers) for item in items] == [1] * len(EXPECTED_FAILURES) + [0]

@@ -1,0 +1,226 @@
+"""Every function of the backend gives what NetworkX gives: values, their types, their order, and errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kepler_traverse.networkx_backend import FUNCTIONS, backend, convert_from_nx
+from kepler_traverse.networkx_backend.all_sources import FUNCTIONS as ALL_SOURCES
+
+ABSENT = "absent"
+MAX_EXAMPLES = 400
+CLASSES = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
+WEIGHTS = {
+    "integers": st.integers(0, 5),
+    "floats": st.sampled_from([0.0, 0.1, 0.25, 0.7, 1.0, 3.5]),
+    "both": st.sampled_from([0, 1, 2, 0.1, 0.5, 1.0]),
+    "negative integers": st.integers(-2, 6),
+    "negative floats": st.sampled_from([-0.5, 0.1, 0.7, 1.0, 3.5]),
+    "zeros": st.just(0),
+    "some missing": st.none(),
+}
+# The arguments that a test draws for each function; "*" marks those that are given at random.
+ARGUMENTS = {
+    "all_pairs_all_shortest_paths": "weight method",
+    "all_pairs_bellman_ford_path": "weight",
+    "all_pairs_bellman_ford_path_length": "weight",
+    "all_pairs_dijkstra": "cutoff weight",
+    "all_pairs_dijkstra_path": "cutoff weight",
+    "all_pairs_dijkstra_path_length": "cutoff weight",
+    "all_pairs_shortest_path": "cutoff",
+    "all_pairs_shortest_path_length": "cutoff",
+    "all_shortest_paths": "source target weight method",
+    "ancestors": "source",
+    "average_shortest_path_length": "weight",
+    "barycenter": "weight",
+    "bellman_ford_path": "source target weight",
+    "bellman_ford_path_length": "source target weight",
+    "bellman_ford_predecessor_and_distance": "source weight heuristic",
+    "bfs_edges": "source reverse depth_limit",
+    "bfs_layers": "several",
+    "bfs_predecessors": "source depth_limit",
+    "bfs_successors": "source depth_limit",
+    "bfs_tree": "source reverse depth_limit",
+    "bidirectional_dijkstra": "source target weight",
+    "bidirectional_shortest_path": "source target",
+    "center": "weight",
+    "closeness_centrality": "*u distance wf_improved",
+    "connected_components": "",
+    "descendants": "source",
+    "descendants_at_distance": "source hops",
+    "diameter": "weight",
+    "dijkstra_path": "source target weight",
+    "dijkstra_path_length": "source target weight",
+    "dijkstra_predecessor_and_distance": "source cutoff weight",
+    "eccentricity": "*v weight",
+    "global_efficiency": "",
+    "harmonic_centrality": "*nbunch distance",
+    "has_path": "source target",
+    "is_connected": "",
+    "multi_source_dijkstra": "several *target cutoff weight",
+    "multi_source_dijkstra_path": "several cutoff weight",
+    "multi_source_dijkstra_path_length": "several cutoff weight",
+    "node_connected_component": "n",
+    "number_connected_components": "",
+    "periphery": "weight",
+    "predecessor": "source *target cutoff return_seen",
+    "radius": "weight",
+    "shortest_path": "*source *target weight method",
+    "shortest_path_length": "*source *target weight method",
+    "single_source_all_shortest_paths": "source weight method",
+    "single_source_bellman_ford": "source *target weight",
+    "single_source_bellman_ford_path": "source weight",
+    "single_source_bellman_ford_path_length": "source weight",
+    "single_source_dijkstra": "source *target cutoff weight",
+    "single_source_dijkstra_path": "source cutoff weight",
+    "single_source_dijkstra_path_length": "source cutoff weight",
+    "single_source_shortest_path": "source cutoff",
+    "single_source_shortest_path_length": "source cutoff",
+    "single_target_shortest_path": "target cutoff",
+    "single_target_shortest_path_length": "target cutoff",
+    "voronoi_cells": "several weight",
+    "wiener_index": "weight",
+}
+SEVERAL = {"voronoi_cells": "center_nodes"}
+UNDIRECTED_ONLY = {
+    "connected_components",
+    "global_efficiency",
+    "is_connected",
+    "node_connected_component",
+    "number_connected_components",
+}
+ROUNDED = {function.__name__ for function in ALL_SOURCES}
+
+
+def test_each_function_of_the_backend_has_arguments_to_draw():
+    assert set(ARGUMENTS) == set(FUNCTIONS)
+
+
+@st.composite
+def graphs(draw, classes=CLASSES):
+    graph = draw(st.sampled_from(classes))()
+    n = draw(st.integers(1, 7))
+    nodes = draw(
+        st.sampled_from([list(range(n)), list(range(n))[::-1], [f"n{i}" for i in range(n)], [(i, "x") for i in range(n)]])
+    )
+    graph.add_nodes_from(nodes)
+    values = WEIGHTS[draw(st.sampled_from(list(WEIGHTS)))]
+    ends = st.sampled_from(nodes)
+    for u, v, weight in draw(st.lists(st.tuples(ends, ends, values), max_size=16)):
+        graph.add_edge(u, v, **({} if weight is None else {"weight": weight}))
+    return graph
+
+
+def drawn(draw, name, graph):
+    """The arguments of a call by name."""
+    nodes = st.sampled_from([*graph, ABSENT])
+    strategies = {
+        **dict.fromkeys(("source", "target", "u", "v", "n"), nodes),
+        "several": st.lists(nodes, max_size=3),
+        "nbunch": st.lists(nodes, max_size=4),
+        "cutoff": st.sampled_from([None, None, -1, 0, 1, 2, 1.5, 0.3, math.inf]),
+        "depth_limit": st.sampled_from([None, 0, 1, 2]),
+        "hops": st.integers(-1, 3),
+        "weight": st.sampled_from(["weight", "weight", "weight", None, "none has it"]),
+        "distance": st.sampled_from(["weight", None]),
+        "method": st.sampled_from(["dijkstra", "bellman-ford"]),
+        **dict.fromkeys(("reverse", "heuristic", "return_seen", "wf_improved"), st.booleans()),
+    }
+    found = {}
+    for word in ARGUMENTS[name].split():
+        if word.startswith("*") and draw(st.booleans()):
+            continue
+        word = word.lstrip("*")
+        spelled = {"several": SEVERAL.get(name, "sources"), "hops": "distance"}.get(word, word)
+        found[spelled] = draw(strategies[word])
+    return found
+
+
+def outcome(call):
+    """The result with iterators read to their end, or the type of the error."""
+    try:
+        result = call()
+        return list(result) if isinstance(result, Iterator) else result
+    except Exception as error:
+        return type(error)
+
+
+def assert_equal(expected, found, rounded):
+    if isinstance(expected, float) and rounded:
+        assert type(found) is float
+        assert found == pytest.approx(expected, rel=1e-12)
+    elif isinstance(expected, nx.Graph):
+        assert type(found) is type(expected)
+        assert list(found.edges) == list(expected.edges)
+        assert list(found) == list(expected)
+    elif isinstance(expected, dict):
+        assert isinstance(found, Mapping)
+        assert list(found) == list(expected)
+        for key, value in expected.items():
+            assert_equal(value, found[key], rounded)
+    elif isinstance(expected, list | tuple):
+        assert type(found) is type(expected)
+        assert len(found) == len(expected)
+        for one, other in zip(expected, found, strict=True):
+            assert_equal(one, other, rounded)
+    else:
+        assert type(found) is type(expected)
+        assert found == expected
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+@settings(max_examples=MAX_EXAMPLES)
+@given(st.data())
+def test_a_function_gives_what_networkx_gives(name, data):
+    graph = data.draw(graphs(CLASSES[::2] if name in UNDIRECTED_ONLY else CLASSES))
+    keywords = drawn(data.draw, name, graph)
+    if isinstance(backend.can_run(name, (graph,), keywords), str):
+        return  # NetworkX answers; test_dispatch.py holds which calls these are
+    attribute = keywords.get("weight", keywords.get("distance"))
+    converted = convert_from_nx(graph, {attribute: 1} if isinstance(attribute, str) else None)
+    expected = outcome(lambda: getattr(nx, name)(graph, **keywords, backend="networkx"))
+    found = outcome(lambda: getattr(backend, name)(converted, **keywords))
+    assert_equal(expected, found, name in ROUNDED)
+
+
+def test_paths_through_a_cycle_of_weight_zero_are_those_of_networkx():
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, 1), (1, 2, 0), (2, 1, 0), (2, 3, -1), (0, 2, 1)])
+    converted = convert_from_nx(graph, {"weight": 1})
+    expected = nx.single_source_bellman_ford(graph, 0, backend="networkx")
+    assert_equal(expected, backend.single_source_bellman_ford(converted, 0), False)
+
+
+def test_a_negative_cycle_raises_the_error_of_networkx():
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, 1), (1, 2, -3), (2, 1, 2)])
+    converted = convert_from_nx(graph, {"weight": 1})
+    for name in ("single_source_bellman_ford", "bellman_ford_predecessor_and_distance"):
+        with pytest.raises(nx.NetworkXUnbounded, match=r"Negative cycle detected\."):
+            getattr(backend, name)(converted, 0)
+
+
+@pytest.mark.parametrize("largest", [1, 2**40])
+def test_sums_of_large_integers_stay_exact(largest):
+    graph = nx.path_graph(50)
+    nx.set_edge_attributes(graph, largest, "weight")
+    converted = convert_from_nx(graph, {"weight": 1})
+    assert backend.dijkstra_path_length(converted, 0, 49) == 49 * largest
+    assert backend.wiener_index(converted, weight="weight") == nx.wiener_index(graph, weight="weight", backend="networkx")
+
+
+def test_paths_are_computed_when_they_are_read():
+    graph = nx.path_graph(2000)
+    found = backend.single_source_shortest_path(convert_from_nx(graph), 0)
+    assert not isinstance(found, dict)
+    assert found[1999] == list(range(2000))
+    assert found == nx.single_source_shortest_path(graph, 0, backend="networkx")
+    assert nx.single_source_shortest_path(graph, 0, backend="networkx") == found
+    with pytest.raises(KeyError):
+        found[2000]

@@ -1,12 +1,14 @@
-"""Measure the backend of NetworkX beside NetworkX, nx-parallel and nx-cugraph; render docs/from/networkx.md.
+"""Measure the backend of NetworkX, NetworkX, nx-parallel and nx-cugraph; render docs/from/networkx.md.
 
-python -m scripts.bench.networkx_backend run --graphs FOLDER    writes docs/benchmarks/networkx.json and the table of the page
-python -m scripts.bench.networkx_backend write                  writes the table from docs/benchmarks/networkx.json
-python -m scripts.bench.networkx_backend check                  compares the table with it
+python -m scripts.bench.networkx_backend run --graphs FOLDER    writes docs/benchmarks/networkx.json and the table
+python -m scripts.bench.networkx_backend add --graphs FOLDER    adds backends that the record lacks, measured now
+python -m scripts.bench.networkx_backend write                  writes the table from the record
+python -m scripts.bench.networkx_backend check                  compares the table with the record
 
 FOLDER holds USA-road-d.NY.parquet. The first result of each library is compared with that of this one before it is timed.
-NetworkX's time for all sources is that of a sample of sources, multiplied; the page says so. Libraries that are not installed
-are left out.
+For all sources of a large graph, NetworkX's time is that of a sample of sources, multiplied, which the page calls estimated;
+the other libraries have no call for a sample. Libraries that are not installed are left out. ``add`` is for a library that
+needs another release of NetworkX than the others.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +34,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD, PAGE = ROOT / "docs/benchmarks/networkx.json", ROOT / "docs/from/networkx.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 BACKENDS = {"kepler": "kepler-traverse", "networkx": "networkx", "parallel": "nx-parallel", "cugraph": "nx-cugraph-cu13"}
-STREETS, DISTRICT = 90_000, 2_000  # nodes of the parts of the street network
+STREETS, TOWN, DISTRICT = 90_000, 20_000, 2_000  # nodes of the parts of the street network
 SAMPLE = 40  # sources for which NetworkX's time of all sources is measured
-REPEATS = 3
-COLUMNS = ("backend", "seconds", "estimated")
+REPEATS, LONG = 3, 10.0  # calls that take more seconds are not repeated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +60,8 @@ class Case:
     sampled: Callable[[Any, str, list[Any]], Any] | None = None
 
 
-def closeness(distance: str | None) -> Case:
-    """Closeness of all nodes of the large part, by hops or by lengths."""
+def closeness(distance: str | None, n_nodes: int) -> Case:
+    """Closeness of all nodes, by hops or by lengths."""
     import networkx as nx
 
     def of_some(graph, backend, nodes):
@@ -67,9 +69,9 @@ def closeness(distance: str | None) -> Case:
 
     return Case(
         name=f"closeness_centrality(G{'' if distance is None else f', distance={distance!r}'})",
-        nodes=STREETS,
+        nodes=n_nodes,
         call=lambda graph, backend: nx.closeness_centrality(graph, distance=distance, backend=backend),
-        sampled=of_some,
+        sampled=None if n_nodes == DISTRICT else of_some,
     )
 
 
@@ -78,8 +80,9 @@ def cases() -> list[Case]:
     import networkx as nx
 
     return [
-        closeness(None),
-        closeness("weight"),
+        closeness(None, STREETS),
+        closeness("weight", TOWN),
+        closeness("weight", DISTRICT),
         Case(
             name="dict(all_pairs_shortest_path_length(G))",
             nodes=DISTRICT,
@@ -146,52 +149,70 @@ def require_equal(expected: Any, found: Any) -> None:
 
 def seconds_of(case: Case, graph: Any, backend: str, ours: Any) -> tuple[float, bool]:
     """Time a call whose result is compared first. Say whether the time is that of a sample, multiplied."""
-    if backend == "networkx" and case.sampled is not None:
+    if case.sampled is not None:
         nodes = list(graph)[:: max(len(graph) // SAMPLE, 1)][:SAMPLE]
         found, taken = timed(lambda: case.sampled(graph, backend, nodes))
         require_equal(found, {node: ours[node] for node in nodes})
         return taken / len(nodes) * len(graph), True
     found, taken = timed(lambda: case.call(graph, backend))
     require_equal(found, ours)
-    return min(taken, *(timed(lambda: case.call(graph, backend))[1] for _ in range(REPEATS - 1))) if taken < 20 else taken, False
+    return repeated(lambda: case.call(graph, backend), taken), False
 
 
-def measure(graphs: Path, backends: list[str]) -> list[dict]:
-    """Measure every case with every backend that takes it."""
+def repeated(call: Callable[[], Any], first: float) -> float:
+    """The median of several times, or the first one if it was long."""
+    return first if first > LONG else statistics.median([timed(call)[1] for _ in range(REPEATS)])
+
+
+def measure(graphs: Path, backends: list[str], ours_too: bool) -> list[dict]:
+    """Measure every case with every backend that takes it, and with this one if its times are wanted, too."""
     import networkx as nx
 
     nx.config.warnings_to_ignore.add("cache")
+    if "parallel" in backends:
+        nx.config.backends.parallel.active = True
+        nx.config.backends.parallel.n_jobs = len(os.sched_getaffinity(0))
     streets = street_network(graphs)
     parts = {n: part_of(streets, n) for n in {case.nodes for case in cases()}}
     rows = []
     for case in cases():
+        if case.sampled is not None and not ours_too:
+            continue
         graph = parts[case.nodes]
         case.call(part_of(graph, 200), "kepler")  # compiles
         graph.__networkx_cache__.clear()
         ours, first = timed(lambda case=case, graph=graph: case.call(graph, "kepler"))
-        times = [timed(lambda case=case, graph=graph: case.call(graph, "kepler"))[1] for _ in range(REPEATS)]
         row = {"call": case.name, "nodes": len(graph), "edges": graph.number_of_edges()}
-        rows.append(row | {"backend": "kepler, with conversion", "seconds": first, "estimated": False})
-        rows.append(row | {"backend": "kepler", "seconds": statistics.median(times), "estimated": False})
+        if ours_too:
+            again = repeated(lambda case=case, graph=graph: case.call(graph, "kepler"), first)
+            rows.append(row | {"backend": "kepler, with conversion", "seconds": first, "estimated": False})
+            rows.append(row | {"backend": "kepler", "seconds": again, "estimated": False})
         for backend in backends:
+            if case.sampled is not None and backend != "networkx":
+                continue
             try:
                 taken, estimated = seconds_of(case, graph, backend, ours)
             except NotImplementedError:
                 continue
             rows.append(row | {"backend": backend, "seconds": taken, "estimated": estimated})
         for each in rows:
-            if each["call"] == case.name:
+            if (each["call"], each["nodes"]) == (case.name, len(graph)):
                 print(f"{case.name}: {each['backend']} {each['seconds']:.3f} s", flush=True)
     return rows
 
 
+def new_record() -> dict:
+    return {"date": date.today().isoformat(), "commit": commit(), "machine": machine(), "versions": {}, "rows": []}
+
+
 def installed() -> dict[str, str]:
+    """Versions of the libraries that are here and work with this release of NetworkX."""
     found = {}
     for backend, package in BACKENDS.items():
-        try:
+        with suppress(PackageNotFoundError, ImportError):
+            for point in entry_points(group="networkx.backends", name=backend):
+                point.load()
             found[backend] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -199,15 +220,14 @@ def table(record: dict) -> str:
     """The table of the page."""
     names = ["networkx", *(name for name in ("parallel", "cugraph") if name in record["versions"])]
     titles = {"networkx": "NetworkX", "parallel": "nx-parallel", "cugraph": "nx-cugraph"}
-    by_call: dict[str, dict[str, dict]] = {}
+    by_call: dict[tuple[str, int], dict[str, dict]] = {}
     for row in record["rows"]:
-        by_call.setdefault(row["call"], {})[row["backend"]] = row
+        by_call.setdefault((row["call"], row["nodes"]), {})[row["backend"]] = row
     lines = [
         f"| call | nodes | kepler | kepler, with conversion | {' | '.join(titles[name] for name in names)} |",
         "|---|---|---|---|" + "---|" * len(names),
     ]
-    for call, found in by_call.items():
-        nodes = next(iter(found.values()))["nodes"]
+    for (call, nodes), found in by_call.items():
         shown = [_seconds(found.get(name)) for name in ("kepler", "kepler, with conversion", *names)]
         lines.append(f"| `{call}` | {nodes:,} | {' | '.join(shown)} |")
     versions = ", ".join(f"{BACKENDS[name]} {number}" for name, number in record["versions"].items() if name != "kepler")
@@ -231,22 +251,18 @@ def page_with(text: str, record: dict) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure the backend of NetworkX.")
-    parser.add_argument("command", choices=("run", "write", "check"))
+    parser.add_argument("command", choices=("run", "add", "write", "check"))
     parser.add_argument("--graphs", type=Path, help="folder with USA-road-d.NY.parquet")
     options = parser.parse_args(arguments)
-    if options.command == "run":
+    if options.command in ("run", "add"):
         if options.graphs is None:
-            parser.error("run needs --graphs")
-        versions = installed()
-        rows = measure(options.graphs, [name for name in versions if name != "kepler"])
-        record = {
-            "date": date.today().isoformat(),
-            "commit": commit(),
-            "machine": machine(),
-            "threads": os.environ.get("NUMBA_NUM_THREADS", ""),
-            "versions": versions,
-            "rows": rows,
-        }
+            parser.error(f"{options.command} needs --graphs")
+        record = new_record() if options.command == "run" else json.loads(RECORD.read_text(encoding="utf-8"))
+        added = {name: number for name, number in installed().items() if name not in record["versions"]}
+        record["rows"] += measure(options.graphs, [name for name in added if name != "kepler"], options.command == "run")
+        if options.command == "add":
+            added = {name: f"{number} (with networkx {version('networkx')})" for name, number in added.items()}
+        record["versions"] |= added
         RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     record = json.loads(RECORD.read_text(encoding="utf-8"))
     text = PAGE.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from kepler_traverse.networkx_backend import FUNCTIONS, backend, convert_from_nx
 from kepler_traverse.networkx_backend.all_sources import FUNCTIONS as ALL_SOURCES
 
 ABSENT = "absent"
-MAX_EXAMPLES = 400
+MAX_EXAMPLES = 40
 CLASSES = (nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph)
 WEIGHTS = {
     "integers": st.integers(0, 5),

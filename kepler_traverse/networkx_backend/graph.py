@@ -114,8 +114,8 @@ class KeplerGraph:
         return f"<KeplerGraph: {self}>"
 
     def has_weights(self, name: Hashable) -> bool:
-        """Whether an attribute was kept. Without one, every edge counts 1."""
-        return name is None or name in self._weights
+        """Whether an attribute was kept."""
+        return name in self._weights
 
     def weights(self, name: Hashable | None, incoming: bool = False) -> Weights:
         """Weights of an attribute in the order of ``outgoing`` or ``incoming``; 1 without an attribute."""

@@ -72,6 +72,9 @@ def can_run(
     if "method" in given and given["method"] not in methods:
         return f"method {given['method']!r} is not served"
     graph = given["G"]
+    if getattr(graph, "_graph", None) is not None and graph.__networkx_cache__ is not None:
+        # NetworkX empties the cache of a graph that changes, but not those of its views.
+        graph.__networkx_cache__ = None
     if name in ("center", "barycenter") and given["weight"] is None and _may_be_tree(graph):
         return "the graph may be a tree, for which NetworkX takes linear time"
     weight = given.get("distance") if name in ("closeness_centrality", "harmonic_centrality") else given.get("weight")
@@ -99,6 +102,8 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
         hash(weight)
     except TypeError:
         return "weight is not the name of an edge attribute"
+    if isinstance(graph, KeplerGraph) and not graph.has_weights(weight):
+        return f"the graph was converted without edge attribute {weight!r}; give it as edge_attrs"
     weights = _checked_weights(graph, weight)
     if weights.problem:
         return weights.problem
@@ -114,7 +119,7 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
 def _checked_weights(graph: Any, weight: Any) -> Weights:
     if isinstance(graph, KeplerGraph):
         return graph.weights(weight)
-    cache = graph.__dict__.get("__networkx_cache__") if nx.config.cache_converted_graphs else None
+    cache = getattr(graph, "__networkx_cache__", None) if nx.config.cache_converted_graphs else None
     if cache is None:
         return weights_of(graph._adj, weight, 1, graph.is_multigraph())
     known = cache.setdefault(_MEMORY, {})
@@ -144,5 +149,5 @@ def _has_both_ends(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _is_converted(graph: Any) -> bool:
-    cache = graph.__dict__.get("__networkx_cache__") or {}
+    cache = getattr(graph, "__networkx_cache__", None) or {}
     return any(isinstance(each, KeplerGraph) for each in cache.get("backends", {}).get("kepler", {}).values())

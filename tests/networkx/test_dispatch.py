@@ -190,8 +190,24 @@ def test_merged_parallel_edges_do_not_come_back():
 
 
 def test_weights_that_were_not_converted_are_asked_for(roads):
+    converted = convert_from_nx(roads)
+    assert "edge attribute 'weight'" in backend.can_run("dijkstra_path", (converted, "a", "d"), {})
     with pytest.raises(NotImplementedError, match="edge attribute 'weight'"):
-        backend.dijkstra_path(convert_from_nx(roads), "a", "d")
+        backend.dijkstra_path(converted, "a", "d")
+
+
+@installed
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_view_follows_the_graph_below_it(roads, cached):
+    view = nx.reverse_view(roads)
+    hidden = nx.subgraph_view(roads, filter_node=lambda node: node != "b")
+    with nx.config(warnings_to_ignore={"cache"}, cache_converted_graphs=cached):
+        assert nx.dijkstra_path_length(view, "d", "a", backend="kepler") == 5
+        assert nx.dijkstra_path_length(hidden, "a", "d", backend="kepler") == 6
+        roads.add_edge("a", "d", weight=1)
+        assert nx.dijkstra_path_length(view, "d", "a", backend="networkx") == 1
+        assert nx.dijkstra_path_length(view, "d", "a", backend="kepler") == 1
+        assert nx.dijkstra_path_length(hidden, "a", "d", backend="kepler") == 1
 
 
 def test_expected_failures_are_marked_by_the_end_of_their_name():

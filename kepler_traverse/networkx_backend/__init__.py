@@ -10,7 +10,6 @@ from functools import partial
 from types import SimpleNamespace
 
 from . import all_sources, single_source, traversal
-from .conformance import mark_expected_failures
 from .graph import KeplerGraph, convert_from_nx, convert_to_nx
 from .lazy_paths import Paths
 from .refusals import can_run, should_run
@@ -26,6 +25,5 @@ backend = SimpleNamespace(
     should_run=should_run,
     convert_from_nx=convert_from_nx,
     convert_to_nx=convert_to_nx,
-    on_start_tests=mark_expected_failures,
     **FUNCTIONS,
 )

@@ -14,7 +14,6 @@ import pytest
 
 import _kepler_networkx
 from kepler_traverse.networkx_backend import FUNCTIONS, KeplerGraph, backend, convert_from_nx, convert_to_nx
-from kepler_traverse.networkx_backend.conformance import EXPECTED_FAILURES, mark_expected_failures
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ("networkx.backends", "networkx.backend_info")
@@ -208,16 +207,3 @@ def test_a_view_follows_the_graph_below_it(roads, cached):
         assert nx.dijkstra_path_length(view, "d", "a", backend="networkx") == 1
         assert nx.dijkstra_path_length(view, "d", "a", backend="kepler") == 1
         assert nx.dijkstra_path_length(hidden, "a", "d", backend="kepler") == 1
-
-
-def test_expected_failures_are_marked_by_the_end_of_their_name():
-    class Item:
-        def __init__(self, nodeid):
-            self.nodeid, self.markers = nodeid, []
-
-        def add_marker(self, marker):
-            self.markers.append(marker)
-
-    items = [Item(f"networkx/{name}") for name in EXPECTED_FAILURES] + [Item("networkx/test_other.py::test_other")]
-    mark_expected_failures(items)
-    assert [len(item.markers) for item in items] == [1] * len(EXPECTED_FAILURES) + [0]

@@ -175,7 +175,7 @@ def wiener_index(G: KeplerGraph, weight: Weight = None) -> Any:
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
     if not is_strongly_connected(G):
         return float("inf")
-    total = sum(_summary(G, _all(G), weight).total)
+    total = sum(_summary(G, _all(G), weight).total) if len(G) > 1 else 0  # the integer, also where weights are floats
     return total if G.directed else total / 2
 
 

@@ -12,9 +12,10 @@ import networkx as nx
 from .graph import KeplerGraph
 from .weights import Weights, weights_of
 
-# Below these numbers of nodes and edges NetworkX itself was faster than converting the graph and searching it.
+# From these numbers of nodes and edges on, converting a lattice and searching it took no longer than NetworkX, which converts
+# nothing: paths from one source from 10,000 on, distances from 120,000 on, closeness and all pairs from 400 on (2 cores).
 MIN_SIZE_FOR_ONE_SEARCH = 20_000
-MIN_SIZE_FOR_ALL_SOURCES = 1_000
+MIN_SIZE_FOR_ALL_SOURCES = 400
 
 _ONE_PAIR = frozenset({
     "bidirectional_dijkstra", "bidirectional_shortest_path", "has_path",

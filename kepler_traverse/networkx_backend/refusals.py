@@ -12,8 +12,8 @@ import networkx as nx
 from .graph import KeplerGraph
 from .weights import Weights, weights_of
 
-# From these numbers of nodes and edges on, converting a lattice and searching it took no longer than NetworkX, which converts
-# nothing: paths from one source from 10,000 on, distances from 120,000 on, closeness and all pairs from 400 on (2 cores).
+# Converting a lattice and searching it took no longer than NetworkX's search alone from these numbers of nodes and edges on:
+# 10,000 for paths from one source, 120,000 for distances from one, 400 for closeness and for all pairs (2 cores).
 MIN_SIZE_FOR_ONE_SEARCH = 20_000
 MIN_SIZE_FOR_ALL_SOURCES = 400
 

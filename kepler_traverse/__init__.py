@@ -1,31 +1,37 @@
 """Many-source graph traversal on GPUs and CPUs: BFS hops and shortest distances, with a certificate for each result."""
 
-from .bfs import bfs, bfs_many, plan_bfs, plan_bfs_many
-from .certificate import Certificate, certify, certify_many
-from .edges import graph_from_edges
-from .errors import (
-    CapacityError,
-    CertificateError,
-    DeviceError,
-    EdgeListError,
-    ForkError,
-    FrontierOverflowError,
-    InputError,
-    KeplerError,
-    NegativeCycleError,
-    OutputError,
-    PrecisionError,
-    StrategyError,
-    UnknownVertexError,
-)
-from .frames import paths
-from .graph import Graph
-from .multi_source.planning import MultiSourcePlan
-from .plan import Plan
-from .read import read_graph
-from .registry import strategies
-from .results import Traversal, Traversals
-from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .bfs import bfs, bfs_many, plan_bfs, plan_bfs_many
+    from .certificate import Certificate, certify, certify_many
+    from .edges import graph_from_edges
+    from .errors import (
+        CapacityError,
+        CertificateError,
+        DeviceError,
+        EdgeListError,
+        ForkError,
+        FrontierOverflowError,
+        InputError,
+        KeplerError,
+        NegativeCycleError,
+        OutputError,
+        PrecisionError,
+        StrategyError,
+        UnknownVertexError,
+    )
+    from .frames import paths
+    from .graph import Graph
+    from .multi_source.planning import MultiSourcePlan
+    from .plan import Plan
+    from .read import read_graph
+    from .registry import strategies
+    from .results import Traversal, Traversals
+    from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many
 
 # pyproject.toml reads this line without importing anything; a plain checkout has it, too.
 __version__ = "0.1.0"
@@ -65,3 +71,66 @@ __all__ = [
     "sssp_many",
     "strategies",
 ]
+
+# The module that each name is imported from, when it is first used: NumPy and Numba take most of a second to import.
+_HOMES = {
+    "CapacityError": "errors",
+    "Certificate": "certificate",
+    "CertificateError": "errors",
+    "DeviceError": "errors",
+    "EdgeListError": "errors",
+    "ForkError": "errors",
+    "FrontierOverflowError": "errors",
+    "Graph": "graph",
+    "InputError": "errors",
+    "KeplerError": "errors",
+    "MultiSourcePlan": "multi_source.planning",
+    "NegativeCycleError": "errors",
+    "OutputError": "errors",
+    "Plan": "plan",
+    "PrecisionError": "errors",
+    "StrategyError": "errors",
+    "Traversal": "results",
+    "Traversals": "results",
+    "UnknownVertexError": "errors",
+    "bfs": "bfs",
+    "bfs_many": "bfs",
+    "certify": "certificate",
+    "certify_many": "certificate",
+    "graph_from_edges": "edges",
+    "paths": "frames",
+    "plan_bfs": "bfs",
+    "plan_bfs_many": "bfs",
+    "plan_sssp": "sssp",
+    "plan_sssp_many": "sssp",
+    "read_graph": "read",
+    "sssp": "sssp",
+    "sssp_many": "sssp",
+    "strategies": "registry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    setattr(sys.modules[__name__], name, value)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """This module, in which ``bfs`` and ``sssp`` are functions.
+
+    Importing the subpackages of these names would set them to modules.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

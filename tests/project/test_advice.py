@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kepler_traverse
+from kepler_traverse import csgraph, pyg
 from kepler_traverse.errors import InputError
 from pipelines import compare, verify
 from pipelines.cli import options
@@ -22,6 +23,7 @@ MESSAGES = {
 OTHER_PROGRAMS = {"--memory-limit", "--help"}
 # Arguments of public names that are not functions of the package.
 METHODS = ("Graph",)
+OF_PANDAS = {"copy"}
 
 
 def texts_of(path):
@@ -56,7 +58,8 @@ def known_options():
 def known_arguments():
     functions = [getattr(kepler_traverse, name) for name in kepler_traverse.__all__]
     functions += [method for name in METHODS for _, method in inspect.getmembers(getattr(kepler_traverse, name), callable)]
-    found = set()
+    functions += [*(getattr(csgraph, name) for name in csgraph.__all__), pyg.AddShortestPathEncoding.__init__]
+    found = set(OF_PANDAS)
     for function in functions:
         try:
             found |= set(inspect.signature(function).parameters)

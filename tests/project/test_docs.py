@@ -306,7 +306,7 @@ def test_the_version_stands_in_one_place_which_the_build_reads_without_an_import
     # setuptools takes a literal of the module's text, and imports the module where there is none.
     body = ast.parse((ROOT / "kepler_traverse" / "__init__.py").read_text(encoding="utf-8")).body
     assigned = [node for node in body if isinstance(node, ast.Assign)]
-    literals = [ast.literal_eval(node.value) for node in assigned if node.targets[0].id == "__version__"]
+    literals = [ast.literal_eval(node.value) for node in assigned if ast.unparse(node.targets[0]) == "__version__"]
     assert literals == [kepler_traverse.__version__]
 
 

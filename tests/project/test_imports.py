@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ def test_imports_at_module_level_form_no_circle():
     graph = import_graph(ROOT, FOLDERS)
     assert len(graph) > 300
     assert {"kepler_traverse.graph", "kepler_traverse.query"} <= graph["kepler_traverse.plan"]
-    assert "kepler_traverse.plan" in graph["kepler_traverse"]
+    assert "kepler_traverse.plan" in graph["kepler_traverse.entry_points"]
     assert find_circle(graph) == []
 
 
@@ -62,3 +64,23 @@ def test_find_circle_lists_each_module_before_the_one_that_it_imports(tmp_path):
 @pytest.mark.parametrize("name", NO_CIRCLES)
 def test_find_circle_accepts_imports_without_a_circle(tmp_path, name):
     assert circle_of(tmp_path, NO_CIRCLES[name]) == []
+
+
+def test_importing_the_library_imports_nothing_large_before_it_is_used():
+    code = (
+        "import sys, kepler_traverse; early = {'numpy', 'numba', 'pyarrow'} & set(sys.modules); "
+        "import kepler_traverse.bfs.registry, kepler_traverse.sssp.registry; "  # which would set these names to modules
+        "print(sorted(early), kepler_traverse.bfs.__name__, kepler_traverse.sssp.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "bfs", "sssp"]
+
+
+def test_every_public_name_is_there():
+    import kepler_traverse
+
+    assert set(kepler_traverse.__all__) <= set(dir(kepler_traverse))
+    assert [name for name in kepler_traverse.__all__ if not hasattr(kepler_traverse, name)] == []
+    assert callable(kepler_traverse.bfs)
+    with pytest.raises(AttributeError, match="no attribute 'bfs_all'"):
+        _ = kepler_traverse.bfs_all

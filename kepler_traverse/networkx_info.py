@@ -1,7 +1,4 @@
-"""What NetworkX reads of the backend at ``import networkx``, before anything is searched.
-
-A package of its own, because importing ``kepler_traverse`` imports Numba, and ``import networkx`` must not.
-"""
+"""What NetworkX reads of the backend at ``import networkx``. It imports nothing, so that this import stays short."""
 
 from __future__ import annotations
 

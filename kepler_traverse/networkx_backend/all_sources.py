@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import networkx as nx
 import numpy as np
 
+from .. import cuda
 from ..bfs import bfs_many
 from ..sssp import sssp_many
 from . import kernels
@@ -19,6 +20,9 @@ from .graph import KeplerGraph
 from .single_source import distances, search_levels, search_weighted
 
 Weight = Hashable | None
+
+# Sources times edges from which a GPU, where there is one, searches: below, a CPU takes less time than starting the GPU.
+_EDGES_FOR_GPU = 1 << 30
 
 
 class _Summary(NamedTuple):
@@ -32,10 +36,11 @@ class _Summary(NamedTuple):
 
 def _summary(graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out") -> _Summary:
     searched = graph.searched(weight)
+    if sources.size * searched.n_edges >= _EDGES_FOR_GPU and cuda.available():
+        searched = searched.to("cuda")
     search = bfs_many if weight is None else sssp_many
-    frame = search(searched, sources, result="summary", direction=direction)
-    found = {name: frame[name].tolist() for name in ("reached", "eccentricity", "sum", "harmonic")}
-    return _Summary(found["reached"], found["eccentricity"], found["sum"], found["harmonic"])
+    table = search(searched, sources, result="summary", direction=direction, stream="arrow").read_all()
+    return _Summary(*(table[name].to_pylist() for name in ("reached", "eccentricity", "sum", "harmonic")))
 
 
 def _all(graph: KeplerGraph) -> np.ndarray:

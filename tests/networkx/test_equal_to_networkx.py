@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse.networkx_backend import FUNCTIONS, backend, convert_from_nx
+from kepler_traverse.graph import Graph
+from kepler_traverse.networkx_backend import FUNCTIONS, all_sources, backend, convert_from_nx
 from kepler_traverse.networkx_backend.all_sources import FUNCTIONS as ALL_SOURCES
 
 ABSENT = "absent"
@@ -224,3 +225,21 @@ def test_paths_are_computed_when_they_are_read():
     assert nx.single_source_shortest_path(graph, 0, backend="networkx") == found
     with pytest.raises(KeyError):
         found[2000]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_measures_of_all_nodes_are_the_same_from_a_gpu(monkeypatch, directed, weight):
+    graph = nx.gnp_random_graph(60, 0.05, seed=1, directed=directed)
+    for number, (_, _, data) in enumerate(graph.edges(data=True)):
+        data["weight"] = number % 7 + 1
+    monkeypatch.setattr(all_sources, "_EDGES_FOR_GPU", 1)
+    moved = []
+    to = Graph.to
+    monkeypatch.setattr(Graph, "to", lambda self, device: moved.append(device) or to(self, device))
+    converted = convert_from_nx(graph, edge_attrs={"weight": 1} if weight else None)
+    assert all_sources.closeness_centrality(converted, distance=weight) == nx.closeness_centrality(graph, distance=weight)
+    found = all_sources.harmonic_centrality(converted, distance=weight)
+    assert found == pytest.approx(nx.harmonic_centrality(graph, distance=weight))
+    assert moved == ["cuda", "cuda"]

@@ -20,11 +20,14 @@ from ._arrays import (
     to_host,
 )
 from .cpu import csr_build
+from .cpu import edge_rows as edge_rows_on_cpu
 from .cuda import csr_build as csr_on_gpu
+from .cuda import edge_rows as edge_rows_on_gpu
 from .cuda import edge_weights
 from .errors import DeviceError, EdgeListError, InputError, option_text
 from .graph import BuildReport, Graph
-from .protocols import CsrBackend
+from .protocols import CsrBackend, EdgeRowsBackend
+from .row_selection import BOTH_WAYS, DST_TO_SRC, RowSelection
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
@@ -38,6 +41,9 @@ def graph_from_arrays(
     directed: bool = True,
     vertices: Array | None = None,
     weight_type: str = "auto",
+    edge_ids: bool = False,
+    only_vertices: Any = None,
+    selection: RowSelection | None = None,
 ) -> Graph:
     """Build a graph from arrays of edge ends, integers all; ``graph_from_edges`` takes anything else.
 
@@ -61,6 +67,10 @@ def graph_from_arrays(
         Type of float weights and of their distances. ``"float32"`` rounds float64 input. For integer weights it is the
         type in which exact distances are returned, or float64 if the weights need that. A distance that the type cannot
         represent raises ``PrecisionError``.
+    edge_ids, only_vertices
+        See ``graph_from_edges``.
+    selection : RowSelection, optional
+        Which rows of an edge list the columns are; by default all of it.
 
     Returns
     -------
@@ -102,7 +112,16 @@ def graph_from_arrays(
     backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr_build
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_max_vertices([src, dst, *others])))
     return graph_from_numbers(
-        src, dst, weight, ids=ids, directed=directed, weight_type=weight_type, all_are_ends=vertices is None
+        src,
+        dst,
+        weight,
+        ids=ids,
+        directed=directed,
+        weight_type=weight_type,
+        all_are_ends=vertices is None,
+        edge_ids=edge_ids,
+        only_vertices=only_vertices,
+        selection=selection,
     )
 
 
@@ -115,19 +134,46 @@ def graph_from_numbers(
     directed: bool = True,
     weight_type: str = "auto",
     all_are_ends: bool = False,
+    edge_ids: bool = False,
+    only_vertices: Any = None,
+    selection: RowSelection | None = None,
 ) -> Graph:
     """Like ``graph_from_arrays``, for ends that are positions in ``ids`` (ascending ids, one per vertex).
 
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """
-    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr_build
+    on_gpu = device_of(src) == "cuda"
+    backend: CsrBackend = csr_on_gpu if on_gpu else csr_build
+    selection = selection or RowSelection(total=src.size)
+    if only_vertices is not None:
+        src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
+        all_are_ends = False
     weight_source = "" if weight is None else str(weight.dtype)
     negative_zeros, loops, integers = 0, {}, False
     if weight is not None:
-        integers = weight.dtype.kind in "iu"
-        weight, negative_zeros = _integer_weights(weight, weight_type) if integers else _float_weights(weight, weight_type)
+        weight, negative_zeros, integers = checked_weights(weight, weight_type, selection)
         loops = _negative_loops(src, dst, weight, integers)
-    offsets, targets, weights, self_loops, parallel = backend.assemble(src, dst, weight, len(ids), not directed)
+    back = None
+    if selection.directions is not None:
+        src, dst, back = _directed(src, dst, selection.directions)
+    edges = (src, dst, weight) if back is None else _with_edges_back(src, dst, weight, back)
+    offsets, targets, weights, self_loops, parallel = backend.assemble(*edges, len(ids), not directed)
+    del edges
+    edge_rows = edges_of_rows = None
+    if edge_ids:
+        rows: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
+        index = index_dtype(max(targets.size, len(ids)) + 1)
+        found = [rows.find_edges(offsets, targets, src, dst, index)]
+        if not directed:
+            found.append(rows.find_edges(offsets, targets, dst, src, index))
+        elif back is not None:
+            found.append(namespace(src).full(src.size, no_edge(len(ids)), index))
+            found[1][back] = rows.find_edges(offsets, targets, dst[back], src[back], index)
+        edge_rows = rows.rows_that_count(found, weight, weights, targets.size, index_dtype(selection.total))
+        if selection.kept is not None:
+            edge_rows = namespace(src).asarray(selection.kept.astype(edge_rows.dtype))[edge_rows]
+        if self_loops or parallel or selection.kept is not None:
+            edges_of_rows = _edges_of_all_rows(found, selection, len(ids))
     none_isolated = all_are_ends and not self_loops
     return Graph(
         offsets=offsets,
@@ -136,7 +182,8 @@ def graph_from_numbers(
         ids=ids,
         directed=directed,
         report=BuildReport(
-            rows=src.size,
+            rows=selection.total,
+            filtered_rows=selection.total - src.size,
             self_loops=self_loops,
             parallel_edges=parallel,
             negative_zeros=negative_zeros,
@@ -146,7 +193,101 @@ def graph_from_numbers(
         integer_weights=integers,
         float_distances=integers and weight_type != "auto",
         negative_loops=loops,
+        edge_rows=edge_rows,
+        edges_of_rows=edges_of_rows,
     )
+
+
+def no_edge(n_vertices: int) -> int:
+    """Return what ``Graph.edges_of_rows`` holds for a row without an edge that is no self-loop."""
+    return -1 - n_vertices
+
+
+def checked_weights(weight: Any, weight_type: str, selection: RowSelection | None = None) -> tuple[Any, int, bool]:
+    """Check weights and convert them to the type of the graph's.
+
+    Parameters
+    ----------
+    weight : number array of shape (rows,)
+    weight_type : {"auto", "float32", "float64"}
+    selection : RowSelection, optional
+        The rows, to name in errors.
+
+    Returns
+    -------
+    weights : array of shape (rows,)
+    negative_zeros : int
+    integers : bool
+
+    Raises
+    ------
+    EdgeListError
+        NaN, infinite, no numbers, or beyond what the type holds exactly.
+    """
+    integers = weight.dtype.kind in "iu"
+    try:
+        converted, zeros = (_integer_weights if integers else _float_weights)(weight, weight_type)
+    except EdgeListError as error:
+        if selection is None or error.row is None:
+            raise
+        row = selection.row(error.row)
+        message = error.message.replace(f"weight of row {error.row} ", f"weight of row {row} ", 1)
+        raise EdgeListError(message, row, error.column) from None
+    return converted, zeros, integers
+
+
+def _between(
+    src: Array, dst: Array, weight: Any, ids: Any, only_vertices: Any, selection: RowSelection
+) -> tuple[Array, Array, Any, Any, RowSelection]:
+    """Keep the edges between some vertices, and number those vertices alone."""
+    xp = namespace(src)
+    known = Graph(offsets=xp.zeros(len(ids) + 1, np.int64), targets=xp.zeros(0, src.dtype), weights=None, ids=ids)
+    chosen = np.zeros(len(ids), bool)
+    chosen[known.numbers_of(only_vertices, f"{option_text('only_vertices')} id")] = True
+    if not chosen.any():
+        raise InputError(f"{option_text('only_vertices')} is empty; name the vertices of the graph")
+    numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))
+    flags = xp.asarray(chosen)
+    kept = _positions(lambda u, v: flags[u] & flags[v], src, dst)
+    ids = known.ids_at(np.flatnonzero(chosen)) if known.has_string_ids else ids[flags]
+    weight = None if weight is None else weight[kept]
+    return numbers[src[kept]], numbers[dst[kept]], weight, ids, selection.take(to_host(kept))
+
+
+def _positions(condition: Any, *arrays: Any) -> Any:
+    """Return where a condition holds for the elements of some arrays."""
+    xp = namespace(arrays[0])
+    found = [xp.zeros(0, np.int64)]
+    for (first, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
+        found.append(xp.flatnonzero(condition(values, *(other for _, other in others))) + first)
+    return xp.concatenate(found)
+
+
+def _directed(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Array, Array]:
+    """Return the ends of each row in the direction of its edge, and the rows that are also an edge back."""
+    xp = namespace(src)
+    way = xp.asarray(directions)
+    reversed_rows = way == DST_TO_SRC
+    # Not in place: the arrays may be the caller's.
+    src, dst = xp.where(reversed_rows, dst, src), xp.where(reversed_rows, src, dst)
+    return src, dst, _positions(lambda way, u, v: (way == BOTH_WAYS) & (u != v), way, src, dst)
+
+
+def _with_edges_back(src: Array, dst: Array, weight: Any, back: Array) -> tuple[Array, Array, Any]:
+    """Append the edges in the other direction of some rows."""
+    xp = namespace(src)
+    ends = xp.concatenate([src, dst[back]]), xp.concatenate([dst, src[back]])
+    return *ends, None if weight is None else xp.concatenate([weight, weight[back]])
+
+
+def _edges_of_all_rows(found: list[Array], selection: RowSelection, n_vertices: int) -> Array:
+    """Return the edges of the rows that are left, as ``Graph.edges_of_rows`` has those of all rows."""
+    xp = namespace(found[0])
+    if selection.kept is None:
+        return xp.stack(found)
+    edges = xp.full((len(found), selection.total), no_edge(n_vertices), found[0].dtype)
+    edges[:, xp.asarray(selection.kept)] = xp.stack(found)
+    return edges
 
 
 def _one_integer_type(ends: dict[str, Array]) -> list[Array]:

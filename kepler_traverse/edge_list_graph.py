@@ -6,24 +6,56 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from . import arguments, cuda
 from ._arrays import device_of, index_dtype, namespace
-from .build import ENDS, graph_from_arrays, graph_from_numbers
+from .build import ENDS, WEIGHT_TYPES, graph_from_arrays, graph_from_numbers
 from .errors import EdgeListError, InputError, option_text
 from .formats import EdgeList
 from .formats.ids import read_ids
 from .graph import Graph
+from .row_selection import RowSelection
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildRules:
-    """Options of the builder, common to all ways of numbering vertices."""
+    """Options of the builder, common to all ways of numbering vertices; see ``graph_from_edges``."""
 
     directed: bool
     weight_type: str
+    edge_ids: bool = False
+    only_vertices: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("directed", "edge_ids"):
+            object.__setattr__(self, name, arguments.flag(name, getattr(self, name)))
+        arguments.choice("weight_type", self.weight_type, WEIGHT_TYPES)
+        if self.only_vertices is not None and not isinstance(self.only_vertices, str | os.PathLike):
+            object.__setattr__(self, "only_vertices", arguments.ids("only_vertices", self.only_vertices))
+
+    def check_oneway(self, oneway: Any, name: str) -> None:
+        """Refuse directions of rows beside ``directed=False``, which is no default."""
+        if oneway is not None and not self.directed:
+            raise InputError(
+                f"{option_text(name)} says which rows are edges in both directions, and {option_text('directed', False)} "
+                "says that all are; leave one of the two out"
+            )
+
+    def of(self, selection: RowSelection, strings: bool) -> dict[str, Any]:
+        """Return the keyword arguments of the builder."""
+        only = self.only_vertices
+        if isinstance(only, str | os.PathLike):
+            only = read_ids(only, "vertices").ids(strings)
+        return {
+            "directed": self.directed,
+            "weight_type": self.weight_type,
+            "edge_ids": self.edge_ids,
+            "only_vertices": only,
+            "selection": selection,
+        }
 
 
 @contextmanager
@@ -60,18 +92,24 @@ def graph_of(edges: EdgeList, device: str, vertices, rules: BuildRules) -> Graph
     """
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)
+    selection = RowSelection(total=edges.n_rows, kept=edges.kept, directions=edges.directions)
     try:
+        if edges.kept is not None and not edges.kept.size:
+            raise EdgeListError(
+                f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition"
+            )
         if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
             found = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
             how = f"{option_text('id_type', 'string')} takes both as strings"
             raise EdgeListError(f"one end is an integer, the other a string ({found}); {how}")
         if isinstance(vertices, str | os.PathLike):
             vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
+        building = rules.of(selection, _are_strings(columns["src"]))
         if _are_strings(columns["src"]):
-            return _from_strings(columns, device, edges.n_vertices, vertices, rules)
+            return _from_strings(columns, device, edges.n_vertices, vertices, building)
         arrays = {role: _array(columns.pop(role), device) for role in list(columns)}
         if edges.n_vertices is not None and vertices is None:
-            return _from_range(arrays, edges, rules)
+            return _from_range(arrays, edges, building)
         kind = arrays["src"].dtype
         more = None if vertices is None else _integers(vertices, kind)
         if edges.n_vertices is not None:
@@ -81,9 +119,8 @@ def graph_of(edges: EdgeList, device: str, vertices, rules: BuildRules) -> Graph
             arrays.pop("src"),
             arrays.pop("dst"),
             arrays.pop("weight", None),
-            directed=rules.directed,
             vertices=cuda.cp.asarray(more) if more is not None and device == "cuda" else more,
-            weight_type=rules.weight_type,
+            **building,
         )
     except EdgeListError as error:
         raise _placed(error, edges) from None
@@ -126,7 +163,7 @@ def _integers(vertices, kind: np.dtype) -> np.ndarray:
     return array.astype(kind) if fits else array
 
 
-def _from_range(arrays: dict, edges: EdgeList, rules: BuildRules) -> Graph:
+def _from_range(arrays: dict, edges: EdgeList, building: dict[str, Any]) -> Graph:
     """Build from ids that are known to lie in a range."""
     first, n_vertices = edges.first_vertex, edges.n_vertices or 0
     kind = arrays["src"].dtype if first else np.dtype(np.int64)  # positions in a matrix have no type of their own
@@ -139,12 +176,11 @@ def _from_range(arrays: dict, edges: EdgeList, rules: BuildRules) -> Graph:
         *numbers,
         arrays.pop("weight", None),
         ids=namespace(numbers[0]).arange(first, first + n_vertices, dtype=kind),
-        directed=rules.directed,
-        weight_type=rules.weight_type,
+        **building,
     )
 
 
-def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, rules: BuildRules) -> Graph:
+def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, building: dict[str, Any]) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host."""
     import pyarrow
     import pyarrow.compute as compute
@@ -168,7 +204,7 @@ def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, 
         codes = compute.index_in(ends.pop(role), value_set=ids.cast(text))
         numbers.append(_array(codes, device).astype(kind, copy=False))
     weight = _array(columns.pop("weight"), device) if "weight" in columns else None
-    return graph_from_numbers(*numbers, weight, ids=ids, directed=rules.directed, weight_type=rules.weight_type)
+    return graph_from_numbers(*numbers, weight, ids=ids, **building)
 
 
 def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:

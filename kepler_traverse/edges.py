@@ -7,18 +7,20 @@ from typing import Any
 
 from . import arguments
 from ._arrays import device_of
-from .build import WEIGHT_TYPES, graph_from_arrays
+from .build import graph_from_arrays
 from .edge_list_graph import BuildRules, graph_of, memory_given_back
 from .errors import EdgeListError, InputError, options_spelled
 from .formats import ReadOptions
 from .formats.files import DataFile
-from .formats.tables import as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
+from .formats.selection import directions_of
+from .formats.tables import as_arrow_column, as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
 from .graph import Graph
+from .row_selection import RowSelection
 
 _NAMES = ("src", "dst", "weight")
 
 # What the readers of files call the arguments of this function, and what to do here in place of an argument it lacks.
-_ARGUMENTS = {"src_column": "src", "dst_column": "dst", "weight_column": "weight"}
+_ARGUMENTS = {"src_column": "src", "dst_column": "dst", "weight_column": "weight", "oneway_column": "oneway"}
 
 
 def _argument_text(name: str, value: object = None) -> str:
@@ -37,6 +39,10 @@ def graph_from_edges(
     vertices: Any = None,
     weighted: bool | None = None,
     weight_type: str = "auto",
+    where: Any = None,
+    oneway: Any = None,
+    only_vertices: Any = None,
+    edge_ids: bool = False,
 ) -> Graph:
     """Build a graph from a table of edges, or from columns.
 
@@ -71,6 +77,24 @@ def graph_from_edges(
         Type of float weights and of their distances. ``"float32"`` rounds float64 input. For integer weights it is the
         type in which exact distances are returned, or float64 if the weights need that. A distance that the type cannot
         represent raises ``PrecisionError``.
+    where : str or pyarrow.compute.Expression, optional
+        The rows of a table that are edges, for example ``"highway != 'motorway' and (lanes >= 2 or toll is null)"``.
+        Comparisons are ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` of a column with a number, text in quotes, ``true``,
+        ``false`` or another column, ``in (...)``, ``is null``, ``is not null``; ``and``, ``or``, ``not`` and parentheses
+        combine them. A column alone must hold booleans. Names that are no words stand in backticks. Dates are compared
+        with text such as ``'2026-01-31'``. A comparison with a missing value is neither true nor false, and only rows
+        are read for which the whole is true.
+    oneway : str or column, optional
+        Which rows are edges in one direction: True, 1, ``"yes"`` or ``"true"`` from src to dst only; False, 0, ``"no"`` or
+        ``"false"`` in both directions; -1, ``"-1"`` or ``"reverse"`` from dst to src only, as OpenStreetMap writes them,
+        in any case. Other values and missing ones are refused. The graph is directed.
+    only_vertices : sequence of ids, optional
+        The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex of the edges that
+        ``where`` leaves, or of ``vertices``.
+    edge_ids : bool
+        Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and ``graph.with_weights``. It takes 4
+        bytes per stored edge and, if some row has no stored edge of its own, 4 per row, or 8 if a row can be two edges
+        (undirected, or ``oneway``). Each is twice as much from 2^31 edges on.
 
     Returns
     -------
@@ -102,20 +126,27 @@ def graph_from_edges(
     >>> graph_from_edges(roads)
     <Graph: 3 vertices, 2 stored edges, directed, integer weights, cpu>
     """
-    directed = arguments.flag("directed", directed)
+    rules = BuildRules(
+        directed=directed,
+        weight_type=weight_type,
+        edge_ids=edge_ids,
+        only_vertices=None if only_vertices is None else arguments.ids("only_vertices", only_vertices),
+    )
+    rules.check_oneway(oneway, "oneway")
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
-    arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
-    rules = BuildRules(directed=directed, weight_type=weight_type)
     named = {"src": src, "dst": dst, "weight": weight}
     if len(edges) == 1 and (columns := column_tuple(edges[0])) is not None:
         edges = columns
     if len(edges) > 1 and is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
-        return _from_table(edges[0], _columns(edges[1:], named), vertices, weighted, rules)
-    if len(edges) == 1 and is_edge_index(edges[0]) and weight is not None and not _are_names(src, dst, weight):
+        return _from_table(edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules)
+    has_own_columns = any(column is not None for column in (weight, oneway)) and not _are_names(*named.values(), oneway)
+    if len(edges) == 1 and is_edge_index(edges[0]) and has_own_columns:
         edges = (edges[0][0], edges[0][1])
     elif len(edges) == 1 and (is_table(edges[0]) or _are_names(*named.values())):
-        return _from_table(edges[0], named, vertices, weighted, rules)
-    return _from_columns(_columns(edges, named), vertices, weighted, rules)
+        return _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
+    if where is not None:
+        raise InputError("where is for tables and files, whose columns have names; leave the rows out of the columns")
+    return _from_columns(_columns(edges, named), oneway, vertices, weighted, rules)
 
 
 def _are_names(*values: Any) -> bool:
@@ -133,7 +164,7 @@ def _columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, An
     return {**named, **by_position}
 
 
-def _from_columns(columns: dict[str, Any], vertices: Any, weighted: bool | None, rules: BuildRules) -> Graph:
+def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted: bool | None, rules: BuildRules) -> Graph:
     import pyarrow
 
     if isinstance(columns["src"], str):
@@ -143,33 +174,54 @@ def _from_columns(columns: dict[str, Any], vertices: Any, weighted: bool | None,
     missing = next((role for role in ("src", "dst") if columns[role] is None), None)
     if missing is not None:
         raise EdgeListError(f"{missing} is missing: give a table, or src and dst", column=missing)
+    if isinstance(oneway, str):
+        raise InputError(f"oneway={oneway!r} names a column, and there is no table; give the column itself")
     if weighted is False and columns["weight"] is not None:
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
     columns = {role: as_column(role, column) for role, column in columns.items() if column is not None}
+    directions = _directions(oneway, columns["src"])
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), memory_given_back():
             edges = [edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
             del columns
-            return graph_of(edges.pop(), "cpu", _ids(vertices), rules)
+            return graph_of(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
     src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
-    return graph_from_arrays(src, dst, weight, vertices=vertices, directed=rules.directed, weight_type=rules.weight_type)
+    selection = RowSelection(total=src.size, directions=directions)
+    return graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False))
 
 
-def _from_table(table: Any, names: dict[str, Any], vertices: Any, weighted: bool | None, rules: BuildRules) -> Graph:
-    for name, value in names.items():
+def _from_table(
+    table: Any, names: dict[str, Any], oneway: Any, where: Any, vertices: Any, weighted: bool | None, rules: BuildRules
+) -> Graph:
+    directions = None
+    if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
+        directions, oneway = _directions(oneway, table), None  # edges without names, beside a column of its own
+    for name, value in {**names, "oneway": oneway}.items():
         if value is not None:
             arguments.text(name, value, "the name of a column of the table")
     with options_spelled(_argument_text), memory_given_back():
         options = ReadOptions(
-            src_column=names["src"], dst_column=names["dst"], weight_column=names["weight"], weighted=weighted
+            src_column=names["src"],
+            dst_column=names["dst"],
+            weight_column=names["weight"],
+            weighted=weighted,
+            oneway_column=oneway,
+            where=where,
         )
         edges = [read_table(table, options)]
         del table
+        if directions is not None:
+            edges = [replace(edges.pop(), directions=directions)]
         columns, device = edges[0].columns, _device_of(edges[0].table)
         graph = graph_of(edges.pop(), device, _ids(vertices), rules)  # pop: graph_of can then free the edges early
     return replace(graph, report=graph.report.with_columns(columns))
+
+
+def _directions(oneway: Any, rows: Any) -> Any:
+    """The directions of rows by a column of their own; None without one."""
+    return None if oneway is None else directions_of(as_arrow_column("oneway", oneway), len(rows))
 
 
 def _device_of(table: Any) -> str:

@@ -10,10 +10,12 @@ import numpy as np
 from . import arguments, cuda
 from ._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
 from .algorithms import BFS
+from .cpu import edge_rows as edge_rows_on_cpu
+from .cuda import edge_rows as edge_rows_on_gpu
 from .errors import InputError, PrecisionError, UnknownVertexError
 from .exact import narrow_distances
 from .graph import Graph, has_vertex
-from .protocols import Frame, Ids, VertexId
+from .protocols import EdgeRowsBackend, Frame, Ids, VertexId
 from .query import Query
 from .results import Traversal
 
@@ -187,7 +189,7 @@ def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
     return pyarrow.RecordBatchReader.from_batches(schema, batches())
 
 
-def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
+def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool = False) -> Any:
     """Reconstruct the shortest paths to all targets at once.
 
     Parameters
@@ -199,17 +201,21 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     graph : Graph, optional
         The graph that was traversed. With it, targets that no source reaches have no row, and ids that are not vertices
         are refused. Without it both are refused.
+    edges : bool
+        Also return the edges, of a ``graph`` that was built with ``edge_ids=True``.
 
     Returns
     -------
     pandas.DataFrame or cudf.DataFrame
         Columns ``[source,] target, position, vertex``: a row for each vertex of each path, position 0 at the source.
-        With ``graph``, targets without a path have no row.
+        With ``graph``, targets without a path have no row. With ``edges``, a column ``edge``: the row of the edge list, by
+        ``graph.edge_rows``, of the edge that leads to the vertex from the one before it; null at position 0.
 
     Raises
     ------
     InputError
-        The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to targets).
+        The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to targets). With ``edges``:
+        the graph does not know its rows, or a step of a path is no edge of it.
     UnknownVertexError
         A target is not a vertex of the graph (without ``graph``: is in no row of the frame), or ``targets`` is not a
         list of ids.
@@ -225,6 +231,12 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     2       2         2       2
     """
     check_frame("frame", frame)
+    if arguments.flag("edges", edges):
+        if graph is None:
+            raise InputError("edges=True needs graph=, the graph that was traversed")
+        arguments.instance("graph", graph, Graph, "it is the one that was traversed")
+        if graph.edge_rows is None:
+            raise InputError("the graph does not know its rows; build it with edge_ids=True")
     if frame["distance"].isna().any() or _has_cugraph_marks(frame):
         raise InputError("paths need a frame with unreached='omit'")
     cudf_frame = hasattr(frame, "to_arrow")
@@ -263,7 +275,42 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None) -> Any:
     found["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
     found["position"] = library.Series(length[owner] - step)
     found["vertex"] = rows["vertex"].take(walk).reset_index(drop=True)
+    if edges:
+        known: Any = graph
+        begins = owner != xp.concatenate([xp.full(1, -1), owner[:-1]]) if owner.size else xp.zeros(0, bool)
+        device = "cuda" if cudf_frame else "cpu"
+        found["edge"] = _series(Column(_rows_of_steps(known, rows["vertex"], walk, begins), begins), device)
     return library.DataFrame(found)
+
+
+def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:
+    """Return the row of the edge of each step of some walks; 0 where a walk begins.
+
+    Parameters
+    ----------
+    graph : Graph
+    vertices : Series of ids
+    walk : integer array of shape (steps,)
+        Positions in ``vertices``.
+    begins : bool array of shape (steps,)
+    """
+    xp = namespace(begins)
+    ids = vertices.to_arrow().to_pylist() if hasattr(vertices, "to_arrow") else vertices
+    numbers = graph.numbers_of(ids, "vertex").astype(graph.targets.dtype)[to_host(walk)]
+    steps = np.flatnonzero(~to_host(begins))
+    on_gpu = graph.device == "cuda"
+    backend: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
+    move = cuda.cp.asarray if on_gpu else np.asarray
+    src, dst = move(numbers[steps - 1]), move(numbers[steps])
+    found = to_host(backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64)))
+    if (found < 0).any():
+        step = int(steps[int((found < 0).argmax())])
+        u, v = (graph.ids_at([int(number)])[0] for number in numbers[step - 1 : step + 1])
+        raise InputError(f"the frame has a step from {u} to {v}, which is no edge of the graph; give the graph of the frame")
+    edge_rows: Any = graph.edge_rows
+    rows = np.zeros(numbers.size, np.int64)
+    rows[steps] = to_host(edge_rows[move(found)])
+    return xp.asarray(rows)
 
 
 def check_frame(name: str, frame: Frame) -> None:

@@ -39,7 +39,9 @@ class BuildReport:
     Attributes
     ----------
     rows : int
-        Records of the edge list.
+        Records of the edge list, those that a filter left out included.
+    filtered_rows : int
+        Records that a filter left out (``where``, ``only_vertices``).
     self_loops : int
         Records dropped because both ends are the same vertex.
     parallel_edges : int
@@ -54,6 +56,10 @@ class BuildReport:
     src_column, dst_column, weight_column : str
         Columns of the files that the edges were read from. ``"0"`` is the first column of a text file without names;
         ``""`` means no column.
+    oneway_column : str
+        The column of directions, ``""`` without one.
+    where : str
+        The filter of rows, ``""`` without one.
     unused_columns : tuple of str
         Columns that were not read.
     unused_numbers : tuple of str
@@ -64,6 +70,7 @@ class BuildReport:
     """
 
     rows: int = 0
+    filtered_rows: int = 0
     self_loops: int = 0
     parallel_edges: int = 0
     negative_zeros: int = 0
@@ -72,6 +79,8 @@ class BuildReport:
     src_column: str = ""
     dst_column: str = ""
     weight_column: str = ""
+    oneway_column: str = ""
+    where: str = ""
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
@@ -92,6 +101,8 @@ class BuildReport:
             src_column=columns.src,
             dst_column=columns.dst,
             weight_column=columns.weight or "",
+            oneway_column=columns.oneway or "",
+            where=columns.where,
             unused_columns=columns.unused,
             unused_numbers=columns.unused_numbers,
         )
@@ -128,6 +139,14 @@ class Graph:
         a vertex has no result.
     may_pull : bool
         Whether a BFS from one source may use the reverse of a directed graph; see ``with_reverse``.
+    edge_rows : integer array of shape (n_edges,) or None
+        With ``edge_ids=True``: the row of the edge list that each stored edge is, counted from 0 over all rows of all
+        files, those included that a filter left out. Of parallel edges it is the row of the smallest weight, the first of
+        several such rows. 4 bytes per stored edge, 8 if the edge list has 2^31 rows or more.
+    edges_of_rows : integer array of shape (1 or 2, rows) or None
+        With ``edge_ids=True``, if self-loops, parallel edges or a filter left rows without a stored edge of their own:
+        positions in ``targets`` of the edge of each row and, where rows can be edges in both directions, of the edge
+        back. ``-1 - v`` for a self-loop of vertex v, and ``-1 - n_vertices`` for no edge. 4 bytes per element, or 8.
 
     Parameters
     ----------
@@ -146,6 +165,8 @@ class Graph:
     float_distances: bool = False
     negative_loops: dict[int, Any] = field(default_factory=dict)
     may_pull: bool = False
+    edge_rows: Array | None = None
+    edges_of_rows: Array | None = None
     known_fingerprint: InitVar[str | None] = None
     # Made on first use. Copies with other arrays do not inherit them, since they are no parameters.
     _reverse: Graph | None = field(init=False, default=None, repr=False)
@@ -166,6 +187,10 @@ class Graph:
             raise InputError(
                 f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
             )
+        for name, shape in (("edge_rows", (self.n_edges,)), ("edges_of_rows", None)):
+            array = getattr(self, name)
+            if array is not None and (array.dtype.kind != "i" or array.shape != (shape or (len(array), self.report.rows))):
+                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
         for name in ("directed", "integer_weights", "float_distances", "may_pull"):
@@ -295,7 +320,10 @@ class Graph:
             if self._reverse is None:
                 backend: CsrBackend = csr_on_gpu if self.device == "cuda" else csr_build
                 offsets, targets, weights = backend.transpose(self.offsets, self.targets, self.weights)
-                self._keep_reverse(replace(self, offsets=offsets, targets=targets, weights=weights))
+                reversed_graph = replace(
+                    self, offsets=offsets, targets=targets, weights=weights, edge_rows=None, edges_of_rows=None
+                )
+                self._keep_reverse(reversed_graph)
             reverse: Any = self._reverse
             return reverse
 
@@ -328,6 +356,47 @@ class Graph:
         graph._keep_reverse(self._reverse)
         _ = graph.reverse
         return graph
+
+    def with_weights(self, weight: Any, *, per: str = "row", weight_type: str = "auto") -> Graph:
+        """Return the graph with other weights on the same edges, which is not built again.
+
+        It is equal to a graph that is built from the same rows with these weights: of parallel edges the smallest of the
+        new weights counts, and ``edge_rows`` follow it. The topology is shared with this graph, not copied.
+
+        Parameters
+        ----------
+        weight : number array
+            By the rules of ``graph_from_edges``, and on the device of the graph.
+        per : {"row", "edge"}
+            ``"row"``: one weight per row of the edge list, ``report.rows`` of them, those of rows that a filter left out
+            included. They have no effect, whatever they are. It needs a graph that was built with ``edge_ids=True``.
+            ``"edge"``: one weight per stored edge, ``n_edges`` of them, in the order of ``targets``. In an undirected
+            graph both directions of an edge must have one weight. ``edge_rows`` stay as they are.
+        weight_type : {"auto", "float32", "float64"}
+            As for ``graph_from_edges``.
+
+        Raises
+        ------
+        EdgeListError
+            A wrong number of weights, or weights that building refuses; the message names the row.
+        InputError
+            The graph does not know its rows (``per="row"``); it has self-loops of negative weight, or the two
+            directions of an edge differ (``per="edge"``).
+        DeviceError
+            Weights and graph are on different devices.
+
+        Examples
+        --------
+        >>> graph = graph_from_edges([1, 2, 1], [2, 3, 2], [5, 1, 7], edge_ids=True)
+        >>> graph.edge_rows.tolist()
+        [0, 1]
+        >>> rush_hour = graph.with_weights([9, 2, 8])
+        >>> rush_hour.weights.tolist(), rush_hour.edge_rows.tolist()
+        ([8.0, 2.0], [2, 1])
+        """
+        from .new_weights import graph_with_weights
+
+        return graph_with_weights(self, weight, per, weight_type)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -391,6 +460,8 @@ class Graph:
             targets=move(self.targets),
             weights=None if self.weights is None else move(self.weights),
             ids=self.ids if self.has_string_ids else move(self.ids),
+            edge_rows=None if self.edge_rows is None else move(self.edge_rows),
+            edges_of_rows=None if self.edges_of_rows is None else move(self.edges_of_rows),
             known_fingerprint=vars(self).get("fingerprint"),
         )
 

@@ -198,6 +198,24 @@ class CsrBackend(Protocol):
         ...
 
 
+class EdgeRowsBackend(Protocol):
+    """Rows of an edge list and their stored edges on one device; implemented by ``cpu.edge_rows`` and ``cuda.edge_rows``."""
+
+    def find_edges(self, offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Any:
+        """Return the position in ``targets`` of the edge between each pair of vertices; ``-1 - src`` if there is none."""
+        ...
+
+    def lowest_weights(self, edges: Iterable[Array], weights: Array, n_edges: int) -> Any:
+        """Return the smallest weight of each stored edge; ``edges`` are arrays of the stored edge of each row."""
+        ...
+
+    def rows_that_count(
+        self, edges: Iterable[Array], weights: Array | None, stored: Array | None, n_edges: int, dtype: np.dtype
+    ) -> Any:
+        """Return the first row of each stored edge whose weight is the stored one, or the first row without weights."""
+        ...
+
+
 class BatchChecker(Protocol):
     """Checks distances from blocks of sources of one graph; see ``certificate.batch``."""
 

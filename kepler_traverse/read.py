@@ -31,6 +31,10 @@ def read_graph(
     id_type: str = "auto",
     weight_type: str = "auto",
     vertices: Any = None,
+    where: Any = None,
+    oneway_column: str | None = None,
+    only_vertices: Any = None,
+    edge_ids: bool = False,
 ) -> Graph:
     """Read an edge list from files and build a graph.
 
@@ -70,6 +74,16 @@ def read_graph(
     vertices : sequence of ids or path, optional
         Further vertices, which may have no edge, or a local file of them: text with one id per line, or Parquet. Matrix
         Market and DIMACS files have vertices 1..n without this.
+    where : str or pyarrow.compute.Expression, optional
+        The rows to read: ``where="highway != 'motorway' and lanes >= 2"``; see ``graph_from_edges``. In text a column of
+        the filter is read as what it is compared with; an empty value is missing. For an expression of pyarrow all columns
+        are read, and those of text hold integers, floats or booleans if all values do.
+    oneway_column : str, optional
+        The column of directions; see ``oneway`` of ``graph_from_edges``.
+    only_vertices : sequence of ids or path, optional
+        The vertices of the graph; see ``graph_from_edges``. A file holds them as one of ``vertices`` does.
+    edge_ids : bool
+        Keep the row of each edge; see ``graph_from_edges``. Rows count from 0 over all files, header and comments aside.
 
     Returns
     -------
@@ -113,6 +127,7 @@ def read_graph(
         ("dst_column", dst_column),
         ("weight_column", weight_column),
         ("delimiter", delimiter),
+        ("oneway_column", oneway_column),
     ):
         if given is not None:
             arguments.text(name, given, "a string or None")
@@ -138,8 +153,11 @@ def read_graph(
         delimiter=delimiter,
         id_type=id_type,
         device=_device(device),
+        oneway_column=oneway_column,
+        where=where,
     )
-    rules = BuildRules(directed=directed, weight_type=weight_type)
+    rules = BuildRules(directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices)
+    rules.check_oneway(oneway_column, "oneway_column")
     begun = time.perf_counter()
     with memory_given_back():
         edges = [read_table(paths, options) if in_memory else read_edges(paths, options, format)]

@@ -21,10 +21,10 @@ from .errors import InputError
 from .graph import BuildReport, Graph
 from .regular_files import irregular, json_of, read_regular
 
-FORMAT = 2  # raise it also where building a graph changes what it holds: stored ones are refused then
+FORMAT = 3  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
 _MAX_META_BYTES = 2**24
-_ARRAYS = {"offsets", "targets", "weights", "ids"}
+_ARRAYS = {"offsets", "targets", "weights", "ids", "edge_rows", "edges_of_rows"}
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PART = 1 << 22  # ids that are compared at a time, which avoids a temporary array as long as the ids
 
@@ -56,7 +56,7 @@ def save_graph(graph: Graph, folder, origin: str = "") -> None:
 
 
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
-    arrays = {"offsets": graph.offsets, "targets": graph.targets, "weights": graph.weights}
+    arrays = {name: getattr(graph, name) for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")}
     if graph.has_string_ids:
         _save_strings(graph.ids, partial / "ids.arrow")
     else:
@@ -122,11 +122,14 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             integer_weights=meta["integer_weights"],
             float_distances=meta["float_distances"],
             negative_loops={int(vertex): weight for vertex, weight in meta["negative_loops"]},
+            edge_rows=arrays.get("edge_rows"),
+            edges_of_rows=arrays.get("edges_of_rows"),
             known_fingerprint=None if verify else meta["fingerprint"],
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
-        fault = csr_check.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed) or _fault_of_ids(graph)
+        fault = csr_check.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed)
+        fault = fault or _fault_of_ids(graph) or _fault_of_edge_rows(graph)
         if fault:
             raise ValueError(fault)
         if graph.integer_weights and graph.heaviest > MAX_INTEGER:
@@ -158,6 +161,23 @@ def _fault_of_ids(graph: Graph) -> str:
         pairs = ((ids[at : at + _PART], ids[at + 1 : at + 1 + _PART]) for at in range(0, ids.size - 1, _PART))
         ascending = all(bool((low[: high.size] < high).all()) for low, high in pairs)
     return "" if ascending else "its ids do not ascend, each once"
+
+
+def _fault_of_edge_rows(graph: Graph) -> str:
+    """Describe which row or edge is none; ``""`` if there is nothing wrong."""
+    bounds = {
+        "edge_rows": (graph.edge_rows, 0, graph.report.rows),
+        "edges_of_rows": (graph.edges_of_rows, -1 - graph.n_vertices, graph.n_edges),
+    }
+    for name, (array, low, end) in bounds.items():
+        if array is None:
+            continue
+        if not array.dtype.isnative or (name == "edges_of_rows" and len(array) not in (1, 2)):
+            return f"{name} cannot be {array.dtype} of shape {array.shape}"
+        parts = (array.reshape(-1)[at : at + _PART] for at in range(0, array.size, _PART))
+        if any(int(part.min()) < low or int(part.max()) >= end for part in parts):
+            return f"{name} holds numbers outside {low}..{end - 1}"
+    return ""
 
 
 def is_stored_graph(folder) -> bool:

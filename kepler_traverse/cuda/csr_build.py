@@ -243,9 +243,15 @@ def _merge(keys, weights):
     launch(kernel(_TAKE_SETS, *types), keys.size, (keys, sets, weights, size, kept, lowest))
     if weights is not None:
         launch(kernel(_LOWER_WEIGHTS, *types), keys.size, (sets, weights, size, lowest))
-        weights = cp.empty(n_sets, weights.dtype)
-        launch(kernel(_DECODE_WEIGHTS, *types), n_sets, (lowest, np.int64(n_sets), weights))
+        weights = decoded_weights(lowest, weights.dtype)
     return kept, weights
+
+
+def decoded_weights(lowest, dtype):
+    """Return weights of a type from integers of the same order, as ``kt::to_ordered`` makes them."""
+    weights = cp.empty(lowest.size, dtype)
+    launch(kernel(_DECODE_WEIGHTS, np.int32, dtype), lowest.size, (lowest, np.int64(lowest.size), weights))
+    return weights
 
 
 def _pieces(offsets, targets, max_vertices: int):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..errors import EdgeListError
 from .column_names import choose_columns
 from .columns import edge_column, is_number_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
 from .files import DataFile, Where, reading
+from .selection import row_mask, select_rows
 from .text import no_rows
 
 FILE_MAGIC = b"ARROW1"
@@ -39,7 +42,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         batches = _open(file)
         columns = typed_columns(batches.schema, options, file)
         places = {role: Where(file, role, name) for role, name in columns.roles.items()}
-        table = batches.read_all().select([name for name in columns.roles.values() if name not in file.partition_names])
+        table = batches.read_all().select([name for name in columns.read if name not in file.partition_names])
         return edges_of(table, places, options, file, columns)
 
 
@@ -61,12 +64,27 @@ def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFi
     table.validate(full=True)
     if table.num_rows == 0:
         raise no_rows(file)
+
+    def column_of(name: str):
+        is_partition = name in file.partition_names
+        return file.partition_column(name, table.num_rows) if is_partition else table.column(name)
+
+    kept = directions = None
+    if columns.more:
+        more = pyarrow.table({name: column_of(name) for name in columns.more})
+        kept, directions = select_rows(more, columns, options, file)
+    mask = None if kept is None else row_mask(kept, table.num_rows)
     typed = {}
     for role, where in places.items():
-        is_partition = where.name in file.partition_names
-        column = file.partition_column(where.name, table.num_rows) if is_partition else table.column(where.name)
-        typed[role] = edge_column(column, where, options.id_type)
-    return EdgeList(table=pyarrow.table(typed), columns=columns, rows=((file.name, table.num_rows),))
+        column = column_of(where.name) if mask is None else column_of(where.name).filter(mask)
+        typed[role] = edge_column(column, replace(where, rows=kept), options.id_type)
+    return EdgeList(
+        table=pyarrow.table(typed),
+        columns=columns,
+        rows=((file.name, table.num_rows),),
+        kept=kept,
+        directions=directions,
+    )
 
 
 def _open(file: DataFile):

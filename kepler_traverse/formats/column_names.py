@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from typing import Any
 
 from ..errors import EdgeListError, option_text
 from .edge_list import EdgeColumns, ReadOptions
@@ -107,10 +109,38 @@ def choose_columns(
             f"name another with {option_text('weight_column')}",
             column="weight",
         )
-    unused = [name for name in dict.fromkeys(names) if name not in columns.roles.values()]
+    columns = replace(columns, **_more_columns(names, options, file, columns))
+    known_columns = {*columns.roles.values(), *(columns.more if _names_columns(options) else [columns.oneway])}
+    unused = [name for name in dict.fromkeys(names) if name not in known_columns]
     # A data frame's index is no column that anyone gave.
     numbers = [name for name in unused if name in numeric and not name.startswith("__")]
-    return EdgeColumns(src=src, dst=dst, weight=weight, unused=tuple(unused), unused_numbers=tuple(numbers))
+    return replace(columns, unused=tuple(unused), unused_numbers=tuple(numbers))
+
+
+def _names_columns(options: ReadOptions) -> bool:
+    """Whether the filter, if there is one, says which columns it reads."""
+    return options.row_filter is None or options.row_filter.columns is not None
+
+
+def _more_columns(names: list[str], options: ReadOptions, file: DataFile, columns: EdgeColumns) -> dict[str, Any]:
+    """Return the columns of directions and of the filter, as fields of ``EdgeColumns``."""
+    condition, oneway = options.row_filter, options.oneway_column
+    filters: tuple[str, ...] = ()
+    if condition is not None:
+        filters = tuple(dict.fromkeys(names)) if condition.columns is None else condition.columns
+    by_option = [("where", name) for name in filters] + ([("oneway_column", oneway)] if oneway is not None else [])
+    for option, name in by_option:
+        if name not in names:
+            raise EdgeListError(
+                f"{file}: no column {shown(name)}, which {option_text(option)} names; it has {listed(names)}"
+            )
+        if names.count(name) > 1:
+            raise EdgeListError(f"{file}: column {shown(name)} occurs {names.count(name)} times; rename all but one")
+    if oneway in columns.roles.values():
+        raise EdgeListError(
+            f"{file}: column {shown(str(oneway))} is an end or the weight and cannot be {option_text('oneway_column')}"
+        )
+    return {"oneway": oneway, "filters": filters, "where": "" if condition is None else condition.text}
 
 
 def _ends(names: list[str], options: ReadOptions, file: DataFile, positions: int) -> tuple[str, str]:

@@ -37,7 +37,8 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
     if id_type == "auto":
         with reading(files[0], "CSV", csv.Error):
             id_type = layout_of(files[0], options).id_type
-    if options.device == "cuda" and id_type != "string" and not any(file.compression for file in files):
+    on_gpu = options.device == "cuda" and id_type != "string" and not options.reads_more
+    if on_gpu and not any(file.compression for file in files):
         edges = _read_on_gpu(files, options, id_type)
         if edges is not None:
             return edges
@@ -48,7 +49,7 @@ def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
     with reading(file, "CSV", csv.Error):
         layout = replace(layout_of(file, replace(options, id_type=id_type)), found=options.id_type == "auto")
         with file.open_stream() as source:
-            return read_lines(file, source, layout)
+            return read_lines(file, source, layout, options)
 
 
 def layout_of(file: DataFile, options: ReadOptions) -> TextLayout:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from ..errors import EdgeListError, InputError, option_text
 from .files import DataFile, Where, shown
+from .where import RowFilter, row_filter
 
 ID_TYPES = ("auto", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "string")
 
@@ -20,8 +24,10 @@ class ReadOptions:
 
     Attributes
     ----------
-    src_column, dst_column, weight_column : str or None
+    src_column, dst_column, weight_column, oneway_column : str or None
         Names of columns; in a file without header ``"0"`` is the first.
+    where : str, pyarrow.compute.Expression or None
+        The rows to read.
     weighted : bool or None
     header : {"auto", "yes", "no"}
     delimiter : str or None
@@ -38,9 +44,11 @@ class ReadOptions:
     delimiter: str | None = None
     id_type: str = "auto"
     device: str = "cpu"
+    oneway_column: str | None = None
+    where: Any = None
 
     def __post_init__(self):
-        for name in ("src_column", "dst_column", "weight_column", "delimiter", "header", "id_type"):
+        for name in ("src_column", "dst_column", "weight_column", "oneway_column", "delimiter", "header", "id_type"):
             value = getattr(self, name)
             if not isinstance(value, str) and (value is not None or name in ("header", "id_type")):
                 raise InputError(f"{option_text(name)} must be a string, not {value!r}")
@@ -55,7 +63,8 @@ class ReadOptions:
             raise InputError(f"{name} {self.delimiter!r} must be one character, not a quote or an end of line")
         if self.delimiter is not None and not self.delimiter.isascii():
             raise InputError(f"{option_text('delimiter')} {self.delimiter!r} must be an ASCII character")
-        columns = {name: getattr(self, name) for name in ("src_column", "dst_column", "weight_column")}
+        columns = {name: getattr(self, name) for name in ("src_column", "dst_column", "weight_column", "oneway_column")}
+        _ = self.row_filter  # refuses a text that is none
         if (self.src_column is None) != (self.dst_column is None):
             both = f"{option_text('src_column')} and {option_text('dst_column')}"
             raise InputError(f"{both} go together: name both or neither")
@@ -66,6 +75,16 @@ class ReadOptions:
         if len(set(named)) < len(named):
             options = ", ".join(option_text(name) for name, value in columns.items() if value is not None)
             raise InputError(f"{options} must differ, not {', '.join(map(repr, named))}")
+
+    @property
+    def row_filter(self) -> RowFilter | None:
+        """The filter of ``where``."""
+        return None if self.where is None else row_filter(self.where)
+
+    @property
+    def reads_more(self) -> bool:
+        """Whether columns are read beside those of the edges."""
+        return self.where is not None or self.oneway_column is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +99,12 @@ class EdgeColumns:
         The other columns.
     unused_numbers : tuple of str
         Those of them that hold numbers, as far as that is known.
+    oneway : str or None
+        The column of directions.
+    filters : tuple of str
+        Columns that the filter reads.
+    where : str
+        The filter, ``""`` without one.
     """
 
     src: str
@@ -87,6 +112,19 @@ class EdgeColumns:
     weight: str | None = None
     unused: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
+    oneway: str | None = None
+    filters: tuple[str, ...] = ()
+    where: str = ""
+
+    @property
+    def more(self) -> list[str]:
+        """Columns of the directions and of the filter."""
+        return list(dict.fromkeys([*([] if self.oneway is None else [self.oneway]), *self.filters]))
+
+    @property
+    def read(self) -> list[str]:
+        """Names of all columns that are read, each once."""
+        return list(dict.fromkeys([*self.roles.values(), *self.more]))
 
     @property
     def roles(self) -> dict[str, str]:
@@ -120,7 +158,11 @@ class EdgeList:
     columns : EdgeColumns
         What the columns are called in the files.
     rows : tuple of (str, int)
-        Files in the order read, and rows of each.
+        Files in the order read, and rows of each, those that a filter leaves out included.
+    kept : int64 array or None
+        Numbers over all files of the rows in ``table``, ascending. None: it has all rows.
+    directions : int8 array or None
+        Of the rows in ``table``; see ``row_selection``. None: all are edges from src to dst, or as the graph is.
     n_vertices : int or None
         Where the format says that the vertices are consecutive integers.
     first_vertex : int
@@ -132,6 +174,13 @@ class EdgeList:
     rows: tuple[tuple[str, int], ...]
     n_vertices: int | None = None
     first_vertex: int = 1
+    kept: np.ndarray | None = None
+    directions: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files, those that a filter leaves out included."""
+        return sum(rows for _, rows in self.rows)
 
     def place(self, row: int) -> tuple[str, int]:
         """Return the file and the row in it, from 0, of a row counted over all files."""
@@ -144,7 +193,7 @@ class EdgeList:
 
 def no_column_names(options: ReadOptions, file: DataFile, kind: str) -> None:
     """Refuse column names for a format that has none."""
-    for option in ("src_column", "dst_column", "weight_column"):
+    for option in ("src_column", "dst_column", "weight_column", "oneway_column", "where"):
         if getattr(options, option) is not None:
             raise InputError(f"{file}: {kind} files have no column names; leave {option_text(option)} out")
 
@@ -179,7 +228,7 @@ def read_each(
             if error.row is None:
                 raise
             raise EdgeListError(error.message, rows_before + error.row, error.column) from None
-        rows_before += part.table.num_rows
+        rows_before += part.n_rows
         parts.append(part)
     return parts[0] if len(parts) == 1 else _joined(parts)
 
@@ -198,9 +247,10 @@ def _joined(parts: list[EdgeList]) -> EdgeList:
     from .columns import cast_exactly, type_for_all
 
     columns = {}
+    filled = [part for part in parts if part.table.num_rows] or parts[:1]  # a filter may leave none of a file
     for role in parts[0].columns.roles:
-        pieces = [part.table[role] for part in parts]
-        places = [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role]) for part in parts]
+        pieces = [part.table[role] for part in filled]
+        places = [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.kept) for part in filled]
         kind = type_for_all(pieces, places)
         chunks = [c for piece, place in zip(pieces, places, strict=True) for c in cast_exactly(piece, kind, place).chunks]
         columns[role] = pyarrow.chunked_array(chunks, kind)
@@ -208,4 +258,14 @@ def _joined(parts: list[EdgeList]) -> EdgeList:
         table=pyarrow.table(columns),
         columns=columns_of_all([part.columns for part in parts]),
         rows=tuple(entry for part in parts for entry in part.rows),
+        kept=_joined_rows(parts),
+        directions=None if parts[0].directions is None else np.concatenate([part.directions for part in parts]),
     )
+
+
+def _joined_rows(parts: list[EdgeList]) -> np.ndarray | None:
+    """Return the rows that are kept, counted over all files."""
+    if parts[0].kept is None:
+        return None
+    before = np.cumsum([0, *(part.n_rows for part in parts)])
+    return np.concatenate([part.kept + first for part, first in zip(parts, before, strict=False)])

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+import numpy as np
+
 from ..errors import EdgeListError, InputError
 
 # Ending of a compressed file: pyarrow's name for the codec.
@@ -225,13 +227,24 @@ def shown(name: str) -> str:
 
 @dataclass(frozen=True)
 class Where:
-    """One column of one file, to name in errors."""
+    """One column of one file, to name in errors.
+
+    Attributes
+    ----------
+    file : DataFile
+    role, name : str
+    rows : int64 array or None
+        Numbers in the file of the rows that a filter has kept; None: it has all.
+    """
 
     file: DataFile
     role: str
     name: str
+    rows: np.ndarray | None = None
 
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
         """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""
+        if row is not None and self.rows is not None:
+            row = int(self.rows[row])
         at = "" if row is None else f", row {row}"
         return EdgeListError(f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role)

@@ -35,7 +35,7 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
     EdgeListError
         Missing columns, columns that are no ids or weights, nulls, damaged files.
     """
-    if options.device == "cuda" and options.id_type != "string":
+    if options.device == "cuda" and options.id_type != "string" and not options.reads_more:
         edges = _read_on_gpu(files, options)
         if edges is not None:
             return edges
@@ -52,7 +52,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         # Not by ParquetFile, which decodes row groups one after another.
         table = pyarrow.parquet.read_table(
             source,
-            columns=[name for name in columns.roles.values() if name not in file.partition_names],
+            columns=[name for name in columns.read if name not in file.partition_names],
             page_checksum_verification=True,
             pre_buffer=not file.is_local,
             partitioning=None,

@@ -40,7 +40,7 @@ def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
     with reading(file, "SNAP text"):
         layout = _layout_of(file, options, id_type)
         with file.open_stream() as source:
-            return read_lines(file, io.BufferedReader(BlankSeparated(file, source, b"#%")), layout)
+            return read_lines(file, io.BufferedReader(BlankSeparated(file, source, b"#%")), layout, options)
 
 
 def _layout_of(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:

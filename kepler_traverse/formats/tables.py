@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import device_of, extent
+from .._arrays import device_of, extent, namespace
 from ..errors import EdgeListError, InputError, option_text
 from .arrow import edges_of, typed_columns
 from .columns import edge_column, without_dictionary
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
 from .files import DataFile, Where
+from .selection import arrow_column, row_mask, select_rows
 
 TABLES = (
     "a data frame of pandas, polars, cuDF or Dask, a pyarrow table, anything with __arrow_c_stream__ or __dataframe__, a "
@@ -165,7 +166,7 @@ def _edges_of_batches(
     """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
     import pyarrow
 
-    chosen = list(columns.roles.values())
+    chosen = columns.read
     found = [batch.select(chosen) for batch in batches]
     if not any(batch.num_rows for batch in found):
         raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else "")
@@ -186,7 +187,7 @@ def _no_rows(source: DataFile, advice: str = "") -> EdgeListError:
 def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of a lazy frame of polars: only their columns are collected."""
     columns = typed_columns(frame.head(0).collect().to_arrow().schema, options, source)
-    collected = frame.select(list(columns.roles.values())).collect()
+    collected = frame.select(columns.read).collect()
     return _edges_of_batches(_reader(collected, source), columns, source, options)
 
 
@@ -221,24 +222,39 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
     if not any(map(len, parts)):
         raise _no_rows(source)
     places = {role: Where(source, role, name) for role, name in columns.roles.items()}
-    tables, is_one = [], len(parts) == 1
+    may_lack = _of_unknown_filter(columns, options)
+    tables, is_one, lacking = [], len(parts) == 1, set[str]()
     while parts:
         values = dict(_columns_of_pandas(parts.pop(0)))
-        arrays = []
-        for where in places.values():
+        arrays = {}
+        for name in columns.read:
             try:
-                arrays.append(pyarrow.array(values[where.name], from_pandas=True))
+                arrays[name] = pyarrow.array(values[name], from_pandas=True)
             except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
+                if name in may_lack:
+                    lacking.add(name)
+                    continue
+                role = next((role for role, chosen in columns.roles.items() if chosen == name), "")
+                role = role or ("oneway" if name == columns.oneway else "where")
                 problem = f"holds values of several kinds, or of none that is an id or a number ({_text_of(error)})"
-                raise where.error(f"{problem}; convert it") from None
+                raise Where(source, role, name).error(f"{problem}; convert it") from None
         if not is_one:
             # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
-            arrays = [pyarrow.concat_arrays([*_chunks(array), *_chunks(array[:0])]) for array in arrays]
-        tables.append(pyarrow.table(arrays, names=list(columns.roles.values())))
+            arrays = {name: pyarrow.concat_arrays([*_chunks(one), *_chunks(one[:0])]) for name, one in arrays.items()}
+        tables.append(pyarrow.table(arrays))
         del values, arrays
+    columns = replace(columns, filters=tuple(name for name in columns.filters if name not in lacking))
+    tables = [table.select(columns.read) for table in tables]
     # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.
     table = tables[0] if len(tables) == 1 else pyarrow.concat_tables(tables, promote_options="permissive")
+    del tables
     return edges_of(table, places, options, source, columns)
+
+
+def _of_unknown_filter(columns: EdgeColumns, options: ReadOptions) -> set[str]:
+    """Columns that are read only because a filter does not say which it needs; of those that Arrow lacks it needs none."""
+    known = options.row_filter is None or options.row_filter.columns is not None
+    return set() if known else set(columns.filters) - {*columns.roles.values(), columns.oneway}
 
 
 def _chunks(array: Any) -> list[Any]:
@@ -251,7 +267,7 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
     is_cudf = _library(meta) == "cudf"
     schema = _with_levels(meta, source).to_arrow(preserve_index=False).schema if is_cudf else _schema_of_pandas(meta)
     columns = typed_columns(schema, options, source)
-    chosen = frame[[label for label in frame.columns if str(label) in columns.roles.values()]]
+    chosen = frame[[label for label in frame.columns if str(label) in columns.read]]
     if is_cudf:
         return _edges_of_cudf(chosen.compute(), source, options, columns)
 
@@ -282,16 +298,20 @@ def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: 
     columns = columns or typed_columns(frame.head(0).to_arrow(preserve_index=False).schema, options, source)
     if not len(frame):
         raise _no_rows(source)
-    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
     names = list(columns.roles.values())
     numeric = all(frame[name].dtype.kind in "iu" for name in (columns.src, columns.dst))
-    if numeric and options.id_type == "auto" and not any(frame[name].isnull().any() for name in names):
-        weight = columns.weight
-        if weight is None or frame[weight].dtype.kind in "iuf":
-            table = frame[names].rename(columns={name: role for role, name in columns.roles.items()})
-            return EdgeList(table=table, columns=columns, rows=((source.name, len(frame)),))
-    table = frame[names].to_arrow(preserve_index=False)
-    return edges_of(table, places, options, source, columns)
+    numeric = numeric and (columns.weight is None or frame[columns.weight].dtype.kind in "iuf")
+    if numeric and options.id_type == "auto":
+        kept = directions = None
+        if columns.more:
+            kept, directions = select_rows(frame[columns.more].to_arrow(preserve_index=False), columns, options, source)
+        edges = frame[names] if kept is None else frame[names].take(kept)
+        if not any(edges[name].isnull().any() for name in names):
+            table = edges.rename(columns={name: role for role, name in columns.roles.items()})
+            rows = ((source.name, len(frame)),)
+            return EdgeList(table=table, columns=columns, rows=rows, kept=kept, directions=directions)
+    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
+    return edges_of(frame[columns.read].to_arrow(preserve_index=False), places, options, source, columns)
 
 
 def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -326,9 +346,9 @@ def _is_numbered(source: DataFile, options: ReadOptions) -> None:
         raise InputError(f"{source} numbers its vertices from 0; leave {option_text('id_type')} out")
 
 
-def _no_names(source: DataFile, options: ReadOptions, *, weight_too: bool = True) -> None:
-    """Refuse names of columns for a table that has no named ones."""
-    for option in ("src_column", "dst_column", *(("weight_column",) if weight_too else ())):
+def _no_names(source: DataFile, options: ReadOptions, *, only_ends: bool = False) -> None:
+    """Refuse names of columns for a table that has no named ones, or no named ends."""
+    for option in ("src_column", "dst_column", *(() if only_ends else ("weight_column", "oneway_column", "where"))):
         if getattr(options, option) is not None:
             raise InputError(f"{source} has no columns with names; leave {option_text(option)} out")
 
@@ -351,19 +371,18 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
     """Edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one number per edge as the weight."""
     import pyarrow
 
-    _no_names(source, options, weight_too=False)
+    _no_names(source, options, only_ends=True)
     _is_numbered(source, options)
     index = data.edge_index
     if not is_edge_index(index):
         raise EdgeListError(f"{source} has an edge_index of shape {tuple(index.shape)}, which must be (2, n_edges)")
     attributes = [name for name in data.keys() if name != "edge_index" and data.is_edge_attr(name)]  # noqa: SIM118
-    schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in ("src", "dst", *attributes)])
+    table = {"src": index[0], "dst": index[1]} | {name: data[name] for name in attributes}
+    schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
-    found = {"src": index[0], "dst": index[1]}
-    if columns.weight is not None:
-        found["weight"] = data[columns.weight]
-    found = {role: as_column(role, column) for role, column in found.items()}
-    return _edges_of_arrays(found, columns, source, n_vertices=_stated_nodes(data))
+    found = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
+    edges = _edges_of_arrays(found, columns, source, n_vertices=_stated_nodes(data))
+    return edges if not columns.more else _selected(edges, table, options, source)
 
 
 def _stated_nodes(data: Any) -> int | None:
@@ -401,10 +420,55 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     # Types of the other columns are not known; none of them is converted.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
+    if options.where is not None and not any(device_of(table[name]) == "cuda" for name in columns.roles.values()):
+        return _filtered_in_arrow(table, columns, options, source)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
     if not any(map(len, chosen.values())):
         raise _no_rows(source)
-    return replace(edges_of_columns(chosen, options, source), columns=columns)
+    edges = replace(edges_of_columns(chosen, options, source), columns=columns)
+    return edges if not columns.more else _selected(edges, table, options, source)
+
+
+def _filtered_in_arrow(table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, source: DataFile) -> EdgeList:
+    """Filter columns before they are ids and weights: the rows that are left out need not hold any."""
+    import pyarrow
+
+    held, columns = _more_columns(table, columns, options, columns.read)
+    if not any(map(len, held.values())):
+        raise _no_rows(source)
+    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
+    return edges_of(pyarrow.table(held), places, options, source, columns)
+
+
+def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
+    """Take the rows of columns in memory that the filter keeps, and their directions."""
+    import pyarrow
+
+    found: Any = edges.table
+    more, columns = _more_columns(table, edges.columns, options, edges.columns.more)
+    _same_lengths({"src": found["src"], **more})
+    kept, directions = select_rows(pyarrow.table(more), columns, options, source)
+    if kept is not None and isinstance(found, dict):
+        found = {role: column[namespace(column).asarray(kept)] for role, column in found.items()}
+    elif kept is not None:
+        found = found.filter(row_mask(kept, found.num_rows))
+    return replace(edges, table=found, kept=kept, directions=directions)
+
+
+def _more_columns(
+    table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, names: Sequence[str]
+) -> tuple[dict[str, Any], EdgeColumns]:
+    """Columns of a mapping as Arrow holds them, all of one length, and which of them a filter can read."""
+    held = {}
+    may_lack = _of_unknown_filter(columns, options)
+    for name in names:
+        try:
+            held[name] = as_arrow_column(name, table[name])
+        except EdgeListError:
+            if name not in may_lack:
+                raise
+    _same_lengths(held)
+    return held, replace(columns, filters=tuple(name for name in columns.filters if name in held))
 
 
 def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
@@ -461,6 +525,20 @@ def as_column(role: str, value: Any) -> Any:
     if role == "weight" or not _holds_strings(value):
         return arguments.as_array(role, _tensor(role, value))
     return _strings(role, value)
+
+
+def as_arrow_column(name: str, value: Any) -> Any:
+    """Return a column of whatever ``as_column`` takes as a pyarrow chunked array, with its nulls.
+
+    Raises
+    ------
+    EdgeListError
+        Values of several types, or a value that is no column.
+    """
+    value = value.compute() if _is_dask(value) else _tensor(name, value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "T":
+        value = value.astype(object)
+    return arrow_column(name, value)
 
 
 def _strings(role: str, value: Any) -> Any:

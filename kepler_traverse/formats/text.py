@@ -5,15 +5,17 @@ from __future__ import annotations
 import codecs
 import io
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import EdgeListError, option_text
 from .columns import IdText, WeightText, edge_column
-from .edge_list import EdgeColumns, EdgeList
+from .edge_list import EdgeColumns, EdgeList, ReadOptions
 from .files import DataFile, Where
+from .selection import row_mask, select_rows, text_column
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
 MAX_LINE_LENGTH = 1 << 20
+NO_OPTIONS = ReadOptions()
 SAMPLE_LINES = 100  # at the beginning, from which delimiter, header and names are detected
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
@@ -60,7 +62,7 @@ class TextLayout:
         return next(written for written in self.names if written.strip() == name)
 
 
-def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
+def read_lines(file: DataFile, source, layout: TextLayout, options: ReadOptions = NO_OPTIONS) -> EdgeList:
     """Read all rows of one file.
 
     Parameters
@@ -69,6 +71,8 @@ def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
     source : file object or pyarrow stream
         Decompressed bytes from the start of the file.
     layout : TextLayout
+    options : ReadOptions
+        For the filter of rows. With one the text of all wanted columns is in memory at once.
 
     Raises
     ------
@@ -78,6 +82,7 @@ def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
     import pyarrow
     import pyarrow.csv
 
+    more = [name for name in layout.columns.more if name not in file.partition_names]
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
     takers = {
         role: WeightText(where)
@@ -87,7 +92,8 @@ def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
         if where.name not in file.partition_names
     }
     written = {role: layout.written(places[role].name) for role in takers}
-    wanted = list(dict.fromkeys(written.values()))
+    wanted = list(dict.fromkeys([*written.values(), *(layout.written(name) for name in more)]))
+    blocks_kept = []  # all of them, where the filter decides which rows are converted
     with pyarrow.csv.open_csv(
         source,
         # One thread: only so do errors carry the number of the line.
@@ -109,18 +115,55 @@ def read_lines(file: DataFile, source, layout: TextLayout) -> EdgeList:
         rows = 0
         for block in blocks:
             rows += block.num_rows
+            if layout.columns.more:
+                blocks_kept.append(block)
+                continue
             for role, name in written.items():
                 takers[role].append(block.column(name))
     if rows == 0:
         raise no_rows(file)
+    kept = directions = None
+    if layout.columns.more:
+        table = pyarrow.Table.from_batches(blocks_kept)
+        del blocks_kept
+        kept, directions = _selected(table, layout, options, file)
+        mask = None if kept is None else row_mask(kept, rows)
+        for role, name in written.items():
+            column = table.column(name)
+            takers[role].where = replace(takers[role].where, rows=kept)
+            takers[role].append(column if mask is None else column.filter(mask))
     columns = {}
     for role, where in places.items():
         if role in takers:
             columns[role] = takers[role].column()
         else:
             id_type = "string" if layout.id_type == "string" else "auto" if layout.found else layout.id_type
-            columns[role] = edge_column(file.partition_column(where.name, rows), where, id_type)
-    return EdgeList(table=pyarrow.table(columns), columns=layout.columns, rows=((file.name, rows),))
+            n_left = rows if kept is None else kept.size
+            columns[role] = edge_column(file.partition_column(where.name, n_left), where, id_type)
+    return EdgeList(
+        table=pyarrow.table(columns),
+        columns=layout.columns,
+        rows=((file.name, rows),),
+        kept=kept,
+        directions=directions,
+    )
+
+
+def _selected(table, layout: TextLayout, options: ReadOptions, file: DataFile):
+    """Apply the filter to the text of all rows."""
+    import pyarrow
+
+    condition, columns = options.row_filter, {}
+    for name in layout.columns.more:
+        if name in file.partition_names:
+            columns[name] = file.partition_column(name, table.num_rows)
+            continue
+        strings = table.column(layout.written(name))
+        if layout.trim:
+            strings = pyarrow.compute.utf8_ltrim(strings, " \t")
+        kind = "text" if condition is None or name not in layout.columns.filters else condition.text_kind(name)
+        columns[name] = text_column(strings, kind, Where(file, "where", name))
+    return select_rows(pyarrow.table(columns), layout.columns, options, file)
 
 
 def no_rows(file: DataFile) -> EdgeListError:

@@ -27,6 +27,7 @@ from kepler_traverse.cpu import distance_stats as cpu_distance_stats
 from kepler_traverse.cuda import (
     csr_build,
     distance_stats,
+    edge_rows,
     edge_weights,
     exact,
     graph_statistics,
@@ -48,7 +49,17 @@ PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
-    *(csr_build, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, certificate_gpu, certificate_many_gpu),
+    *(
+        csr_build,
+        edge_rows,
+        vertex_ids,
+        edge_weights,
+        graph_statistics,
+        exact,
+        distance_stats,
+        certificate_gpu,
+        certificate_many_gpu,
+    ),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)

@@ -1,0 +1,125 @@
+"""Rows of an edge list and the stored edges that they became, on the CPU; ``cuda.edge_rows`` is the same on a GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from . import threads
+from .atomics import atomic_add
+
+_BLOCKS = 256  # of rows that one thread takes at a time
+
+
+@njit(cache=True, nogil=True)
+def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
+    n = src.size
+    block = atomic_add(next_block, 0, 1)
+    while block < n_blocks:
+        for i in range(n * block // n_blocks, n * (block + 1) // n_blocks):
+            u, v = src[i], dst[i]
+            if u == v:
+                edges[i] = -1 - u
+                continue
+            low, high = offsets[u], offsets[u + 1]
+            end = high
+            while low < high:
+                middle = low + (high - low) // 2
+                if targets[middle] < v:
+                    low = middle + 1
+                else:
+                    high = middle
+            edges[i] = low if low < end and targets[low] == v else -1 - u
+        block = atomic_add(next_block, 0, 1)
+
+
+def find_edges(offsets, targets, src, dst, dtype):
+    """Return the position in ``targets`` of the edge between each pair of vertices.
+
+    Parameters
+    ----------
+    offsets, targets : arrays of a CSR
+    src, dst : arrays of shape (k,), of the type of targets
+    dtype : numpy.dtype
+        Of the result.
+
+    Returns
+    -------
+    array of shape (k,)
+        ``-1 - src`` where there is no such edge, as for a self-loop.
+    """
+    edges = np.empty(src.size, dtype)
+    arrays = [_input(array) for array in (offsets, targets, src, dst)]
+    threads.run(_find_edges, min(src.size, _BLOCKS), *arrays, edges)
+    return edges
+
+
+def _input(array):
+    """A read-only view: Numba compiles once for all arrays that are only read."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+@njit(cache=True)
+def _lower(edges, weights, known, lowest):
+    for i in range(edges.size):
+        e = edges[i]
+        if e >= 0 and (not known[e] or weights[i] < lowest[e]):
+            lowest[e], known[e] = weights[i], True
+
+
+def lowest_weights(edges, weights, n_edges: int):
+    """Return the smallest weight of each stored edge.
+
+    Parameters
+    ----------
+    edges : list of integer arrays of shape (rows,)
+        The stored edge of each row, negative where there is none. Each stored edge occurs.
+    weights : array of shape (rows,)
+    n_edges : int
+
+    Returns
+    -------
+    array of shape (n_edges,)
+    """
+    lowest, known = np.empty(n_edges, weights.dtype), np.zeros(n_edges, np.bool_)
+    for positions in edges:
+        _lower(_input(positions), _input(weights), known, lowest)
+    return lowest
+
+
+@njit(cache=True)
+def _first(edges, bits, stored, rows):
+    for i in range(edges.size):
+        e = edges[i]
+        if e >= 0 and (not stored.size or bits[i] == stored[e]) and (rows[e] < 0 or i < rows[e]):
+            rows[e] = i
+
+
+def rows_that_count(edges, weights, stored, n_edges: int, dtype):
+    """Return the first row of each stored edge whose weight is the stored one, or the first row without weights.
+
+    Parameters
+    ----------
+    edges : list of integer arrays of shape (rows,)
+        As ``lowest_weights`` takes them.
+    weights : array of shape (rows,) or None
+    stored : array of shape (n_edges,) or None
+        The weights of the stored edges, of the same type.
+    n_edges : int
+    dtype : numpy.dtype
+        Of the result.
+
+    Returns
+    -------
+    array of shape (n_edges,)
+    """
+    rows = np.full(n_edges, -1, dtype)
+    nothing = np.zeros(0, np.int32)
+    # Their bits, so that the code is compiled once per width.
+    bits = nothing if weights is None else _input(weights.view(f"i{weights.itemsize}"))
+    kept = nothing if stored is None else _input(stored.view(f"i{stored.itemsize}"))
+    for positions in edges:
+        _first(_input(positions), bits, kept, rows)
+    return rows

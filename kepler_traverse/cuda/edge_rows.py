@@ -1,0 +1,78 @@
+"""Rows of an edge list and the stored edges that they became, on a GPU; the same as ``cpu.edge_rows``. See edge_rows.cu."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from . import cp
+from .compiler import kernel
+from .csr_build import decoded_weights
+from .kernel_spec import Entry, arguments, struct_arguments
+from .launch import launch
+
+BLOCK = 256
+ROWS_AT_ONCE = 1 << 24  # whose edges are int64, whatever type they are stored in
+
+_FILE = Path(__file__).parent / "kernels" / "edge_rows.cu"
+_FIND = Entry("edge_rows_find", _FILE, BLOCK, struct_arguments(_FILE, "FindArgs"))
+_LOWER = Entry(
+    "edge_rows_lower", _FILE, BLOCK, arguments("int64* edges", "weight_t* weights", "int64 n_rows", "ordered_t* lowest")
+)
+_FIRST = Entry(
+    "edge_rows_first",
+    _FILE,
+    BLOCK,
+    arguments("int64* edges", "weight_t*? weights", "weight_t*? stored", "int64 n_rows", "int64 first_row", "int64* rows"),
+)
+ENTRIES = (_FIND, _LOWER, _FIRST)
+
+
+def find_edges(offsets, targets, src, dst, dtype):
+    """See ``cpu.edge_rows.find_edges``."""
+    edges = cp.empty(src.size, dtype)
+    src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
+    for first in range(0, src.size, ROWS_AT_ONCE):
+        rows = slice(first, first + ROWS_AT_ONCE)
+        found = cp.empty(src[rows].size, np.int64)
+        args = {
+            "offsets": offsets,
+            "targets": targets,
+            "src": src[rows],
+            "dst": dst[rows],
+            "n_rows": np.int64(found.size),
+            "edges": found,
+        }
+        launch(kernel(_FIND, targets.dtype), found.size, args)
+        edges[rows] = found.astype(dtype)
+    return edges
+
+
+def lowest_weights(edges, weights, n_edges: int):
+    """See ``cpu.edge_rows.lowest_weights``."""
+    ordered = np.dtype(f"i{weights.dtype.itemsize}")
+    lowest = cp.full(n_edges, np.iinfo(ordered).max, ordered)
+    weights = cp.ascontiguousarray(weights)
+    for _, rows, part in _parts(edges):
+        launch(kernel(_LOWER, np.int32, weights.dtype), part.size, (part, weights[rows], np.int64(part.size), lowest))
+    return decoded_weights(lowest, weights.dtype)
+
+
+def rows_that_count(edges, weights, stored, n_edges: int, dtype):
+    """See ``cpu.edge_rows.rows_that_count``."""
+    rows_of_edges = cp.full(n_edges, np.iinfo(np.int64).max, np.int64)
+    weights = None if weights is None else cp.ascontiguousarray(weights)
+    entry = kernel(_FIRST, np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
+    for first, rows, part in _parts(edges):
+        given = None if weights is None else weights[rows]
+        launch(entry, part.size, (part, given, stored, np.int64(part.size), np.int64(first), rows_of_edges))
+    return rows_of_edges.astype(dtype)
+
+
+def _parts(edges):
+    """Yield the first row, the slice and the int64 edges of parts of all arrays."""
+    for positions in edges:
+        for first in range(0, positions.size, ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            yield first, rows, cp.ascontiguousarray(positions[rows]).astype(np.int64)

@@ -1,0 +1,185 @@
+"""Which rows of an edge list are read, and in which direction each is an edge: the filter and the column of directions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import device_of
+from ..errors import EdgeListError, option_text
+from ..row_selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
+from .columns import without_dictionary
+from .edge_list import EdgeColumns, ReadOptions
+from .files import DataFile, Where
+
+# Values of the column of directions as text, in lower case; those of OpenStreetMap and of booleans and numbers as text.
+DIRECTIONS = {
+    "yes": SRC_TO_DST,
+    "true": SRC_TO_DST,
+    "1": SRC_TO_DST,
+    "no": BOTH_WAYS,
+    "false": BOTH_WAYS,
+    "0": BOTH_WAYS,
+    "-1": DST_TO_SRC,
+    "reverse": DST_TO_SRC,
+}
+_MEANING = "yes, true or 1 (src to dst), no, false or 0 (both ways), -1 or reverse (dst to src)"
+
+
+def select_rows(
+    table: Any, columns: EdgeColumns, options: ReadOptions, file: DataFile
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Apply the filter and read the directions.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        All rows of a file, with the columns of the filter and of the directions under their own names.
+    columns : EdgeColumns
+    options : ReadOptions
+    file : DataFile
+
+    Returns
+    -------
+    kept : int64 array or None
+        Numbers of the rows for which the filter is true; None without a filter.
+    directions : int8 array or None
+        Of those rows; None without a column of directions.
+
+    Raises
+    ------
+    EdgeListError
+        The filter cannot be evaluated, or a value is no direction.
+    """
+    condition = options.row_filter
+    kept = None if condition is None else condition.kept(table, file)
+    if columns.oneway is None:
+        return kept, None
+    column = table.column(columns.oneway)
+    where = Where(file, "oneway", columns.oneway, kept)
+    return kept, _directions(column if kept is None else column.take(kept), where)
+
+
+def directions_of(oneway: Any, n_rows: int) -> np.ndarray | None:
+    """Return the directions of columns in memory: int8, or None without any.
+
+    Raises
+    ------
+    EdgeListError
+        A value is no direction, or there are not as many as rows.
+    """
+    if oneway is None:
+        return None
+    column = arrow_column("oneway", oneway)
+    if len(column) != n_rows:
+        raise EdgeListError(f"oneway has {len(column)} rows, and the edge list has {n_rows}", column="oneway")
+    return _directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway"))
+
+
+def arrow_column(name: str, values: Any) -> Any:
+    """Return a column in memory as a pyarrow chunked array.
+
+    Raises
+    ------
+    EdgeListError
+        The value is no column.
+    """
+    import pyarrow
+
+    if isinstance(values, pyarrow.ChunkedArray):
+        return values
+    try:
+        if hasattr(values, "to_arrow"):
+            values = values.to_arrow()
+        if device_of(values) == "cuda":
+            values = values.get()
+        array = values if isinstance(values, pyarrow.Array) else pyarrow.array(values, from_pandas=True)
+    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise EdgeListError(f"{name} cannot be read as a column of one type ({said})", column=name) from None
+    return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
+
+
+def row_mask(kept, n_rows: int):
+    """Rows that are kept as a mask, by which pyarrow takes them out of columns of any size."""
+    import pyarrow
+
+    mask = np.zeros(n_rows, bool)
+    mask[kept] = True
+    return pyarrow.array(mask)
+
+
+def _directions(column: Any, where: Where) -> np.ndarray:
+    import pyarrow
+    import pyarrow.compute as compute
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(column.type):
+        column = without_dictionary(column)
+    kind = column.type
+    if column.null_count:
+        row = compute.index(column.is_null(), True).as_py()
+        raise where.error(f"has no value; give each row one of {_MEANING}", row)
+    if kinds.is_boolean(kind):
+        column = column.cast(pyarrow.int8())
+    if kinds.is_integer(column.type) or kinds.is_floating(column.type):
+        possible = pyarrow.array([SRC_TO_DST, BOTH_WAYS, DST_TO_SRC]).cast(column.type, safe=False)
+        known = compute.is_in(column, value_set=possible)
+        if kinds.is_unsigned_integer(column.type):
+            known = compute.less_equal(column, 1)
+        codes = column
+    elif kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+        names = compute.utf8_lower(column.cast(pyarrow.large_string()))
+        at = compute.index_in(names, value_set=pyarrow.array(list(DIRECTIONS), pyarrow.large_string()))
+        known = at.is_valid()
+        codes = compute.take(pyarrow.array(list(DIRECTIONS.values()), pyarrow.int8()), at.combine_chunks())
+    else:
+        raise where.error(f"has type {kind}; directions are booleans, 0 and 1, or text: {_MEANING}")
+    row = compute.index(known, False).as_py()
+    if row >= 0:
+        value = column[row].as_py()
+        shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}..."
+        raise where.error(f"has {shown}, which is no direction; give {_MEANING}", row)
+    return np.asarray(codes).astype(np.int8)
+
+
+def text_column(strings: Any, kind: str, where: Where) -> Any:
+    """Return a column of text as what a filter compares it with.
+
+    Parameters
+    ----------
+    strings : pyarrow.ChunkedArray
+        Null where a value is empty.
+    kind : {"text", "numbers", "booleans", ""}
+        ``""``: integers if all values are, else floats if all are numbers, else booleans if all are, else text.
+    where : Where
+
+    Raises
+    ------
+    EdgeListError
+        A value is no number or no boolean.
+    """
+    import pyarrow
+    import pyarrow.compute as compute
+
+    if kind == "text":
+        return strings
+    ways = {
+        "numbers": (pyarrow.int64(), pyarrow.float64()),
+        "booleans": (pyarrow.bool_(),),
+        "": (pyarrow.int64(), pyarrow.float64(), pyarrow.bool_()),
+    }
+    for type_of_all in ways[kind]:
+        try:
+            return compute.cast(strings, type_of_all)
+        except pyarrow.ArrowInvalid:
+            continue
+    if not kind:
+        return strings
+    for row, text in enumerate(strings.to_pylist()):
+        try:
+            pyarrow.array([text]).cast(ways[kind][-1])
+        except pyarrow.ArrowInvalid:
+            raise where.error(f"has {text[:40]!r}, and {option_text('where')} compares it with {kind}", row) from None
+    raise where.error(f"holds other values than {kind}, which {option_text('where')} compares it with")

@@ -1,0 +1,121 @@
+"""Other weights on the edges of a graph: ``Graph.with_weights``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from . import arguments
+from ._arrays import Array, device_of, is_negative, iter_slices, namespace, to_host
+from .build import WEIGHT_TYPES, checked_weights, no_edge
+from .cpu import csr_build
+from .cpu import edge_rows as edge_rows_on_cpu
+from .cuda import csr_build as csr_on_gpu
+from .cuda import edge_rows as edge_rows_on_gpu
+from .errors import DeviceError, EdgeListError, InputError, option_text
+from .graph import Graph
+from .protocols import CsrBackend, EdgeRowsBackend
+from .row_selection import RowSelection
+
+_SAME_TOPOLOGY = ("degrees", "max_degree")
+
+
+def graph_with_weights(graph: Graph, weight: Any, per: str, weight_type: str) -> Graph:
+    """Return a graph with other weights; see ``Graph.with_weights``."""
+    arguments.choice("per", per, ("row", "edge"))
+    arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
+    if per == "row" and graph.edge_rows is None:
+        raise InputError(
+            f"the graph does not know its rows: build it with {option_text('edge_ids', True)}, or give one weight per "
+            "stored edge, in the order of graph.targets, with per='edge'"
+        )
+    weight = arguments.as_array("weight", weight)
+    if device_of(weight) != graph.device:
+        raise DeviceError(f"the graph is on {graph.device} and the weights are on {device_of(weight)}; move one of them")
+    count, what = (graph.report.rows, "rows of the edge list") if per == "row" else (graph.n_edges, "stored edges")
+    if weight.size != count:
+        raise EdgeListError(
+            f"there are {weight.size} weights for {count} {what}; give one per {per} (per={per!r})", column="weight"
+        )
+    source = str(weight.dtype)
+    weights, rows, zeros, integers, loops = (_of_rows if per == "row" else _of_edges)(graph, weight, weight_type)
+    made = replace(
+        graph,
+        weights=weights,
+        edge_rows=rows,
+        integer_weights=integers,
+        float_distances=integers and weight_type != "auto",
+        negative_loops=loops,
+        may_pull=False,
+        report=replace(graph.report, weight_source=source, weight_column="", negative_zeros=zeros),
+    )
+    made._take_cached(graph, _SAME_TOPOLOGY)
+    return made.with_reverse() if graph.may_pull else made
+
+
+def _of_rows(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Array, int, bool, dict[int, Any]]:
+    """Return weights of the stored edges, their rows, and facts about the weights, from one weight per row."""
+    rows: Any = graph.edge_rows
+    edges, selection = graph.edges_of_rows, RowSelection(total=weight.size)
+    if edges is None:
+        weight, zeros, integers = checked_weights(weight, weight_type)
+        return weight[rows], rows, zeros, integers, {}
+    xp = namespace(weight)
+    if graph.report.filtered_rows:
+        kept = xp.flatnonzero(edges[0] != no_edge(graph.n_vertices))
+        weight, edges = weight[kept], edges[:, kept]
+        selection = selection.take(to_host(kept))
+    weight, zeros, integers = checked_weights(weight, weight_type, selection)
+    loops = _negative_loops(edges[0], weight, int if integers else float)
+    backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
+    weights = backend.lowest_weights(list(edges), weight, graph.n_edges)
+    found = backend.rows_that_count(list(edges), weight, weights, graph.n_edges, rows.dtype)
+    if selection.kept is not None:
+        found = xp.asarray(selection.kept.astype(rows.dtype))[found]
+    return weights, found, zeros, integers, loops
+
+
+def _negative_loops(edges: Array, weight: Array, number: type) -> dict[int, Any]:
+    """Map each vertex with a self-loop of negative weight to the smallest such weight."""
+    loops: dict[int, Any] = {}
+    for (_, positions), (_, values) in zip(iter_slices(edges), iter_slices(weight), strict=True):
+        at = namespace(values).flatnonzero(is_negative(values) & (positions < 0))
+        for position, value in zip(to_host(positions[at]).tolist(), to_host(values[at]).tolist(), strict=True):
+            loops[-1 - position] = min(loops.get(-1 - position, 0), number(value))
+    return loops
+
+
+def _of_edges(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Any, int, bool, dict[int, Any]]:
+    """As ``_of_rows``, from one weight per stored edge."""
+    if graph.negative_loops:
+        raise InputError(
+            f"the graph has {len(graph.negative_loops)} vertices with a self-loop of negative weight, and self-loops are no "
+            f"stored edges; give one weight per row (per='row', of a graph with {option_text('edge_ids', True)})"
+        )
+    weights, zeros, integers = checked_weights(weight, weight_type)
+    if weights is weight:
+        weights = weight.copy()  # a graph shares no memory with what its maker may change
+    if not graph.directed:
+        _refuse_two_weights(graph, weights)
+    return weights, graph.edge_rows, zeros, integers, {}
+
+
+def _refuse_two_weights(graph: Graph, weights: Array) -> None:
+    """Raise InputError if the two directions of an undirected edge have different weights."""
+    backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
+    _, _, back = backend.transpose(graph.offsets, graph.targets, weights)
+    bits = np.dtype(f"i{weights.itemsize}")
+    for (first, there), (_, other) in zip(iter_slices(weights.view(bits)), iter_slices(back.view(bits)), strict=True):
+        differ = namespace(there).flatnonzero(there != other)
+        if not differ.size:
+            continue
+        at = first + int(differ[0])
+        u = int(np.searchsorted(to_host(graph.offsets), at, "right")) - 1
+        ids = [graph.ids_at([vertex])[0] for vertex in (u, int(graph.targets[at]))]
+        names = " and ".join(str(name.as_py() if graph.has_string_ids else name) for name in ids)
+        raise InputError(
+            f"the undirected edge between {names} has the weight {weights[at]} in one direction and {back[at]} in the "
+            "other; give both one weight"
+        )

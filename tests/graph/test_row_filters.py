@@ -1,0 +1,492 @@
+"""Which rows of an edge list are edges: filters, directions, and vertices to keep; against pandas and NetworkX."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import random
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import cuda, graph_from_edges, read_graph
+from kepler_traverse._arrays import to_host
+from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
+from kepler_traverse.formats.files import DataFile
+from kepler_traverse.formats.where import MAX_DEPTH, MAX_LENGTH, row_filter
+from tests.kernels.simt import device, harness
+
+ON_HOST = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+FILE = DataFile.named("roads")
+
+ROADS = pd.DataFrame(
+    {
+        "src": [1, 2, 3, 1, 4, 2, 5],
+        "dst": [2, 3, 4, 4, 1, 3, 5],
+        "weight": [5, 2, 3, 10, 1, 1, 7],
+        "highway": ["primary", "motorway", None, "it's", "motorway", "primary", "path"],
+        "lanes": [1, 2, None, 4, 5, 2, 1],
+        "toll": [True, False, None, True, False, True, False],
+        "max speed": [50.5, 120, 30, None, 80, 30, 10],
+        "oneway": ["yes", "no", "-1", "Yes", "FALSE", "reverse", "0"],
+    }
+)
+# The same condition for us and for pandas, whose comparisons with missing values are false or, for !=, true.
+CONDITIONS = {
+    "highway == 'motorway'": lambda t: t.highway == "motorway",
+    "highway != 'motorway'": lambda t: (t.highway != "motorway") & t.highway.notna(),
+    "not highway = 'motorway'": lambda t: (t.highway != "motorway") & t.highway.notna(),
+    'highway <> "it\'s" and lanes>=2': lambda t: (t.highway != "it's") & t.highway.notna() & (t.lanes >= 2),
+    "highway == 'it''s'": lambda t: t.highway == "it's",
+    "highway IN ('path', 'primary')": lambda t: t.highway.isin(["path", "primary"]),
+    "highway not in ['path','primary']": lambda t: ~t.highway.isin(["path", "primary"]) & t.highway.notna(),
+    "lanes is null or highway is null": lambda t: t.lanes.isna() | t.highway.isna(),
+    "lanes is not null": lambda t: t.lanes.notna(),
+    "3 < lanes": lambda t: t.lanes > 3,
+    "lanes > 1.5 and lanes < +4.5e0": lambda t: (t.lanes > 1.5) & (t.lanes < 4.5),
+    "lanes in (1, 2.0, 2.5)": lambda t: t.lanes.isin([1, 2]),
+    "lanes == 2.5": lambda t: t.lanes == 2.5,
+    "toll": lambda t: t.toll == True,  # noqa: E712
+    "not toll": lambda t: t.toll == False,  # noqa: E712
+    "toll == true or lanes != 2": lambda t: (t.toll == True) | ((t.lanes != 2) & t.lanes.notna()),  # noqa: E712
+    "`max speed` <= 50.5": lambda t: t["max speed"] <= 50.5,
+    "(src < dst) and not (weight > 4 or `max speed` < lanes)": lambda t: (
+        (t.src < t.dst) & (t.weight <= 4) & (t["max speed"] >= t.lanes)
+    ),
+    "src in (1,2,3,4,5,6,7,8,9,10,11) and weight != 1": lambda t: t.weight != 1,
+    "weight < 99999999999999999999999": lambda t: t.weight < 100,
+    "weight > -1 and weight != -99999999999999999999999": lambda t: t.weight > -1,
+}
+
+
+def as_csv(path, delimiter=","):
+    ROADS.astype({"lanes": "Int64"}).to_csv(path, index=False, sep=delimiter)
+    return path
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """The roads in memory and in files."""
+    folder = tmp_path_factory.mktemp("roads")
+    table = pa.Table.from_pandas(ROADS, preserve_index=False)
+    pq.write_table(table, folder / "roads.parquet", row_group_size=3)
+    pyarrow.feather.write_feather(table, folder / "roads.arrow", chunksize=2)
+    (folder / "parts").mkdir()
+    for part, rows in enumerate((slice(0, 3), slice(3, 4), slice(4, 7))):
+        pq.write_table(table.slice(rows.start, rows.stop - rows.start), folder / "parts" / f"{part}.parquet")
+    return {
+        "pandas": ROADS,
+        "categories": ROADS.astype({"highway": "category"}),
+        "arrow table": table,
+        "stream": table,
+        "mapping": {name: table[name].to_pylist() for name in table.column_names},
+        "parquet": folder / "roads.parquet",
+        "several files": folder / "parts",
+        "feather": folder / "roads.arrow",
+        "csv": as_csv(folder / "roads.csv"),
+        "tsv": as_csv(folder / "roads.tsv", "\t"),
+    }
+
+
+KINDS = (
+    *("pandas", "categories", "arrow table", "stream", "mapping"),
+    *("parquet", "several files", "feather", "csv", "tsv"),
+)
+
+
+def given(sources, kind):
+    return sources[kind].to_reader(2) if kind == "stream" else sources[kind]
+
+
+def oracle(rows, **options):
+    return graph_from_edges(rows[["src", "dst", "weight"]], **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_where_reads_the_rows_that_pandas_keeps(sources, kind, where):
+    kept = CONDITIONS[where](ROADS).fillna(False).to_numpy().astype(bool)
+    graph_of = read_graph if kind != "pandas" else graph_from_edges
+    options = {"device": "cpu"} if graph_of is read_graph else {}
+    if not kept.any():
+        with pytest.raises(EdgeListError, match="where is true for none of the 7 rows"):
+            graph_of(given(sources, kind), where=where, **options)
+        return
+    graph = graph_of(given(sources, kind), where=where, edge_ids=True, **options)
+    expected = oracle(ROADS[kept], edge_ids=True)
+    assert graph.fingerprint == expected.fingerprint
+    np.testing.assert_array_equal(graph.edge_rows, np.flatnonzero(kept)[expected.edge_rows])
+    assert (graph.report.rows, graph.report.filtered_rows, graph.report.where) == (7, 7 - kept.sum(), where)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "stream"])
+def test_where_takes_expressions_of_pyarrow(sources, kind):
+    where = (pc.field("lanes") >= 2) & (pc.field("weight") < 10)
+    graph = read_graph(sources[kind], where=where, device="cpu")
+    assert graph.fingerprint == oracle(ROADS[(ROADS.lanes >= 2) & (ROADS.weight < 10)]).fingerprint
+    assert graph.report.where == str(where)
+    with pytest.raises(EdgeListError, match=r"cannot be evaluated|gives"):
+        read_graph(sources[kind], where=pc.field("nothing") > 1, device="cpu")
+    with pytest.raises(EdgeListError, match=r"must be true or false|cannot be evaluated"):
+        read_graph(sources[kind], where=pc.field("lanes") + 1, device="cpu")
+
+
+VALUES = {"i": (-2, 0, 1, 3, None), "f": (-0.5, 0.0, 2.0, 3.0, None), "s": ("a", "b", "", None), "b": (True, False, None)}
+
+
+def kleene(one, two, either):
+    """Three-valued and (either=False) or or (either=True)."""
+    if one is either or two is either:
+        return either
+    return None if one is None or two is None else not either
+
+
+def some_condition(rng, depth=0):
+    """Return a random condition as text, and a function of a row that gives True, False or None."""
+    roll = rng.random()
+    if depth < 3 and roll < 0.5:
+        one, first = some_condition(rng, depth + 1)
+        two, second = some_condition(rng, depth + 1)
+        word = rng.choice(["and", "or", "OR"])
+        return f"({one}) {word} ({two})", lambda row: kleene(first(row), second(row), word != "and")
+    if depth < 3 and roll < 0.65:
+        one, first = some_condition(rng, depth + 1)
+        return f"not ({one})", lambda row: None if first(row) is None else not first(row)
+    column = rng.choice("ifsb")
+    values = [*VALUES["i"], *VALUES["f"]] if column in "if" else VALUES[column]
+    values = [value for value in values if value is not None]
+    if roll < 0.75:
+        return f"{column} is null", lambda row: row[column] is None
+    shown = str.lower if column == "b" else str
+    quoted = {value: repr(value) if isinstance(value, str) else shown(str(value)) for value in values}
+    if roll < 0.85:
+        some = rng.sample(values, rng.randint(1, 2))
+        text = f"{column} in ({', '.join(quoted[value] for value in some)})"
+        return text, lambda row: None if row[column] is None else row[column] in some
+    value = rng.choice(values)
+    sign = rng.choice(["==", "!="] if column == "b" else ["==", "!=", "<", "<=", ">", ">="])
+    compare = {
+        "==": lambda x: x == value,
+        "!=": lambda x: x != value,
+        "<": lambda x: x < value,
+        "<=": lambda x: x <= value,
+        ">": lambda x: x > value,
+        ">=": lambda x: x >= value,
+    }[sign]
+    return f"{column} {sign} {quoted[value]}", lambda row: None if row[column] is None else compare(row[column])
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_conditions_follow_three_valued_logic(seed):
+    rows = [dict(zip("ifsb", values, strict=True)) for values in itertools.product(*VALUES.values())]
+    types = pa.schema([("i", pa.int16()), ("f", pa.float32()), ("s", pa.string()), ("b", pa.bool_())])
+    table = pa.Table.from_pylist(rows, types)
+    text, holds = some_condition(random.Random(seed))
+    expected = [i for i, row in enumerate(rows) if holds(row) is True]
+    assert row_filter(text).kept(table, FILE).tolist() == expected
+
+
+def test_integers_are_compared_exactly():
+    table = pa.table({"x": pa.array([2**53, 2**53 + 1, None], pa.int64()), "u": pa.array([2**64 - 1, 0, 1], pa.uint64())})
+    assert row_filter(f"x == {2**53 + 1}").kept(table, FILE).tolist() == [1]
+    assert row_filter(f"u == {2**64 - 1} or u < 0.5").kept(table, FILE).tolist() == [0, 1]
+    assert row_filter(f"u in ({2**64 - 1}, -1, 7)").kept(table, FILE).tolist() == [0]
+    with pytest.raises(EdgeListError, match="float64 does not hold"):
+        row_filter(f"f > {2**53 + 1}").kept(pa.table({"f": [1.0]}), FILE)
+
+
+def test_dates_and_times_are_compared_with_text():
+    days = [datetime.date(2026, 1, day) for day in (1, 15, 31)]
+    table = pa.table({"day": days, "at": pa.array(days, pa.date32()).cast(pa.timestamp("ns"))})
+    assert row_filter("day >= '2026-01-15'").kept(table, FILE).tolist() == [1, 2]
+    assert row_filter("at in ('2026-01-15 00:00:00') or day == '2026-01-01'").kept(table, FILE).tolist() == [0, 1]
+    with pytest.raises(EdgeListError, match=r"column 'day' is date32.* and 'soon' is none"):
+        row_filter("day > 'soon'").kept(table, FILE)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("", "where is empty"),
+        ("  ", "where is empty"),
+        ("highway = 'motorway", r"character 11: .* a quote is left open"),
+        ("lanes >", r"character 8: a value is missing.*before the end"),
+        ("lanes in 3", r"character 10: 'in' needs a list"),
+        ("lanes in ()", r"character 11: a value is missing"),
+        ("lanes in (1, 'a')", r"character 17: the list mixes"),
+        ("lanes > 1 and", r"character 14: the name of a column is missing"),
+        ("(lanes > 1", r"character 11: '\)' is missing"),
+        ("lanes > 1 lanes", r"character 11: 'and' or 'or' is missing"),
+        ("lanes > 1 & src > 2", r"character 11: '&' is not understood; write and, or, not"),
+        ("lanes == null", r"character 10: nothing is equal to null"),
+        ("lanes is 3", r"character 10: 'null' is missing"),
+        ("lanes not 3", r"character 11: 'in' is missing"),
+        ("'a'", r"character 1: .* is no column"),
+        ("1 == 1", r"character 6: the name of a column is missing"),
+        ("lanes == 1e999", r"character 10: the number is too large"),
+        ("lanes == " + "9" * 500, r"character 10: the number is too large"),
+        ("lanes == 2x", r"character 10: '2' is not understood"),
+        ("__import__('os')", r"character 11: 'and' or 'or' is missing"),
+        ("lanes == 1; src", r"character 11: ';' is not understood"),
+        ("(" * (MAX_DEPTH + 1) + "toll" + ")" * (MAX_DEPTH + 1), f"more than {MAX_DEPTH} levels"),
+        ("not " * (MAX_DEPTH + 1) + "toll", f"more than {MAX_DEPTH} levels"),
+        ("toll or " * (MAX_LENGTH // 8) + "toll", f"{MAX_LENGTH} are the most"),
+        (3, "must be text or an expression of pyarrow, not a value of type int"),
+        ("nothing == 1", "no column 'nothing', which where names; it has columns 'src'"),
+        ("highway == motorway", "no column 'motorway', which where names"),
+        ("highway > 3", "column 'highway' is .*string and is compared with 3"),
+        ("lanes == 'two'", "column 'lanes' is .* and is compared with 'two'"),
+        ("highway", "column 'highway' is .*string and no condition"),
+        ("toll < true", "column 'toll' is bool, which < does not order"),
+        ("highway == lanes", "column 'highway' is .* and column 'lanes' is .*; they cannot be compared"),
+    ],
+)
+def test_faults_of_a_condition_are_named(where, message):
+    with pytest.raises(InputError, match=message):
+        graph_from_edges(ROADS, where=where)
+
+
+def test_a_long_chain_of_conditions_is_evaluated():
+    graph = graph_from_edges(ROADS, where="toll or " * (MAX_LENGTH // 8 - 1) + "toll")
+    assert graph.fingerprint == oracle(ROADS[ROADS.toll == True]).fingerprint  # noqa: E712
+
+
+def test_a_filter_may_leave_out_rows_that_are_no_edges(tmp_path):
+    table = pd.DataFrame({"src": [1, None, 3], "dst": [2, 3, 4], "weight": [1.0, 2.0, np.nan]})
+    for given in (table, table.to_csv(tmp_path / "e.csv", index=False) or tmp_path / "e.csv"):
+        where = "src is not null and weight is not null"
+        if given is table:
+            given = table.astype({"src": "Int64"})
+            assert read_graph(given, where=where, device="cpu").n_edges == 1
+    (tmp_path / "e.csv").write_text("src,dst,weight\n1,2,1\n,3,2\n3,4,\n")
+    assert read_graph(tmp_path / "e.csv", where=where, device="cpu").n_edges == 1
+    with pytest.raises(EdgeListError, match=r"e.csv, row 2: weight column 'weight' has 1 missing value"):
+        read_graph(tmp_path / "e.csv", where="src is not null", device="cpu")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
+def test_errors_name_rows_as_they_were_before_the_filter(tmp_path, kind):
+    table = pd.DataFrame({"src": [1, 2, 3], "dst": [2, 3, 4], "weight": [1.5, np.inf, np.inf], "use": [1, 0, 1]})
+    path = tmp_path / f"e.{kind}"
+    if kind == "csv":
+        path.write_text("src,dst,weight,use\n1,2,1.5,1\n2,3,inf,0\n3,4,1e999,1\n")
+    elif kind == "parquet":
+        table.to_parquet(path)
+    with pytest.raises(EdgeListError, match=r"row 2.*weight.* (is inf|has 'inf'|has '1e999'|infinite)") as raised:
+        read_graph(table if kind == "pandas" else path, where="use == 1", device="cpu")
+    assert raised.value.row == 2
+
+
+def test_text_that_is_no_number_is_named_with_its_row(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("src,dst,lanes\n1,2,1\n2,3,2;3\n3,1,\n")
+    with pytest.raises(
+        EdgeListError, match=r"e.csv, row 1: where column 'lanes' has '2;3', and where compares it with numbers"
+    ):
+        read_graph(path, where="lanes > 1", device="cpu")
+    assert read_graph(path, where="lanes == '2;3'", device="cpu").n_edges == 1
+    assert read_graph(path, where="lanes is null", device="cpu").n_edges == 1
+
+
+def test_columns_without_names_and_folders_can_be_filtered(tmp_path):
+    path = tmp_path / "e.txt"
+    path.write_text("# no names\n1 2 5 a\n2 3 6 b\n")
+    assert read_graph(path, where="`3` == 'b'", device="cpu").ids.tolist() == [2, 3]
+    (tmp_path / "day=1").mkdir()
+    (tmp_path / "day=2").mkdir()
+    for day in (1, 2):
+        pq.write_table(pa.table({"src": [day], "dst": [day + 1]}), tmp_path / f"day={day}" / "e.parquet")
+    graph = read_graph(tmp_path, where="day == 2", device="cpu", format="parquet", edge_ids=True)
+    assert (graph.ids.tolist(), graph.edge_rows.tolist()) == ([2, 3], [1])
+
+
+@pytest.mark.parametrize("name", ["e.mtx", "e.gr"])
+def test_formats_without_columns_take_no_filter(tmp_path, name):
+    text = "p sp 3 1\na 1 2 5\n" if name == "e.gr" else "%%MatrixMarket matrix coordinate integer general\n3 3 1\n1 2 5\n"
+    (tmp_path / name).write_text(text)
+    for option in ({"where": "weight > 1"}, {"oneway_column": "oneway"}):
+        with pytest.raises(InputError, match=r"have no column names; leave (where|oneway_column) out"):
+            read_graph(tmp_path / name, device="cpu", **option)
+    assert read_graph(tmp_path / name, device="cpu", only_vertices=[1, 3]).ids.tolist() == [1, 3]
+
+
+def test_columns_in_memory_take_no_filter_by_name():
+    with pytest.raises(InputError, match="where is for tables and files"):
+        graph_from_edges([1], [2], where="src == 1")
+    with pytest.raises(InputError, match="there is no table; give the column itself"):
+        graph_from_edges([1], [2], oneway="oneway")
+    with pytest.raises(InputError, match="leave the names of columns out, and where"):
+        graph_from_edges([(1, 2)], where="src == 1")
+
+
+# Directions
+
+WAYS = {"yes": (1,), "no": (1, -1), "-1": (-1,), "Yes": (1,), "FALSE": (1, -1), "reverse": (-1,), "0": (1, -1)}
+
+
+def listed_both_ways(rows, ways):
+    """The same edges as a table of one-way edges."""
+    found = []
+    for row, way in zip(rows.itertuples(), ways, strict=True):
+        found += [(row.src, row.dst, row.weight)] if 1 in WAYS[way] else []
+        found += [(row.dst, row.src, row.weight)] if -1 in WAYS[way] else []
+    return pd.DataFrame(found, columns=["src", "dst", "weight"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_oneway_is_the_table_with_both_directions_listed(sources, kind):
+    graph = read_graph(given(sources, kind), oneway_column="oneway", device="cpu")
+    assert graph.fingerprint == oracle(listed_both_ways(ROADS, ROADS.oneway)).fingerprint
+    assert (graph.report.rows, graph.report.self_loops, graph.report.oneway_column) == (7, 1, "oneway")
+    where = "highway != 'motorway'"
+    rows = ROADS[(ROADS.highway != "motorway") & ROADS.highway.notna()]
+    graph = read_graph(given(sources, kind), oneway_column="oneway", where=where, device="cpu")
+    assert graph.fingerprint == oracle(listed_both_ways(rows, rows.oneway)).fingerprint
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [True, False, True],
+        [1, 0, 1],
+        [1.0, 0.0, 1.0],
+        ["yes", "no", "TRUE"],
+        np.array([1, 0, 1], np.uint8),
+        pd.Series(["yes", "no", "yes"], dtype="category"),
+        pa.array(["1", "0", "true"]),
+    ],
+    ids=["booleans", "integers", "floats", "text", "uint8", "categories", "arrow"],
+)
+def test_oneway_takes_columns_of_any_kind(column):
+    expected = graph_from_edges([1, 2, 3, 3], [2, 3, 2, 1]).fingerprint
+    src, dst = [1, 3, 3], [2, 2, 1]
+    assert graph_from_edges(src, dst, oneway=column).fingerprint == expected
+    assert graph_from_edges({"src": src, "dst": dst, "o": column}, oneway="o").fingerprint == expected
+    names = [["a", "c", "c"], ["b", "b", "a"]]
+    strings = graph_from_edges(*names, oneway=column)
+    assert strings.fingerprint == graph_from_edges(["a", "b", "c", "c"], ["b", "c", "b", "a"]).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([1, 2, 0], "row 1: oneway column 'oneway' has 2, which is no direction; give yes, true or 1"),
+        ([1, 0.5, 0], "row 1: .* has 0.5"),
+        (["yes", "no", "reversible"], "row 2: .* has 'reversible', which is no direction"),
+        (["yes", "", "no"], "row 1: .* has ''"),
+        ([True, None, False], "row 1: .* has no value; give each row one of"),
+        ([[True], [False], []], "has type list"),
+        ([1, 0], "oneway has 2 rows, and the edge list has 3"),
+        ([1, "no", True], "cannot be read as a column of one type"),
+    ],
+)
+def test_other_directions_are_refused_with_their_row(column, message):
+    with pytest.raises(EdgeListError, match=message):
+        graph_from_edges([1, 2, 3], [2, 3, 1], oneway=column)
+
+
+def test_oneway_contradicts_undirected_and_other_roles():
+    with pytest.raises(InputError, match=r"oneway says which rows .* and directed=False says that all are"):
+        graph_from_edges(ROADS, oneway="oneway", directed=False)
+    with pytest.raises(InputError, match="oneway_column says which rows"):
+        read_graph(ROADS, oneway_column="oneway", directed=False, device="cpu")
+    with pytest.raises(InputError, match=r"must differ|is an end or the weight"):
+        read_graph(ROADS, oneway_column="weight", device="cpu")
+    with pytest.raises(EdgeListError, match="no column 'way', which oneway names"):
+        graph_from_edges(ROADS, oneway="way")
+
+
+# Vertices to keep
+
+
+@pytest.fixture(
+    params=["cpu", pytest.param("host", marks=ON_HOST), pytest.param("gpu", marks=pytest.mark.gpu)], scope="module"
+)
+def on_device(request):
+    """Return a function that moves an array to the device of a graph."""
+    if request.param == "cpu":
+        yield np.asarray
+    elif request.param == "gpu":
+        yield cuda.cp.asarray
+    else:
+        with device.present(), harness.settings(stress=True, seed=5, block=64, resident=2):
+            yield device.cp.asarray
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("oneway", [False, True])
+def test_only_vertices_is_the_subgraph_of_networkx(on_device, directed, oneway):
+    rng = np.random.default_rng(3)
+    src, dst, weight = rng.integers(0, 30, 200) * 5, rng.integers(0, 30, 200) * 5, rng.integers(1, 99, 200)
+    ways = rng.choice(np.array([-1, 0, 1], np.int8), 200) if oneway and directed else None
+    whole = nx.DiGraph() if directed else nx.Graph()
+    best: dict = {}
+    for row, (u, v, w) in enumerate(zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True)):
+        forth, back = (True, False) if ways is None else (ways[row] >= 0, ways[row] <= 0)
+        for edge in [(u, v)] * int(forth) + [(v, u)] * int(back):
+            key = edge if directed else tuple(sorted(edge))
+            best[key] = min(w, best.get(key, w))
+    whole.add_nodes_from({*src.tolist(), *dst.tolist()})
+    whole.add_weighted_edges_from((u, v, w) for (u, v), w in best.items() if u != v)
+    chosen = sorted(set(rng.choice(src, 14).tolist()))
+    part = whole.subgraph(chosen)
+    columns = [on_device(column) for column in (src, dst, weight)]
+    graph = graph_from_edges(
+        *columns, directed=directed, only_vertices=chosen, edge_ids=True, oneway=None if ways is None else on_device(ways)
+    )
+    assert to_host(graph.ids).tolist() == chosen
+    starts = np.repeat(np.arange(graph.n_vertices), np.diff(to_host(graph.offsets)))
+    ids = to_host(graph.ids)
+    edges = zip(ids[starts].tolist(), ids[to_host(graph.targets)].tolist(), to_host(graph.weights).tolist(), strict=True)
+    stored = {(u, v): w for u, v, w in edges}
+    expected = {(u, v): w for u, v, w in part.edges(data="weight")}
+    assert stored == expected | ({} if directed else {(v, u): w for (u, v), w in expected.items()})
+    assert graph.report.filtered_rows == 200 - sum(np.isin(src, chosen) & np.isin(dst, chosen))
+    rows = to_host(graph.edge_rows)
+    np.testing.assert_array_equal(weight[rows], to_host(graph.weights))
+    new = on_device(rng.random(200))
+    rebuilt = graph_from_edges(
+        *columns[:2], new, directed=directed, only_vertices=chosen, oneway=None if ways is None else on_device(ways)
+    )
+    assert graph.with_weights(new).fingerprint == rebuilt.fingerprint
+
+
+def test_weights_of_rows_that_a_filter_left_out_do_not_matter():
+    graph = graph_from_edges(ROADS, where="highway != 'motorway'", edge_ids=True)
+    new = np.array([1, np.nan, np.inf, 2, np.nan, 3, 4])
+    rows = ROADS.assign(weight=new)[(ROADS.highway != "motorway") & ROADS.highway.notna()]
+    assert graph.with_weights(new).fingerprint == oracle(rows).fingerprint
+    with pytest.raises(EdgeListError, match="weight of row 5 is NaN"):
+        graph.with_weights(np.array([1, 1, 1, 1, 1, np.nan, 1]))
+    with pytest.raises(EdgeListError, match="4 weights for 7 rows of the edge list"):
+        graph.with_weights([1, 2, 3, 4])
+
+
+def test_only_vertices_of_strings_and_files(tmp_path):
+    table = pa.table({"src": ["a", "b", "c"], "dst": ["b", "c", "a"]})
+    expected = graph_from_edges(["a"], ["b"]).fingerprint
+    assert graph_from_edges(table, only_vertices=["b", "a", "b"]).fingerprint == expected
+    (tmp_path / "ids.txt").write_text("b\na\n")
+    assert read_graph(table, only_vertices=tmp_path / "ids.txt", device="cpu").fingerprint == expected
+    assert graph_from_edges(table, only_vertices=["a", "d"], vertices=["d"]).ids.to_pylist() == ["a", "d"]
+
+
+def test_unknown_and_no_vertices_to_keep_are_refused():
+    with pytest.raises(UnknownVertexError, match=r"2 only_vertices ids are not in the graph: 77, 88"):
+        graph_from_edges(ROADS, only_vertices=[1, 77, 88])
+    with pytest.raises(UnknownVertexError, match="not in the graph: 2"):
+        graph_from_edges(ROADS, where="src == 4", only_vertices=[1, 2])
+    with pytest.raises(UnknownVertexError, match="must be a list of ids"):
+        graph_from_edges(ROADS, only_vertices="1")
+    with pytest.raises(UnknownVertexError, match="the ids of this graph are integers"):
+        graph_from_edges(ROADS, only_vertices=["1"])
+    with pytest.raises(InputError, match="only_vertices is empty"):
+        graph_from_edges(ROADS, only_vertices=[])
+    assert graph_from_edges(ROADS, only_vertices=[1, 3]).n_edges == 0

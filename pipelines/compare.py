@@ -20,7 +20,8 @@ from .cli.terminal import show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
-           "delimiter", "id_type", "weight_type", "vertices", "json", "debug")  # fmt: skip
+           "delimiter", "id_type", "weight_type", "vertices", "where", "oneway_column", "only_vertices",
+           "json", "debug")  # fmt: skip
 
 
 def _arguments(argv: list[str]) -> Any:
@@ -145,6 +146,9 @@ def _graph(given: Any, algorithm: str) -> Any:
         id_type=given.id_type,
         weight_type=given.weight_type,
         vertices=given.vertices,
+        where=given.where,
+        oneway_column=given.oneway_column,
+        only_vertices=given.only_vertices,
     )
     if algorithm == "bfs":
         return graph

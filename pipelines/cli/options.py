@@ -312,6 +312,24 @@ class Settings:
         example="vertices.txt",
         help="file with the ids of additional vertices, which may have no edge: one id per line, or a Parquet file",
     )
+    where: str | None = setting(
+        group="edge list",
+        example="highway != 'motorway'",
+        help="rows to read, by the values of their columns: comparisons, in, is null, and, or, not "
+        "(docs/quickstart.md#which-rows-are-edges)",
+    )
+    oneway_column: str | None = setting(
+        group="edge list",
+        example="oneway",
+        help="column that says which rows are edges in one direction: yes, true, 1 (start to end); no, false, 0 (both); "
+        "-1, reverse (end to start)",
+    )
+    only_vertices: str | None = setting(
+        group="edge list",
+        example="inside.txt",
+        help="file with the ids of the vertices of the graph; edges between others are left out: one id per line, or a "
+        "Parquet file",
+    )
     batch_size: int | Literal["auto"] = setting(
         "auto",
         group="running",
@@ -527,8 +545,10 @@ class Once(argparse.Action):
 
 
 def _text_metavar(key: str) -> str:
-    if key == "vertices":
+    if key in ("vertices", "only_vertices"):
         return "FILE"
+    if key == "where":
+        return "CONDITION"
     file = dict.fromkeys(("file", "cert", "key"), "FILE")
     return (file | {"address": "ADDRESS"}).get(key.rpartition("_")[2], "NAME")
 
@@ -589,7 +609,7 @@ def flag_text(name: str, value: object = None) -> str:
     if name == "directed":
         return "--undirected" if value is False else "--directed"
     flag = "--" + name.replace("_", "-")
-    if name == "vertices" and value is None:
+    if name in ("vertices", "only_vertices") and value is None:
         return f"{flag} FILE"
     return flag if value is None else f"{flag} {shlex.quote(str(value))}"
 

@@ -15,7 +15,17 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from ..output.schemas import OUTPUT_SCHEMAS, ResultName
-from .options import OPTIONS, SCHEDULER_CHOICES, SOURCE_CHOICES, TARGET_CHOICES, TLS, Option, Settings, UsageError
+from .options import (
+    OPTIONS,
+    SCHEDULER_CHOICES,
+    SOURCE_CHOICES,
+    TARGET_CHOICES,
+    TLS,
+    Option,
+    Settings,
+    UsageError,
+    flag_text,
+)
 from .terminal import say
 
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
@@ -243,6 +253,13 @@ def _check_together(settings: Settings) -> None:
         raise UsageError("--cutoff limits weighted distances (sssp); bfs takes --max-depth")
     if settings.algorithm == "sssp" and settings.max_depth is not None:
         raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
+    if settings.oneway_column is not None and not settings.directed:
+        raise UsageError(
+            "--oneway-column says which rows are edges in both directions, and --undirected says that all are; leave one of "
+            "the two out"
+        )
+    if settings.where is not None:
+        _check_where(settings.where)
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
 
@@ -304,13 +321,33 @@ def unfit_for_mg(settings: Settings) -> str | None:
         return "it has no strategies and no knobs; leave --strategy out"
     if settings.graph_cache is not None:
         return "its graph is partitioned and is not cached; leave --graph-cache out"
-    if settings.vertices is not None:
-        return "its vertices are those of the edges; leave --vertices out"
+    for key in ("vertices", "only_vertices"):
+        if getattr(settings, key) is not None:
+            return f"its vertices are those of the edges; leave {_flag(key)} out"
+    for key in ("where", "oneway_column"):
+        if getattr(settings, key) is not None:
+            return f"it reads all rows, each as the graph is directed; leave {_flag(key)} out, or write the edges anew"
     if settings.id_type != "auto":
         return "it takes integer ids as they are stored; leave --id-type out, or cast the columns"
     if settings.format not in ("auto", "parquet"):
         return f"it reads Parquet files, and not --format {settings.format}; convert the edge list"
     return None
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
+
+
+def _check_where(text: str) -> None:
+    """Raise UsageError for a text that is no filter, before anything is read."""
+    from kepler_traverse.errors import InputError, options_spelled
+    from kepler_traverse.formats.where import row_filter
+
+    try:
+        with options_spelled(flag_text):
+            row_filter(text)
+    except InputError as error:
+        raise UsageError(str(error)) from None
 
 
 def _check_tls(settings: Settings) -> None:

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kepler_traverse.formats.column_names import is_weight_name
-from kepler_traverse.graph import Graph
+from kepler_traverse.graph import BuildReport, Graph
 
 from ..cli.options import Settings
 from ..cli.terminal import in_units, printable, say, show
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # these modules import this one
     from ..run.prepare import Prepared
 
 _SUMMARY = ("algorithm", "result", "device", "strategy", "workers", "sources", "duplicate_sources", "batches")
-_COLUMNS = ("src_column", "dst_column", "weight_column", "unused_columns")
+_COLUMNS = ("src_column", "dst_column", "weight_column", "oneway_column", "unused_columns")
 _MAX_COLUMNS = 20  # column names listed in one line
 _LINE_EVERY = 10.0  # seconds between two lines of progress if the output is not a terminal
 _MAX_WORKERS = 8  # maximum number of workers with a line each on a terminal
@@ -195,7 +195,8 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     lines = [
         ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
         ("degrees", f"at most {graph.max_degree:,}"),
-        ("built", f"{built.rows:,} rows; dropped: {built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"),
+        ("built", f"{built.rows:,} rows; dropped: {_dropped(built)}"),
+        *([("where", built.where)] if built.where else []),
         ("columns", columns_text(built.facts())),
         *(("note", note) for note in notes),
         ("result", f"{settings.result}: {OUTPUT_SCHEMAS[settings.result].means}"),
@@ -215,6 +216,20 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     ]
     width = max(len(name) for name, _ in lines)
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
+
+
+def _filters(settings: Settings, built: dict[str, Any]) -> dict[str, Any]:
+    """Return what chose the rows of the edge list, and how many were left out."""
+    return {
+        "where": settings.where,
+        "only_vertices": settings.only_vertices,
+        "filtered_rows": built.get("filtered_rows", 0),
+    }
+
+
+def _dropped(built: BuildReport) -> str:
+    loops = f"{built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"
+    return f"{built.filtered_rows:,} by filters, {loops}" if built.filtered_rows else loops
 
 
 def weights_not_used(settings: Settings, built: dict[str, Any]) -> list[str]:
@@ -257,6 +272,7 @@ def columns_text(built: dict[str, Any]) -> str:
     weight, unused = built.get("weight_column"), built.get("unused_columns", [])
     text = f"{built['src_column']!r} to {built.get('dst_column', '')!r}"
     text += f", weight {weight!r}" if weight else ", no weight"
+    text += f", directions {built['oneway_column']!r}" if built.get("oneway_column") else ""
     if unused:
         more = ", ..." if len(unused) > _MAX_COLUMNS else ""
         text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{more}"
@@ -271,6 +287,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "status": manifest["status"],
         **{key: dict(manifest)[key] for key in _SUMMARY},
         "columns": {key: manifest["graph"].get("built", {}).get(key) for key in _COLUMNS},
+        "filters": _filters(settings, manifest["graph"].get("built", {})),
         "computed": computed,
         "kept": len(manifest["parts"]) - computed,
         "failed": failed,

@@ -261,7 +261,7 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
     import pyarrow.types as types
 
     endings = {row.name: row.endings for row in FORMATS}["parquet"]
-    of_graph = ("directed", "format", "weight_type", "vertices")
+    of_graph = ("directed", "format", "weight_type", "vertices", "only_vertices")
     options = ReadOptions(**{key: value for key, value in read_options(settings).items() if key not in of_graph})
     columns: list[EdgeColumns] = []
     paths: list[str] = []

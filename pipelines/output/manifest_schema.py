@@ -128,6 +128,8 @@ class Built(_Model):
     src_column: StrictStr = ""
     dst_column: StrictStr = ""
     weight_column: StrictStr = ""
+    oneway_column: StrictStr = ""
+    where: StrictStr = ""
     unused_columns: list[StrictStr] = []
     unused_numbers: list[StrictStr] = []
 

@@ -325,7 +325,8 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "delimiter": settings.delimiter,
         "id_type": settings.id_type,
         "weight_type": settings.weight_type,
-        "vertices": getattr(settings, "vertices", None),  # settings of earlier runs lack it
+        # Settings of earlier runs lack these.
+        **{key: getattr(settings, key, None) for key in ("vertices", "where", "oneway_column", "only_vertices")},
     }
 
 
@@ -357,12 +358,14 @@ def origin_of(settings: Settings) -> str:
                 files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
         if not found:
             return ""
-    if settings.vertices is not None:
+    for path in (settings.vertices, settings.only_vertices):
+        if path is None:
+            continue
         try:
-            facts = os.stat(settings.vertices)
+            facts = os.stat(path)
         except OSError:
             return ""  # the error is raised when the file is read
-        files.append((os.path.abspath(settings.vertices), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+        files.append((os.path.abspath(path), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
     return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 
 

@@ -55,6 +55,9 @@ VALUES = {
     "certify": "none",
     "direction": "in",
     "vertices": "{folder}/more.txt",
+    "where": "b != 3",
+    "oneway_column": "c",
+    "only_vertices": "{folder}/some.txt",
 }
 TOGETHER = {"src_column": ["--dst-column", "b"], "dst_column": ["--src-column", "a"]}
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
@@ -82,6 +85,7 @@ def folder(tmp_path_factory):
     (path / "edges.csv").write_text(EDGES)
     (path / "ids.txt").write_text("3\n4\n")
     (path / "more.txt").write_text("99\n")
+    (path / "some.txt").write_text("1\n2\n3\n")
     (path / "two.txt").write_text("1\n2\n")
     (path / "scheduler.json").write_text("{}")
     return path

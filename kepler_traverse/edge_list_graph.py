@@ -48,7 +48,7 @@ class BuildRules:
         """Return the keyword arguments of the builder."""
         only = self.only_vertices
         if isinstance(only, str | os.PathLike):
-            only = read_ids(only, "vertices").ids(strings)
+            only = read_ids(only, "only_vertices").ids(strings)
         return {
             "directed": self.directed,
             "weight_type": self.weight_type,

@@ -16,6 +16,7 @@ _COLUMNS = {
     "sources": ("source", "src", "vertex", "node", "id"),
     "targets": ("target", "dst", "destination", "vertex", "node", "id"),
     "vertices": ("vertex", "node", "id"),
+    "only_vertices": ("vertex", "node", "id"),
 }
 
 
@@ -31,7 +32,7 @@ class IdFile:
     Attributes
     ----------
     path : str
-    what : {"sources", "targets", "vertices"}
+    what : {"sources", "targets", "vertices", "only_vertices"}
     values : list
         Whole lines of a text, or the values of a Parquet column.
     is_text : bool
@@ -101,7 +102,7 @@ def read_ids(path, what: str) -> IdFile:
     ----------
     path : path
         Text (UTF-8) with one id per line, where lines that begin with ``#`` are comments, or Parquet.
-    what : {"sources", "targets", "vertices"}
+    what : {"sources", "targets", "vertices", "only_vertices"}
         What the ids are for, to name in errors and to find the column among several.
 
     Returns

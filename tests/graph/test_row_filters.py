@@ -490,3 +490,20 @@ def test_unknown_and_no_vertices_to_keep_are_refused():
     with pytest.raises(InputError, match="only_vertices is empty"):
         graph_from_edges(ROADS, only_vertices=[])
     assert graph_from_edges(ROADS, only_vertices=[1, 3]).n_edges == 0
+
+
+def test_frames_of_dask_and_levels_of_an_index_are_filtered():
+    dask = pytest.importorskip("dask.dataframe")
+    where = "highway != 'motorway' and src > 1"
+    expected = graph_from_edges(ROADS, where=where, oneway="oneway", edge_ids=True)
+    for frame in (dask.from_pandas(ROADS, npartitions=2), ROADS.set_index(["src", "dst"])):
+        graph = graph_from_edges(frame, where=where, oneway="oneway", edge_ids=True)
+        assert graph.fingerprint == expected.fingerprint
+        np.testing.assert_array_equal(graph.edge_rows, expected.edge_rows)
+
+
+def test_columns_of_a_mapping_that_do_not_fit_are_refused():
+    with pytest.raises(EdgeListError, match="src has 2, k has 1 rows"):
+        graph_from_edges({"src": [1, 2], "dst": [2, 3], "k": [1]}, where="k == 1")
+    with pytest.raises(EdgeListError, match="a column of type list"):
+        graph_from_edges({"src": [1, 2], "dst": [2, 3], "k": [[1], [2]]}, where="k == 1")

@@ -358,14 +358,14 @@ def origin_of(settings: Settings) -> str:
                 files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
         if not found:
             return ""
-    for path in (settings.vertices, settings.only_vertices):
-        if path is None:
+    for ids in (settings.vertices, settings.only_vertices):
+        if ids is None:
             continue
         try:
-            facts = os.stat(path)
+            facts = os.stat(ids)
         except OSError:
             return ""  # the error is raised when the file is read
-        files.append((os.path.abspath(path), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+        files.append((os.path.abspath(ids), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
     return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 
 

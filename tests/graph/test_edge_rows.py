@@ -285,6 +285,7 @@ def test_stored_rows_outside_the_graph_are_refused(tmp_path, name, value):
 
 
 def test_edge_ids_is_true_or_false():
+    assert graph_from_edges([1], [2], edge_ids=np.True_, directed=np.False_).directed is False
     with pytest.raises(InputError, match="edge_ids must be True or False"):
         graph_from_edges([1], [2], edge_ids="rows")
 

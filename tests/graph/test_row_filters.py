@@ -394,7 +394,7 @@ def test_other_directions_are_refused_with_their_row(column, message):
 
 def test_oneway_contradicts_undirected_and_other_roles():
     with pytest.raises(InputError, match=r"oneway says which rows .* and directed=False says that all are"):
-        graph_from_edges(ROADS, oneway="oneway", directed=False)
+        graph_from_edges(ROADS, oneway="oneway", directed=np.False_)
     with pytest.raises(InputError, match="oneway_column says which rows"):
         read_graph(ROADS, oneway_column="oneway", directed=False, device="cpu")
     with pytest.raises(InputError, match=r"must differ|is an end or the weight"):

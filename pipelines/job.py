@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _OF_FILES = ("format", "header", "delimiter", "id_type")
-_OF_TABLES = ("directed", "src_column", "dst_column", "weight_column", "weight_type", "vertices")
+_OF_TABLES = (
+    *("directed", "src_column", "dst_column", "weight_column", "weight_type", "vertices"),
+    *("where", "oneway_column", "only_vertices"),
+)
 _OF_COMMANDS = ("plan", "json", "debug")
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
@@ -349,6 +352,9 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
             directed=values.get("directed", True),
             vertices=values.pop("vertices", None),
             weight_type=values.pop("weight_type", "auto"),
+            where=values.pop("where", None),
+            oneway=values.pop("oneway_column", None),
+            only_vertices=values.pop("only_vertices", None),
         )
     else:
         raise InputError(f"edges must be a Graph, a table, a path or a list of paths, not {arguments.describe(edges)}")

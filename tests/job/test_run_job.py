@@ -75,6 +75,20 @@ def test_a_path_a_table_and_a_graph_give_one_digest(edges, tmp_path):
     assert json.loads((tmp_path / "cli" / "_manifest.json").read_text())["digest"] == found[0].digest
 
 
+def test_rows_of_a_table_are_chosen_as_those_of_a_path(tmp_path):
+    rows = TABLE.assign(way=np.where(TABLE.weight % 3, "no", "-1"), lanes=TABLE.weight % 5)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    chosen = {"where": "lanes > 0", "oneway_column": "way"}
+    ids = sorted({*SOURCES, *range(0, 300, 2)})
+    np.savetxt(tmp_path / "ids.txt", ids, fmt="%d")
+    table = run_job(rows, output=tmp_path / "table", only_vertices=ids, **chosen, **SSSP)
+    path = run_job(
+        tmp_path / "rows.parquet", output=tmp_path / "path", only_vertices=str(tmp_path / "ids.txt"), **chosen, **SSSP
+    )
+    assert table.digest == path.digest
+    assert table.digest != run_job(TABLE, output=tmp_path / "all", **SSSP).digest
+
+
 def test_the_result_has_the_manifest_and_reads_the_parts(tmp_path, capsys):
     result = run_job(GRAPH, output=tmp_path / "out", batch_size=3, **SSSP)
     assert isinstance(result, JobResult)
@@ -173,6 +187,9 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
         ({"targets": 5, "result": "targets"}, UnknownVertexError, "targets must be a list of ids, not 5: give [5]"),
         ({"src_column": "src"}, InputError, "src_column has no effect: edges are a graph"),
         ({"directed": True}, InputError, "directed has no effect: edges are a graph"),
+        ({"where": "weight > 3"}, InputError, "where has no effect: edges are a graph"),
+        ({"oneway_column": "way"}, InputError, "oneway_column has no effect: edges are a graph"),
+        ({"only_vertices": [17]}, InputError, "only_vertices has no effect: edges are a graph"),
         ({"knobs": {"a": 1}}, InputError, "knobs are those of one strategy, and strategy is 'auto'"),
         ({"engine": "cugraph-mg"}, InputError, "engine"),
     ],

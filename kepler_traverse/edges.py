@@ -87,7 +87,8 @@ def graph_from_edges(
     oneway : str or column, optional
         Which rows are edges in one direction: True, 1, ``"yes"`` or ``"true"`` from src to dst only; False, 0, ``"no"`` or
         ``"false"`` in both directions; -1, ``"-1"`` or ``"reverse"`` from dst to src only, as OpenStreetMap writes them,
-        in any case. Other values and missing ones are refused. The graph is directed.
+        in any case. Other values and missing ones are refused. The graph is directed. The name of a column of a table;
+        beside columns, a list of edges or an ``edge_index`` a column of its own.
     only_vertices : sequence of ids, optional
         The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex of the edges that
         ``where`` leaves, or of ``vertices``.

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..errors import EdgeListError
 from .column_names import choose_columns
-from .columns import edge_column, is_number_type
+from .columns import edge_column, is_number_type, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows
@@ -76,7 +76,7 @@ def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFi
     mask = None if kept is None else row_mask(kept, table.num_rows)
     typed = {}
     for role, where in places.items():
-        column = column_of(where.name) if mask is None else column_of(where.name).filter(mask)
+        column = column_of(where.name) if mask is None else plain_column(column_of(where.name)).filter(mask)
         typed[role] = edge_column(column, replace(where, rows=kept), options.id_type)
     return EdgeList(
         table=pyarrow.table(typed),

@@ -55,6 +55,16 @@ def without_dictionary(column):
     return pyarrow.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
 
 
+def plain_column(column):
+    """Return a chunked array without a dictionary or string views, for which pyarrow lacks functions."""
+    import pyarrow
+    import pyarrow.types as kinds
+
+    if kinds.is_dictionary(column.type):
+        column = without_dictionary(column)
+    return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
+
+
 def is_number_type(kind) -> bool:
     """Whether a typed column holds numbers that could be weights."""
     import pyarrow.types as kinds

@@ -9,7 +9,7 @@ import numpy as np
 from .._arrays import device_of
 from ..errors import EdgeListError, option_text
 from ..row_selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
-from .columns import without_dictionary
+from .columns import plain_column
 from .edge_list import EdgeColumns, ReadOptions
 from .files import DataFile, Where
 
@@ -56,7 +56,7 @@ def select_rows(
     kept = None if condition is None else condition.kept(table, file)
     if columns.oneway is None:
         return kept, None
-    column = table.column(columns.oneway)
+    column = plain_column(table.column(columns.oneway))
     where = Where(file, "oneway", columns.oneway, kept)
     return kept, _directions(column if kept is None else column.take(kept), where)
 
@@ -115,8 +115,7 @@ def _directions(column: Any, where: Where) -> np.ndarray:
     import pyarrow.compute as compute
     import pyarrow.types as kinds
 
-    if kinds.is_dictionary(column.type):
-        column = without_dictionary(column)
+    column = plain_column(column)
     kind = column.type
     if column.null_count:
         row = compute.index(column.is_null(), True).as_py()
@@ -129,7 +128,7 @@ def _directions(column: Any, where: Where) -> np.ndarray:
         if kinds.is_unsigned_integer(column.type):
             known = compute.less_equal(column, 1)
         codes = column
-    elif kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind):
+    elif kinds.is_string(kind) or kinds.is_large_string(kind):
         names = compute.utf8_lower(column.cast(pyarrow.large_string()))
         at = compute.index_in(names, value_set=pyarrow.array(list(DIRECTIONS), pyarrow.large_string()))
         known = at.is_valid()

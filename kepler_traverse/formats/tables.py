@@ -376,7 +376,9 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
     index = data.edge_index
     if not is_edge_index(index):
         raise EdgeListError(f"{source} has an edge_index of shape {tuple(index.shape)}, which must be (2, n_edges)")
-    attributes = [name for name in data.keys() if name != "edge_index" and data.is_edge_attr(name)]  # noqa: SIM118
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where the number of nodes is not stated, PyTorch Geometric warns here, too
+        attributes = [name for name in data.keys() if name != "edge_index" and data.is_edge_attr(name)]  # noqa: SIM118
     table = {"src": index[0], "dst": index[1]} | {name: data[name] for name in attributes}
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
@@ -627,4 +629,5 @@ def _same_lengths(columns: dict[str, Any]) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise EdgeListError(f"src, dst and weight must be one-dimensional and of one length: {found} rows")
+        what = "src, dst and weight" if lengths.keys() <= set(_ROLES) else "columns"
+        raise EdgeListError(f"{what} must be one-dimensional and of one length: {found} rows")

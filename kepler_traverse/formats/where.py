@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EdgeListError, InputError, option_text
-from .columns import without_dictionary
+from .columns import plain_column
 from .files import DataFile, shown
 
 MAX_LENGTH = 100_000  # characters
@@ -375,7 +375,7 @@ def _mask(node: _Node, table: Any) -> Any:
         return functools.reduce(combine, (_mask(part, table) for part in node.parts))
     if node.kind == "not":
         return compute.invert(_mask(node.parts[0], table))
-    column = _plain(table.column(node.column))
+    column = plain_column(table.column(node.column))
     if node.kind == "is null":
         return column.is_null()
     what, name = _kind_of_column(column), shown(node.column)
@@ -386,7 +386,7 @@ def _mask(node: _Node, table: Any) -> Any:
             raise _WrongColumnError(f"column {name} is {column.type} and no condition; compare it with a value")
         return column
     if node.kind == "compare columns":
-        return _compared_columns(node, column, _plain(table.column(node.values[0])))
+        return _compared_columns(node, column, plain_column(table.column(node.values[0])))
     for value in node.values:
         if _kind_of(value) != what and not (what == "times" and isinstance(value, str)):
             raise _WrongColumnError(f"column {name} is {column.type} and is compared with {value!r}")
@@ -397,16 +397,6 @@ def _mask(node: _Node, table: Any) -> Any:
     if node.kind == "in":
         return _is_member(column, node.values, what)
     return _compared(column, node.sign, node.values[0], what)
-
-
-def _plain(column: Any) -> Any:
-    """A column without a dictionary, and with strings of an ordinary layout."""
-    import pyarrow
-    import pyarrow.types as kinds
-
-    if kinds.is_dictionary(column.type):
-        column = without_dictionary(column)
-    return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
 
 
 def _kind_of_column(column: Any) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import itertools
 import random
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -17,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import cuda, graph_from_edges, read_graph
-from kepler_traverse._arrays import to_host
+from kepler_traverse._arrays import device_of, to_host
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
 from kepler_traverse.formats.files import DataFile
+from kepler_traverse.formats.selection import DIRECTIONS
 from kepler_traverse.formats.where import MAX_DEPTH, MAX_LENGTH, row_filter
 from tests.kernels.simt import device, harness
 
@@ -95,13 +98,69 @@ def sources(tmp_path_factory):
     }
 
 
+def need(name):
+    """Import an optional package; what it says about its own dependencies is not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip(name, exc_type=ImportError)
+        return importlib.import_module(name)
+
+
+def polars_frame():
+    frame = need("polars").from_pandas(ROADS)
+    return frame.with_columns(frame["highway"].cast(need("polars").Categorical))
+
+
+def with_geometry():
+    return need("geopandas").GeoDataFrame(ROADS, geometry=[need("shapely").Point(0, row) for row in range(len(ROADS))])
+
+
+def pyg_data():
+    torch, data = need("torch"), need("torch_geometric.data")
+    columns = {name: torch.tensor(ROADS[name].to_numpy()) for name in ("weight", "max speed")}
+    ways = torch.tensor([DIRECTIONS[way.lower()] for way in ROADS.oneway])
+    points = torch.zeros(len(ROADS), 2)
+    index = torch.tensor(ROADS[["src", "dst"]].to_numpy().T)
+    return data.Data(
+        edge_index=index,
+        edge_weight=columns["weight"],
+        edge_speed=columns["max speed"],
+        edge_oneway=ways,
+        edge_points=points,
+    )
+
+
+# Tables of each library, which are made when they are needed.
+MADE = {
+    "levels of an index": lambda: ROADS.set_index(["src", "highway", "dst"]),
+    "nullable pandas": lambda: ROADS.convert_dtypes(),
+    "pandas backed by pyarrow": lambda: ROADS.convert_dtypes(dtype_backend="pyarrow"),
+    "a column that Arrow lacks": lambda: ROADS.assign(what=object()),
+    "dask": lambda: need("dask.dataframe").from_pandas(ROADS.astype({"toll": "boolean"}), npartitions=3),
+    "dask with categories": lambda: need("dask.dataframe").from_pandas(
+        ROADS.astype({"highway": "category", "toll": "boolean"}).set_index("src"), npartitions=2, sort=False
+    ),
+    "mapping of all kinds": lambda: {
+        **{name: ROADS[name] for name in ROADS.columns},
+        "src": ROADS.src.to_numpy(),
+        "dst": pa.array(ROADS.dst),
+        "weight": need("dask.dataframe").from_pandas(ROADS.weight, npartitions=2),
+    },
+    "polars": polars_frame,
+    "polars lazy": lambda: polars_frame().lazy(),
+    "geopandas": with_geometry,
+    "duckdb": lambda: need("duckdb").from_arrow(pa.Table.from_pandas(ROADS, preserve_index=False)),
+}
 KINDS = (
     *("pandas", "categories", "arrow table", "stream", "mapping"),
     *("parquet", "several files", "feather", "csv", "tsv"),
+    *MADE,
 )
 
 
 def given(sources, kind):
+    if kind in MADE:
+        return MADE[kind]()
     return sources[kind].to_reader(2) if kind == "stream" else sources[kind]
 
 
@@ -126,16 +185,16 @@ def test_where_reads_the_rows_that_pandas_keeps(sources, kind, where):
     assert (graph.report.rows, graph.report.filtered_rows, graph.report.where) == (7, 7 - kept.sum(), where)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "stream"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_where_takes_expressions_of_pyarrow(sources, kind):
     where = (pc.field("lanes") >= 2) & (pc.field("weight") < 10)
-    graph = read_graph(sources[kind], where=where, device="cpu")
+    graph = read_graph(given(sources, kind), where=where, device="cpu")
     assert graph.fingerprint == oracle(ROADS[(ROADS.lanes >= 2) & (ROADS.weight < 10)]).fingerprint
     assert graph.report.where == str(where)
     with pytest.raises(EdgeListError, match=r"cannot be evaluated|gives"):
-        read_graph(sources[kind], where=pc.field("nothing") > 1, device="cpu")
+        read_graph(given(sources, kind), where=pc.field("nothing") > 1, device="cpu")
     with pytest.raises(EdgeListError, match=r"must be true or false|cannot be evaluated"):
-        read_graph(sources[kind], where=pc.field("lanes") + 1, device="cpu")
+        read_graph(given(sources, kind), where=pc.field("lanes") + 1, device="cpu")
 
 
 VALUES = {"i": (-2, 0, 1, 3, None), "f": (-0.5, 0.0, 2.0, 3.0, None), "s": ("a", "b", "", None), "b": (True, False, None)}
@@ -258,6 +317,13 @@ def test_a_long_chain_of_conditions_is_evaluated():
     assert graph.fingerprint == oracle(ROADS[ROADS.toll == True]).fingerprint  # noqa: E712
 
 
+def test_a_filter_may_leave_out_rows_of_a_mapping_that_are_no_edges():
+    table = {"src": [1, None, 3], "dst": pd.Series([2, 3, 4]), "weight": np.array([1, 2, np.nan])}
+    assert graph_from_edges(table, where="src is not null and dst < 4").n_edges == 1
+    with pytest.raises(EdgeListError, match="row 2: weight column 'weight' has 1 missing value"):
+        graph_from_edges(table, where="src is not null")
+
+
 def test_a_filter_may_leave_out_rows_that_are_no_edges(tmp_path):
     table = pd.DataFrame({"src": [1, None, 3], "dst": [2, 3, 4], "weight": [1.0, 2.0, np.nan]})
     for given in (table, table.to_csv(tmp_path / "e.csv", index=False) or tmp_path / "e.csv"):
@@ -322,8 +388,83 @@ def test_columns_in_memory_take_no_filter_by_name():
         graph_from_edges([1], [2], where="src == 1")
     with pytest.raises(InputError, match="there is no table; give the column itself"):
         graph_from_edges([1], [2], oneway="oneway")
-    with pytest.raises(InputError, match="leave the names of columns out, and where"):
+    with pytest.raises(InputError, match="has no columns with names; leave where out"):
         graph_from_edges([(1, 2)], where="src == 1")
+
+
+def test_tables_without_names_take_no_filter_and_no_column_by_name():
+    import scipy.sparse
+
+    index = np.array([[1, 2], [2, 3]])
+    matrix = scipy.sparse.coo_array(np.ones((2, 2)))
+    for table in ([(1, 2), (2, 3)], ((1, 2), (2, 3)), index, matrix):
+        with pytest.raises(InputError, match=r"has no columns with names; leave where out"):
+            graph_from_edges(table, where="src == 1")
+        with pytest.raises(InputError, match=r"has no columns with names; leave oneway out"):
+            graph_from_edges(table, oneway="oneway")
+    with pytest.raises(InputError, match="oneway must be the name of a column of the table, not"):
+        graph_from_edges(matrix, oneway=[1, 0, 1, 1])
+    for columns in ((index, {"weight": [1, 2]}), (([1, 2], [2, 3]), {})):
+        with pytest.raises(InputError, match="where is for tables and files"):
+            graph_from_edges(columns[0], where="src == 1", **columns[1])
+
+
+def test_edges_of_pyg_are_filtered_by_their_attributes():
+    where, kept = "edge_speed < 100 and src != 4", (ROADS["max speed"] < 100) & (ROADS.src != 4)
+    graph = graph_from_edges(pyg_data(), where=where, oneway="edge_oneway", edge_ids=True)
+    assert graph.fingerprint == oracle(listed_both_ways(ROADS[kept], ROADS.oneway[kept])).fingerprint
+    assert set(graph.edge_rows.tolist()) <= set(np.flatnonzero(kept))
+    expression = (pc.field("edge_speed") < 100) & (pc.field("src") != 4)
+    assert graph_from_edges(pyg_data(), where=expression).fingerprint == oracle(ROADS[kept]).fingerprint
+    with pytest.raises(EdgeListError, match="edge_points cannot be read as a column"):
+        graph_from_edges(pyg_data(), where="edge_points > 1")
+
+
+@pytest.mark.parametrize("kind", ["strings", "categories", "polars", "polars categories", "mapping", "dask", "numpy"])
+def test_rows_of_string_ids_are_filtered(kind):
+    rows = ROADS.assign(src="v" + ROADS.src.astype(str), dst="v" + ROADS.dst.astype(str))
+    where = "highway != 'motorway' and src != 'v5'"
+    kept = (ROADS.highway != "motorway") & ROADS.highway.notna() & (ROADS.src != 5)
+    table = {
+        "strings": lambda: rows,
+        "categories": lambda: rows.astype({"src": "category", "dst": "category"}),
+        "polars": lambda: need("polars").from_pandas(rows),
+        "polars categories": lambda: need("polars").from_pandas(rows.astype({"src": "category", "dst": "category"})),
+        "mapping": lambda: {name: rows[name].tolist() for name in ("src", "dst", "weight", "highway", "oneway")},
+        "dask": lambda: need("dask.dataframe").from_pandas(rows, npartitions=2),
+        "numpy": lambda: {name: rows[name].to_numpy() for name in ("src", "dst", "weight", "highway", "oneway")},
+    }[kind]()
+    graph = graph_from_edges(table, where=where, oneway="oneway", edge_ids=True)
+    assert graph.fingerprint == oracle(listed_both_ways(rows[kept], rows.oneway[kept])).fingerprint
+    assert set(graph.edge_rows.tolist()) <= set(np.flatnonzero(kept))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("ids", ["integers", "strings", "dask"])
+def test_frames_of_cudf_are_filtered(ids):
+    cudf = need("cudf")
+    rows = ROADS.drop(columns="lanes")
+    if ids == "strings":
+        rows = rows.assign(src="v" + rows.src.astype(str), dst="v" + rows.dst.astype(str))
+    table = cudf.DataFrame.from_pandas(rows)
+    table = need("dask_cudf").from_cudf(table, npartitions=2) if ids == "dask" else table
+    where = "highway != 'motorway'"
+    graph = graph_from_edges(table, where=where, oneway="oneway", edge_ids=True)
+    expected = graph_from_edges(rows, where=where, oneway="oneway", edge_ids=True)
+    assert (graph.device, graph.fingerprint) == ("cpu" if ids == "strings" else "cuda", expected.fingerprint)
+    np.testing.assert_array_equal(to_host(graph.edge_rows), expected.edge_rows)
+    with pytest.raises(EdgeListError, match="where is true for none of the 7 rows"):
+        graph_from_edges(table, where="highway == 'none'")
+
+
+def test_columns_in_gpu_memory_are_filtered_there(on_device):
+    columns = {name: on_device(ROADS[name].to_numpy()) for name in ("src", "dst", "weight", "max speed")}
+    columns["highway"] = ROADS.highway.tolist()
+    where, kept = "highway != 'motorway' and `max speed` < 60", [0, 5, 6]
+    graph = graph_from_edges(columns, where=where, edge_ids=True)
+    assert graph.device == device_of(columns["src"])
+    assert graph.fingerprint == oracle(ROADS.iloc[kept]).fingerprint
+    assert set(to_host(graph.edge_rows).tolist()) <= set(kept)
 
 
 # Directions
@@ -369,6 +510,10 @@ def test_oneway_takes_columns_of_any_kind(column):
     src, dst = [1, 3, 3], [2, 2, 1]
     assert graph_from_edges(src, dst, oneway=column).fingerprint == expected
     assert graph_from_edges({"src": src, "dst": dst, "o": column}, oneway="o").fingerprint == expected
+    pairs = list(zip(src, dst, strict=True))
+    for edges in (pairs, np.array([src, dst])):
+        assert graph_from_edges(edges, oneway=column).fingerprint == expected
+    assert graph_from_edges((src, dst), oneway=column).fingerprint == expected
     names = [["a", "c", "c"], ["b", "b", "a"]]
     strings = graph_from_edges(*names, oneway=column)
     assert strings.fingerprint == graph_from_edges(["a", "b", "c", "c"], ["b", "c", "b", "a"]).fingerprint
@@ -492,18 +637,10 @@ def test_unknown_and_no_vertices_to_keep_are_refused():
     assert graph_from_edges(ROADS, only_vertices=[1, 3]).n_edges == 0
 
 
-def test_frames_of_dask_and_levels_of_an_index_are_filtered():
-    dask = pytest.importorskip("dask.dataframe")
-    where = "highway != 'motorway' and src > 1"
-    expected = graph_from_edges(ROADS, where=where, oneway="oneway", edge_ids=True)
-    for frame in (dask.from_pandas(ROADS, npartitions=2), ROADS.set_index(["src", "dst"])):
-        graph = graph_from_edges(frame, where=where, oneway="oneway", edge_ids=True)
-        assert graph.fingerprint == expected.fingerprint
-        np.testing.assert_array_equal(graph.edge_rows, expected.edge_rows)
-
-
 def test_columns_of_a_mapping_that_do_not_fit_are_refused():
-    with pytest.raises(EdgeListError, match="src has 2, k has 1 rows"):
+    with pytest.raises(
+        EdgeListError, match="columns must be one-dimensional and of one length: src has 2, dst has 2, k has 1"
+    ):
         graph_from_edges({"src": [1, 2], "dst": [2, 3], "k": [1]}, where="k == 1")
     with pytest.raises(EdgeListError, match="a column of type list"):
         graph_from_edges({"src": [1, 2], "dst": [2, 3], "k": [[1], [2]]}, where="k == 1")

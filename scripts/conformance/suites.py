@@ -52,8 +52,8 @@ class Suite:
         return not self.is_own or any(text in reason for text in GPU_SKIPS)
 
 
-def _own_tests(path: str) -> tuple[str, ...]:
-    return ("-m", "pytest", "-q", path)
+def _own_tests(*paths: str) -> tuple[str, ...]:
+    return ("-m", "pytest", "-q", *paths)
 
 
 SUITES = (
@@ -91,7 +91,7 @@ SUITES = (
     Suite(
         name="tables",
         title="graphs of tables of other libraries",
-        command=_own_tests("tests/graph/test_tables.py"),
+        command=_own_tests("tests/graph/test_tables.py", "tests/graph/test_row_filters.py"),
         needs="tests/graph/test_tables.py",
         packages=("pandas", "polars", "pyarrow", "duckdb", "geopandas", "osmnx", "dask", "networkx", "igraph", "torch"),
         is_own=True,

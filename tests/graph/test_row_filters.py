@@ -446,7 +446,7 @@ def test_frames_of_cudf_are_filtered(ids):
     rows = ROADS.drop(columns="lanes")
     if ids == "strings":
         rows = rows.assign(src="v" + rows.src.astype(str), dst="v" + rows.dst.astype(str))
-    table = cudf.DataFrame.from_pandas(rows)
+    table = cudf.DataFrame.from_arrow(pa.Table.from_pandas(rows, preserve_index=False))
     table = need("dask_cudf").from_cudf(table, npartitions=2) if ids == "dask" else table
     where = "highway != 'motorway'"
     graph = graph_from_edges(table, where=where, oneway="oneway", edge_ids=True)

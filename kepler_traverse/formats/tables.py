@@ -229,20 +229,21 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
         arrays = {}
         for name in columns.read:
             try:
-                arrays[name] = pyarrow.array(values[name], from_pandas=True)
-            except (pyarrow.ArrowException, TypeError, ValueError, OverflowError) as error:
-                if name in may_lack:
+                array = pyarrow.array(values[name], from_pandas=True)
+                # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
+                arrays[name] = array if is_one else pyarrow.concat_arrays([*_chunks(array), *_chunks(array[:0])])
+            except Exception as error:  # of pyarrow, or whatever the library of that type raises
+                if name in may_lack and not isinstance(error, MemoryError):
                     lacking.add(name)
                     continue
+                if not isinstance(error, (pyarrow.ArrowException, TypeError, ValueError, OverflowError)):
+                    raise
                 role = next((role for role, chosen in columns.roles.items() if chosen == name), "")
                 role = role or ("oneway" if name == columns.oneway else "where")
                 problem = f"holds values of several kinds, or of none that is an id or a number ({_text_of(error)})"
                 raise Where(source, role, name).error(f"{problem}; convert it") from None
-        if not is_one:
-            # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
-            arrays = {name: pyarrow.concat_arrays([*_chunks(one), *_chunks(one[:0])]) for name, one in arrays.items()}
         tables.append(pyarrow.table(arrays))
-        del values, arrays
+        del values, arrays, array
     columns = replace(columns, filters=tuple(name for name in columns.filters if name not in lacking))
     tables = [table.select(columns.read) for table in tables]
     # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.

@@ -187,16 +187,20 @@ class Graph:
             raise InputError(
                 f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
             )
-        for name, shape in (("edge_rows", (self.n_edges,)), ("edges_of_rows", None)):
-            array = getattr(self, name)
-            if array is not None and (array.dtype.kind != "i" or array.shape != (shape or (len(array), self.report.rows))):
-                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if not self.has_string_ids and self.ids.dtype.kind not in "iu":
             raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
         for name in ("directed", "integer_weights", "float_distances", "may_pull"):
             arguments.flag(name, getattr(self, name))
         arguments.instance("negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights")
         arguments.instance("report", self.report, BuildReport, "leave it out")
+        n_rows = self.report.rows
+        for name, shapes in (("edge_rows", [(self.n_edges,)]), ("edges_of_rows", [(1, n_rows), (2, n_rows)])):
+            array = getattr(self, name)
+            if array is None:
+                continue
+            is_array = type(array) is np.ndarray or device_of(array) == "cuda"
+            if not is_array or array.dtype.kind != "i" or array.shape not in shapes:
+                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if known_fingerprint is not None:
             # cached_property stores its value under this key.
             vars(self)["fingerprint"] = _checked_fingerprint(known_fingerprint)

@@ -37,7 +37,7 @@ def graph_with_weights(graph: Graph, weight: Any, per: str, weight_type: str) ->
     count, what = (graph.report.rows, "rows of the edge list") if per == "row" else (graph.n_edges, "stored edges")
     if weight.size != count:
         raise EdgeListError(
-            f"there are {weight.size} weights for {count} {what}; give one per {per} (per={per!r})", column="weight"
+            f"weight holds {weight.size} weights for {count} {what}; give one per {per} (per={per!r})", column="weight"
         )
     source = str(weight.dtype)
     weights, rows, zeros, integers, loops = (_of_rows if per == "row" else _of_edges)(graph, weight, weight_type)

@@ -95,7 +95,7 @@ def arrow_column(name: str, values: Any) -> Any:
         if device_of(values) == "cuda":
             values = values.get()
         array = values if isinstance(values, pyarrow.Array) else pyarrow.array(values, from_pandas=True)
-    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError) as error:
+    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError, OverflowError, LookupError) as error:
         said = " ".join(str(error).split())[:200]
         raise EdgeListError(f"{name} cannot be read as a column of one type ({said})", column=name) from None
     return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
@@ -122,6 +122,8 @@ def _directions(column: Any, where: Where) -> np.ndarray:
         raise where.error(f"has no value; give each row one of {_MEANING}", row)
     if kinds.is_boolean(kind):
         column = column.cast(pyarrow.int8())
+    elif kinds.is_float16(kind):
+        column = column.cast(pyarrow.float32())  # pyarrow looks up no values of 16 bits
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         possible = pyarrow.array([SRC_TO_DST, BOTH_WAYS, DST_TO_SRC]).cast(column.type, safe=False)
         known = compute.is_in(column, value_set=possible)

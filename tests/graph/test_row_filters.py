@@ -500,10 +500,11 @@ def test_oneway_is_the_table_with_both_directions_listed(sources, kind):
         [1.0, 0.0, 1.0],
         ["yes", "no", "TRUE"],
         np.array([1, 0, 1], np.uint8),
+        np.array([1, 0, 1], np.float16),
         pd.Series(["yes", "no", "yes"], dtype="category"),
         pa.array(["1", "0", "true"]),
     ],
-    ids=["booleans", "integers", "floats", "text", "uint8", "categories", "arrow"],
+    ids=["booleans", "integers", "floats", "text", "uint8", "float16", "categories", "arrow"],
 )
 def test_oneway_takes_columns_of_any_kind(column):
     expected = graph_from_edges([1, 2, 3, 3], [2, 3, 2, 1]).fingerprint

@@ -119,6 +119,21 @@ def weights_of(length):
     return or_none(fits)
 
 
+def are_directions(length):
+    """Lists of -1, 0 and 1, or of booleans."""
+
+    def fits(value):
+        if type(value) is not list or len(value) != length:
+            return False
+        return all(map(is_flag, value)) or all(type(v) in (int, float) and v in (-1, 0, 1) for v in value)
+
+    return fits
+
+
+def some_of(*ids):
+    return lambda value: value != [] and list_of(lambda v: type(v) is int and v in ids)(value)
+
+
 SEARCH = {"strategy": ("auto", one_of("auto")), "knobs": (None, lambda value: value is None)}
 SHOWN = {"unreached": ("omit", one_of("omit", "null", "cugraph"))}
 HOPS = {"max_depth": (None, or_none(is_limit))}
@@ -154,6 +169,10 @@ def file_arguments(path):
         "id_type": ("int64", one_of("int64", "auto")),
         "weight_type": ("auto", one_of("auto", "float32", "float64")),
         "vertices": ([5], or_none(list_of(is_vertex))),
+        "where": (None, or_none(never)),
+        "oneway_column": (None, or_none(never)),
+        "only_vertices": (None, or_none(some_of(1, 2, 3, 5))),
+        "edge_ids": (False, is_flag),
     }
 
 
@@ -170,6 +189,10 @@ def calls(path):
             "vertices": (None, or_none(column_like(None))),
             "weighted": (None, lambda value: value is True or value is None),
             "weight_type": ("auto", one_of("auto", "float32", "float64")),
+            "where": (None, or_none(never)),
+            "oneway": (None, or_none(are_directions(2))),
+            "only_vertices": (None, or_none(some_of(1, 2, 3))),
+            "edge_ids": (False, is_flag),
         },
     )
     yield "read_graph", kepler_traverse.read_graph, file_arguments(path)
@@ -229,10 +252,21 @@ def calls(path):
             "graph": (None, or_none(never)),
         },
     )
+    known = kepler_traverse.graph_from_edges([1, 2, 3], [2, 3, 4], WEIGHTS, edge_ids=True)
     yield (
         "paths in a graph",
         kepler_traverse.paths,
         {"frame": (bfs(GRAPH, 1), never), "targets": ([3], list_of(is_id)), "graph": (GRAPH, or_none(never))},
+    )
+    yield (
+        "paths with edges",
+        kepler_traverse.paths,
+        {
+            "frame": (bfs(known, 1), never),
+            "targets": ([3], list_of(lambda v: is_id(v) and v < 5)),
+            "graph": (known, never),
+            "edges": (True, is_flag),
+        },
     )
     yield "strategies", kepler_traverse.strategies, {"published": (False, is_flag)}
     yield (
@@ -248,12 +282,23 @@ def calls(path):
             "integer_weights": (GRAPH.integer_weights, is_flag),
             "float_distances": (False, is_flag),
             "may_pull": (False, is_flag),
+            "edge_rows": (None, or_none(never)),
+            "edges_of_rows": (None, or_none(never)),
             "negative_loops": ({}, lambda value: isinstance(value, dict)),
             "known_fingerprint": (None, or_none(never)),
         },
     )
     yield "Graph.distances_are", GRAPH.distances_are, {"algorithm": ("sssp", one_of("bfs", "sssp"))}
     yield "Graph.with_sums_in", GRAPH.with_sums_in, {"dtype": ("float64", one_of("float32", "float64", "int64"))}
+    yield (
+        "Graph.with_weights",
+        known.with_weights,
+        {
+            "weight": (WEIGHTS, lambda value: value is not None and weights_of(3)(value)),
+            "per": ("row", one_of("row", "edge")),
+            "weight_type": ("auto", one_of("auto", "float32", "float64")),
+        },
+    )
     yield "Graph.to", GRAPH.to, {"device": ("cpu", one_of("cpu"))}
     yield (
         "Graph.numbers_of",
@@ -349,7 +394,7 @@ def edges(tmp_path_factory):
 
 NAMED_CALLS = [name for name, *_ in calls("")]
 TRIED = Counter()
-TABLES = {"edges"}  # each kind of table is tried in tests/graph/test_tables.py
+TABLES = {("graph_from_edges", "edges")}  # each kind of table is tried in tests/graph/test_tables.py
 MADE_HERE = {"Certificate", "MultiSourcePlan", "Plan", "Traversal", "Traversals"}
 
 
@@ -400,7 +445,7 @@ def test_every_public_name_and_argument_is_tried(edges):
         public = getattr(kepler_traverse, name)
         if inspect.isclass(public) and (issubclass(public, Exception) or name in MADE_HERE):
             continue  # users catch these errors and get these objects, and make neither
-        expected = set(inspect.signature(public).parameters) - TABLES
+        expected = {argument for argument in inspect.signature(public).parameters if (name, argument) not in TABLES}
         assert expected == tried[name], name
     methods = {
         f"{kind.__name__}.{name}"

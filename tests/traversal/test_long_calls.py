@@ -552,7 +552,7 @@ def interrupt(device, cases, delays):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
     )
     watchdog = threading.Timer(300, child.kill)  # a call that hangs
     watchdog.start()

@@ -453,10 +453,14 @@ def shown(value: float | list[float]) -> str:
     return ", ".join(f"{each:.2f}" for each in value) if isinstance(value, list) else f"{value:.2f}"
 
 
-def performance_page(runs: list[dict], startup: Sequence[dict] = (), cores: dict | None = None) -> str:
+def performance_page(
+    runs: list[dict], startup: Sequence[dict] = (), cores: dict | None = None, notes: Sequence[str] = ()
+) -> str:
     """The whole text of docs/performance.md: the newest figure of each kind, on one screen."""
     sections = [*gpu_table(runs), *cpu_tables(runs), *(cores_table(cores) if cores else [])]
-    sections += [*(startup_table(startup) if startup else []), *reading_table(runs)]
+    sections += startup_table(startup) if startup else []
+    sections += ["Where the seconds are:\n", *notes, ""] if notes else []
+    sections += reading_table(runs)
     return "\n".join([HEAD, *(sections or [NOTHING])])
 
 
@@ -497,10 +501,9 @@ def pages(measured: dict) -> dict[Path, str]:
     runs = measured["runs"]
     check_runs(runs)
     levels_page, plots = roofline.page(runs)
+    startup = json.loads(STARTUP.read_text(encoding="utf-8"))
     texts = {
-        PAGE: performance_page(
-            runs, json.loads(STARTUP.read_text(encoding="utf-8"))["runs"], json.loads(CORES.read_text(encoding="utf-8"))
-        ),
+        PAGE: performance_page(runs, startup["runs"], json.loads(CORES.read_text(encoding="utf-8")), startup["notes"]),
         README: readme_with(README.read_text(encoding="utf-8"), runs, measured["readme"]),
         LOG / "README.md": log_index(runs),
         BENCHMARKS / "levels.md": levels_page,

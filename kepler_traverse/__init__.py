@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .bfs import bfs, bfs_many, plan_bfs, plan_bfs_many
+    from .bfs import bfs, bfs_many, bfs_pairs, plan_bfs, plan_bfs_many
     from .certificate import Certificate, certify, certify_many
     from .edges import graph_from_edges
     from .errors import (
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .read import read_graph
     from .registry import strategies
     from .results import Traversal, Traversals
-    from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many
+    from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many, sssp_pairs
 
 # pyproject.toml reads this line without importing anything; a plain checkout has it, too.
 __version__ = "0.1.0"
@@ -58,6 +58,7 @@ __all__ = [
     "UnknownVertexError",
     "bfs",
     "bfs_many",
+    "bfs_pairs",
     "certify",
     "certify_many",
     "graph_from_edges",
@@ -69,6 +70,7 @@ __all__ = [
     "read_graph",
     "sssp",
     "sssp_many",
+    "sssp_pairs",
     "strategies",
 ]
 
@@ -95,6 +97,7 @@ _HOMES = {
     "UnknownVertexError": "errors",
     "bfs": "bfs",
     "bfs_many": "bfs",
+    "bfs_pairs": "bfs",
     "certify": "certificate",
     "certify_many": "certificate",
     "graph_from_edges": "edges",
@@ -106,6 +109,7 @@ _HOMES = {
     "read_graph": "read",
     "sssp": "sssp",
     "sssp_many": "sssp",
+    "sssp_pairs": "sssp",
     "strategies": "registry",
 }
 

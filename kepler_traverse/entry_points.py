@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from . import frames
+from . import arguments, frames
 from .algorithms import Algorithm
 from .errors import NegativeCycleError
 from .graph import Graph
 from .interrupts import forget_interrupted
-from .multi_source import outputs
+from .multi_source import outputs, pairs
 from .multi_source.planning import MultiSourcePlan
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
 from .progress import meter_of
+from .protocols import Ids
 from .result_kinds import RESULT_KINDS
 from .strategy import MultiSourceStrategy, Shape, Strategy
 
@@ -72,16 +73,18 @@ class Registry:
         memory: int | None,
         shape: Shape | None = None,
         tuning: object | None = None,
+        output: str | None = None,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
-        ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``.
+        ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``. ``output`` replaces
+        the least output that the result needs; see ``Query.output``.
         """
         name = self.algorithm.name
-        keep = outputs.outputs_needed_by(result, name, targets)
-        predecessors = RESULT_KINDS[result].has_predecessors
-        query = make_query(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
-        query = replace(query, tuning=tuning)
+        keep = output or outputs.outputs_needed_by(result, name, targets)
+        kind = RESULT_KINDS[result]
+        query = make_query(graph, kind.has_predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
+        query = replace(query, tuning=tuning, has_target_lists=kind.needs_pairs)
         listed = self.multi_source, self.single_source
         return MultiSourcePlan(graph, name, *listed, strategy, query, n_sources, memory, shape, self.searches)
 
@@ -140,3 +143,32 @@ class Registry:
         finally:
             if not is_handed_on:
                 meter.close()
+
+    def search_pairs(
+        self,
+        graph: Graph,
+        origins: Ids,
+        destinations: Ids,
+        *,
+        strategy: str,
+        limit: float | None,
+        knobs: Mapping[str, Any] | object | None,
+        memory: int | None,
+    ) -> Any:
+        """Search for the distances of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
+        arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+        numbers = pairs.numbers_of_pairs(graph, origins, destinations)
+        table = pairs.pair_table(*numbers)
+        # A plan for one source has its targets from the beginning, so that every strategy for one source can stop at them.
+        is_one = table.sources.size == 1
+        plan = self.plan_multi_source(
+            graph,
+            n_sources=table.sources.size,
+            result="targets" if is_one else "pairs",
+            strategy=strategy,
+            limit=limit,
+            targets=graph.ids_at(table.lists.union()) if is_one else None,
+            knobs=knobs,
+            memory=memory,
+        )
+        return pairs.frame_of_pairs(plan, *numbers, table)

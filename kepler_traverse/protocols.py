@@ -16,7 +16,7 @@ from ._arrays import Array
 if TYPE_CHECKING:
     from .cuda.kernel_trace import Iteration
     from .graph import Graph
-    from .query import Query
+    from .query import Query, TargetLists
     from .strategy import MultiSourceOutcome, Outcome
 
 VertexId = Any  # int or str: the user's own id of a vertex
@@ -55,6 +55,18 @@ class Prepare(Protocol):
 
     def __call__(self, graph: Graph, query: Query, /) -> Search:
         """Check, compile and allocate."""
+        ...
+
+
+class TargetListSearch(Protocol):
+    """A search from several sources which may have targets of their own: what ``plan`` returns if ``takes_target_lists``."""
+
+    def __call__(self, source_vertices: np.ndarray, lists: TargetLists | None = None, /) -> MultiSourceOutcome:
+        """Search from at most a group of vertex numbers.
+
+        With ``lists`` a search may stop once the targets of its source are settled. The distances of an outcome with
+        ``Query.output="targets"`` are then of shape ``(n_targets,)``, in the order of the lists.
+        """
         ...
 
 

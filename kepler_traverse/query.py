@@ -3,11 +3,66 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ._arrays import Array
+import numpy as np
+
+from ._arrays import Array, namespace
 
 TuningClass = TypeVar("TuningClass")
+
+
+class TargetLists(NamedTuple):
+    """Targets of several sources, a list of its own for each source.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (k + 1,), NumPy
+        Where the list of each source begins.
+    vertices : int64 array of vertex numbers, NumPy
+        The lists, one after the other. A list may hold a vertex twice.
+    """
+
+    offsets: np.ndarray
+    vertices: np.ndarray
+
+    def part(self, begin: int, end: int) -> TargetLists:
+        """Return the lists of the sources ``begin`` to ``end - 1``."""
+        offsets = self.offsets[begin : end + 1]
+        return TargetLists(offsets - offsets[0], self.vertices[offsets[0] : offsets[-1]])
+
+    def of(self, source: int) -> np.ndarray:
+        """Return the list of one source."""
+        return self.vertices[self.offsets[source] : self.offsets[source + 1]]
+
+    def union(self) -> np.ndarray:
+        """Return the distinct targets of all sources, ascending."""
+        return np.unique(self.vertices)
+
+    def take(self, distance: Array, columns: np.ndarray | None = None) -> Array:
+        """Return the distances at the targets, of shape (n_targets,), from those of each source to all ``columns``.
+
+        Parameters
+        ----------
+        distance : array of shape (k, n_columns)
+        columns : int64 array of vertex numbers, ascending, optional
+            The vertex of each column; None means that all vertices have one.
+        """
+        xp = namespace(distance)
+        rows = np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
+        places = self.vertices if columns is None else np.searchsorted(columns, self.vertices)
+        return distance[xp.asarray(rows), xp.asarray(places)]
+
+
+class SourcesWithTargets(NamedTuple):
+    """What a search from several sources takes if each has targets of its own."""
+
+    sources: np.ndarray
+    lists: TargetLists
+
+    def part(self, begin: int, end: int) -> SourcesWithTargets:
+        """Return the sources ``begin`` to ``end - 1`` with their targets."""
+        return SourcesWithTargets(self.sources[begin:end], self.lists.part(begin, end))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +76,9 @@ class Query:
         Largest distance of interest (inclusive).
     targets : int64 array of vertex numbers (NumPy, ascending, distinct) or None
         The traversal may stop once these are settled.
+    has_target_lists : bool
+        Whether each source has targets of its own, which come with each run as ``TargetLists``. With ``output="targets"``
+        the distances at the targets of all sources are then one array of shape ``(n_targets,)``.
     knobs : object or None
         Options of the strategy, an instance of its ``Strategy.knobs``. With None the strategy chooses them.
     tuning : object or None
@@ -34,9 +92,15 @@ class Query:
     predecessors: bool = True
     limit: float | None = None
     targets: Array | None = None
+    has_target_lists: bool = False
     knobs: object | None = None
     tuning: Any = None
     output: str = "all"
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether a search may end before it has reached all vertices."""
+        return self.limit is not None or self.targets is not None or self.has_target_lists
 
     def tuning_of(self, kind: type[TuningClass]) -> TuningClass:
         """Return the tuning parameters of a strategy, or its defaults if the query has none.

@@ -29,10 +29,11 @@ class ResultKind:
         What a record is, for display in the manifest and in every part file. Empty if no file holds the kind.
     columns : tuple of str
         Columns of a frame and of a part file.
-    records : {"vertex", "target", "source", "nearest", "matrix"}
+    records : {"vertex", "target", "source", "nearest", "matrix", "pair"}
         What a record belongs to. ``"vertex"``: a vertex that a source reaches. ``"target"``: a pair of source and target.
         ``"source"``: one source; ``records_of`` makes these. ``"nearest"``: a vertex in a nearest-source search.
         ``"matrix"``: one source, with its distances to all vertices as a list. The job writes it without targets.
+        ``"pair"``: a row of a table of pairs.
     is_array : bool
         Whether ``bfs_many`` and ``sssp_many`` return an array in place of a frame.
     is_dense : bool
@@ -41,6 +42,8 @@ class ResultKind:
         Algorithms that support the kind.
     needs_targets, limits_targets : bool
         Whether targets are required, and whether they are allowed. With targets, only these have records.
+    needs_pairs : bool
+        Whether it answers a table of pairs, by ``bfs_pairs``, ``sssp_pairs`` or ``--pairs``.
     takes_direction : bool
         Whether ``direction="in"`` is possible.
     has_predecessors : bool
@@ -63,12 +66,13 @@ class ResultKind:
     name: str
     means: str
     columns: tuple[str, ...]
-    records: Literal["vertex", "target", "source", "nearest", "matrix"]
+    records: Literal["vertex", "target", "source", "nearest", "matrix", "pair"]
     is_array: bool = False
     is_dense: bool = False
     algorithms: tuple[str, ...] = ("bfs", "sssp")
     needs_targets: bool = False
     limits_targets: bool = False
+    needs_pairs: bool = False
     takes_direction: bool = False
     has_predecessors: bool = False
     keeps: Literal["all", "targets", "counts"] = "all"
@@ -212,6 +216,16 @@ _KINDS = (
         means="one search from all sources together: a row for each vertex, with the nearest of the sources",
         columns=("vertex", "source", "distance"),
         records="nearest",
+    ),
+    ResultKind(
+        name="pairs",
+        means="a row for each row of the table of pairs: its number in the table, origin and destination, and the "
+        "distance, null where there is no way",
+        columns=("pair", "source", "target", "distance"),
+        records="pair",
+        needs_pairs=True,
+        keeps="targets",
+        numbers=1,
     ),
 )
 

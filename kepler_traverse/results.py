@@ -91,7 +91,8 @@ class Traversals:
         Vertex numbers.
     distance : array of shape (k, n_vertices)
         BFS: hops in the narrowest of int8, int16 and int32 that holds them, ``-1`` where unreached. SSSP: as in
-        ``Traversal``. The shape is ``(k, n_targets)`` if only targets were requested.
+        ``Traversal``. The shape is ``(k, n_targets)`` if only targets were requested, and ``(n_targets,)`` if each source
+        has targets of its own.
     predecessor : array of shape (k, n_vertices), of the targets' type, or None
         As in ``Traversal``.
     limits : list of int, float or None
@@ -102,6 +103,8 @@ class Traversals:
     counts : int32 or int64 array of shape (k, levels), or None
         Number of vertices at 0, 1, 2, ... hops, if only these counts were requested. The array is on the graph's device
         if the strategy counted there.
+    offsets : int64 array of shape (k + 1,), NumPy, or None
+        Where the distances of each source begin, if only those at the targets of each source were requested.
     """
 
     algorithm: str
@@ -112,6 +115,7 @@ class Traversals:
     strategy: str
     rounds: list[int]
     counts: Array | None = None
+    offsets: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"<Traversals: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
@@ -136,8 +140,13 @@ class Traversals:
             names = ("sources", "distance", "predecessor", "limits", "rounds", "counts")
             found = {name: getattr(self, name) for name in names}
             selected: dict[str, Any] = {name: None if array is None else array[i] for name, array in found.items()}
+            if self.offsets is not None:
+                begin, end, _ = i.indices(len(self))
+                offsets = self.offsets[begin : end + 1]
+                selected["distance"] = self.distance[offsets[0] : offsets[-1]]
+                selected["offsets"] = offsets - offsets[0]
             return replace(self, **selected)
-        distance = self.distance[i]
+        distance = self.distance[i if self.offsets is None else slice(*self.offsets[i : i + 2])]
         return Traversal(
             algorithm=self.algorithm,
             source=int(self.sources[i]),

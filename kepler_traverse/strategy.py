@@ -298,6 +298,9 @@ class MultiSourceStrategy(BaseStrategy):
         ``costs``) for all sources, in groups of ``group``. ``auto`` takes the cheapest strategy that fits.
     repeats : bool
         Whether it runs a strategy for one source once per source.
+    takes_target_lists : bool
+        Whether its searches take targets per source; see ``protocols.TargetListSearch``. Other strategies search without
+        stopping.
     reverses : bool
         Whether it builds the reverse of a directed graph. If so, its ``memory`` and ``terms`` include the reverse.
     kernels : callable, optional
@@ -309,6 +312,7 @@ class MultiSourceStrategy(BaseStrategy):
     group_size: Callable[[int], int]
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
+    takes_target_lists: bool = False
     reverses: bool = False
     kernels: Callable[..., list[Any]] | None = None
 

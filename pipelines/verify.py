@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.read import read_graph
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
@@ -27,10 +28,12 @@ from .cli import signals
 from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import say, show
-from .output.manifest_types import Manifest
+from .output.manifest_types import Identity, Manifest
 from .output.matrix_file import VERTICES, differing_vertices
+from .output.pair_answers import PAIRS
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
 from .output.schemas import OUTPUT_SCHEMAS
+from .run.pair_file import differing_pairs, pairs_digest, read_pairs
 from .run.prepare import read_options, targets_of
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
@@ -54,7 +57,11 @@ def main(argv: list[str] | None = None) -> int:
         started = time.perf_counter()
         refuse_address("DIR", given.folder)
         findings = prove_output(
-            Path(given.folder), given.edges, getattr(given, "device", "auto"), getattr(given, "targets_file", None)
+            Path(given.folder),
+            given.edges,
+            getattr(given, "device", "auto"),
+            getattr(given, "targets_file", None),
+            getattr(given, "pairs", None),
         )
         _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
         return EXIT_WRONG if findings.faults else 0
@@ -82,6 +89,7 @@ def _parser() -> OnceParser:
     parser.add_argument(
         "--targets-file", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved"
     )
+    parser.add_argument("--pairs", action=Once, metavar="FILE", help="table of pairs of the run, if it was moved")
     parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
     parser.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
     return parser
@@ -100,7 +108,13 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 
-def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_file: str | None = None) -> Findings:
+def prove_output(
+    folder: Path,
+    edges: list[str],
+    device: str = "auto",
+    targets_file: str | None = None,
+    pairs_file: str | None = None,
+) -> Findings:
     """Check an output folder and verify every result in it.
 
     Parameters
@@ -111,6 +125,8 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     device : {"auto", "cpu", "cuda"}
     targets_file : str, optional
         The file of the run's targets, if it was moved.
+    pairs_file : str, optional
+        The table of the run's pairs, if it was moved.
 
     Returns
     -------
@@ -129,7 +145,10 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
     graph = _graph(manifest, edges, device, findings)
     if graph is None:
         return findings
-    identity, targets = manifest["identity"], None
+    identity, targets, pairs = manifest["identity"], None, None
+    settings = replace(Settings(**manifest["settings"]), pairs=pairs_file or manifest["settings"]["pairs"])
+    if identity.get("pairs") is not None:
+        pairs = _pairs(graph, identity, settings)
     if identity["targets"] is not None:
         targets = _targets(graph, manifest, targets_file)
     if OUTPUT_SCHEMAS[identity["result"]].is_distances:
@@ -137,7 +156,7 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
         prover: Any = Prover(graph, identity, of_distances, findings)
         part_of = Part
     else:
-        prover, part_of = Retraversal(graph, identity, targets, findings), AgainPart
+        prover, part_of = Retraversal(graph, identity, targets, findings, pairs), AgainPart
     if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
         wrong = differing_vertices(folder / VERTICES, graph)
         if wrong:
@@ -146,6 +165,10 @@ def prove_output(folder: Path, edges: list[str], device: str = "auto", targets_f
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
+    if pairs is not None and manifest["status"] == "done" and not findings.faults:
+        wrong = differing_pairs(folder / PAIRS, [folder / entry["file"] for entry in manifest["parts"]], settings)
+        if wrong:
+            findings.add("pairs", PAIRS, wrong)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
@@ -245,6 +268,16 @@ def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings
         )
     findings.add("graph", MANIFEST, "the graph that it names is not that of the edge list given")
     return None
+
+
+def _pairs(graph: Graph, identity: Identity, settings: Settings) -> PairTable | None:
+    try:
+        pairs = read_pairs(graph, settings)
+    except InputError as error:
+        raise InputError(f"{error}; give the table of the run's pairs by --pairs") from None
+    if pairs is None or pairs_digest(pairs) != identity.get("pairs"):
+        raise InputError(f"{settings.pairs or 'manifest'}: these are not the pairs of the run; give its table by --pairs")
+    return pairs
 
 
 def _targets(graph: Graph, manifest: Manifest, file: str | None) -> list[Any]:

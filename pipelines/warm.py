@@ -73,10 +73,18 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
                 if result in _FEW or (result == "levels" and algorithm != "bfs"):
                     continue
                 targets = ["--targets", "1,2,3"] if result == "targets" else []
-                yield [*same, "--result", result, *targets, *many]
+                sources = ["--pairs", str(_pairs(folder))] if OUTPUT_SCHEMAS[result].needs_pairs else many
+                yield [*same, "--result", result, *targets, *sources]
             for strategy in strategies:
                 for result in (*_FEW, "summary"):
                     yield [*same, "--strategy", strategy, "--result", result, *many]
+
+
+def _pairs(folder: Path) -> Path:
+    """Write a small table of pairs, and return its path."""
+    path = folder / "pairs.csv"
+    path.write_text("origin,destination\n1,2\n1,3\n2,3\n")
+    return path
 
 
 def _edges(folder: Path, weight: str | None) -> Path:

@@ -14,7 +14,7 @@ from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
-__all__ = ["MULTI_SOURCE", "STRATEGIES", "bfs", "bfs_many", "plan_bfs", "plan_bfs_many"]
+__all__ = ["MULTI_SOURCE", "STRATEGIES", "bfs", "bfs_many", "bfs_pairs", "plan_bfs", "plan_bfs_many"]
 
 REGISTRY = Registry(algorithm=BFS, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=STRATEGIES)
 
@@ -262,4 +262,57 @@ def bfs_many(
         memory=memory,
         progress=progress,
         stream=stream,
+    )
+
+
+def bfs_pairs(
+    graph: Graph,
+    origins: Ids,
+    destinations: Ids,
+    *,
+    strategy: str = "auto",
+    max_depth: int | None = None,
+    knobs: Knobs | None = None,
+    memory: int | None = None,
+) -> Frame:
+    """Return the number of hops of each pair of an origin and a destination.
+
+    Each distinct origin is searched once, in groups, and a search stops once the destinations of its own rows are settled.
+    Memory holds the result and the distances of one group.
+
+    Parameters
+    ----------
+    graph : Graph
+    origins, destinations : sequences of ids, of the same length
+        Columns of a table: row i asks for the distance from ``origins[i]`` to ``destinations[i]``.
+    strategy, knobs, memory
+        As in ``bfs_many``.
+    max_depth : int, optional
+        As in ``bfs``. Pairs that are farther apart are null.
+
+    Returns
+    -------
+    pandas.DataFrame or cudf.DataFrame
+        Columns ``source, target, distance``: one row per row given, in its order. ``distance`` is null where there is no
+        path, and otherwise equal to that of ``bfs``.
+
+    Raises
+    ------
+    UnknownVertexError
+        A row holds no vertex of the graph; the message names the row and the id.
+    StrategyError, InputError
+        As ``bfs_many``. InputError if there are not as many origins as destinations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = graph_from_edges(np.array([0, 1, 2]), np.array([1, 2, 3]))
+    >>> bfs_pairs(graph, [0, 3, 0], [3, 0, 1])
+       source  target  distance
+    0       0       3         3
+    1       3       0      <NA>
+    2       0       1         1
+    """
+    return REGISTRY.search_pairs(
+        graph, origins, destinations, strategy=strategy, limit=max_depth, knobs=knobs, memory=memory
     )

@@ -83,6 +83,7 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         bit_parallel_cpu,
         name="bit_parallel",
+        takes_target_lists=True,
         aliases=("many_bits",),
         reverses=True,
         device="cpu",
@@ -95,6 +96,7 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         source_per_thread,
         name="source_per_thread",
+        takes_target_lists=True,
         aliases=("many_queues",),
         device="cpu",
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
@@ -106,6 +108,7 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         bit_parallel_gpu,
         name="bit_parallel",
+        takes_target_lists=True,
         aliases=("many_bits",),
         reverses=True,
         device="cuda",
@@ -119,6 +122,7 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         source_per_block,
         name="source_per_block",
+        takes_target_lists=True,
         aliases=("many_blocks",),
         device="cuda",
         needs=frozenset({"narrow"}),

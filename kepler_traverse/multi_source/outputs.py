@@ -60,7 +60,7 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
         raise InputError(f"result={result!r} needs targets=, the vertices where the ways end")
     if targets is not None and not kind.limits_targets:
         raise InputError(f"result={result!r} is about all vertices; leave targets out")
-    return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None)
+    return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None or kind.needs_pairs)
 
 
 def check_arguments(
@@ -86,6 +86,8 @@ def check_arguments(
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
+    if kind.needs_pairs:
+        raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs or sssp_pairs")
     check_unreached(unreached, graph)
     if memory is not None:
         arguments.whole("memory", memory)

@@ -25,7 +25,7 @@ from ..exact import Sums, WideningSearch
 from ..graph import Graph
 from ..plan import Plan, strategy_that_ran, traversal_fields
 from ..protocols import MultiSourceSearch
-from ..query import Query
+from ..query import Query, SourcesWithTargets, TargetLists
 from ..results import Traversal, Traversals
 from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
 from .explanation import explanation_of
@@ -223,10 +223,16 @@ class MultiSourcePlan:
         prepare = partial(self._prepared, strategy, group, nbytes, query)
         self._search = SerializedSearch(lambda: WideningSearch(Sums(self.graph, self.algorithm, query.limit), prepare))
 
-    def run(self, source_vertices: Any) -> Traversals:
+    def run(self, source_vertices: Any, lists: TargetLists | None = None) -> Traversals:
         """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that order.
 
         ``graph.numbers_of`` translates ids to vertex numbers.
+
+        Parameters
+        ----------
+        source_vertices : iterable of int
+        lists : TargetLists, optional
+            The targets of each source, for a plan whose query ``has_target_lists``.
 
         Raises
         ------
@@ -243,16 +249,17 @@ class MultiSourcePlan:
             search, strategy, group = self._search, self.strategy, self.group
         if numbers.size > group:
             raise InputError(f"{numbers.size} sources at once, and this plan takes {group}; use iter_groups()")
-        return self._run(search, strategy, numbers)
+        return self._run(search, strategy, numbers, lists)
 
-    def iter_groups(self, source_vertices: Any) -> Iterator[Traversals]:
+    def iter_groups(self, source_vertices: Any, lists: TargetLists | None = None) -> Iterator[Traversals]:
         """Traverse from any number of vertices, identified by their numbers 0..n-1, in groups.
 
         Each result is valid until the next one is requested.
 
         If groups take longer than estimated, another strategy may process the remaining sources. Results are the same.
         """
-        return self._groups(arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False))
+        numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
+        return self._groups(numbers, lists)
 
     over = iter_groups  # alias: the former name
 
@@ -273,24 +280,30 @@ class MultiSourcePlan:
         if self._search is None:
             self._use_candidate(self.strategy.name)
 
-    def _groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
+    def _groups(self, numbers: np.ndarray, lists: TargetLists | None) -> Iterator[Traversals]:
         begin = 0
         while begin < numbers.size:
             search, strategy, size = self._next_search(numbers.size - begin)
-            yield self._run(search, strategy, numbers[begin : begin + size])
-            begin += size
+            end = min(begin + size, numbers.size)
+            yield self._run(search, strategy, numbers[begin:end], None if lists is None else lists.part(begin, end))
+            begin = end
 
-    def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray) -> Traversals:
+    def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray, lists: TargetLists | None) -> Traversals:
         """Traverse from a group. Record its time if the owner thread runs it and there was a choice of strategies."""
         with self._lock:  # the lock of the search would not do: another thread may still run the previous strategy
             began = self._clock()
-            outcome = search(numbers)
+            outcome = search(numbers if lists is None else SourcesWithTargets(numbers, lists))
+            if lists is not None and self.query.output == "targets" and outcome.distance.ndim > 1:
+                outcome = outcome._replace(distance=lists.take(outcome.distance))
             if len(self._candidates) > 1 and threading.current_thread() is self._owner:
                 if self.graph.device == "cuda":
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, numbers.size, self._clock() - began)
         name = strategy_that_ran(strategy, self._strategies, outcome).name
-        return Traversals(algorithm=self.algorithm, sources=numbers, strategy=name, **traversal_fields(outcome))
+        offsets = None if lists is None or self.query.output != "targets" else lists.offsets
+        return Traversals(
+            algorithm=self.algorithm, sources=numbers, strategy=name, offsets=offsets, **traversal_fields(outcome)
+        )
 
     def _next_search(self, left: int) -> tuple[Any, MultiSourceStrategy, int]:
         """Return the search, the strategy and the number of sources of the next group.
@@ -326,14 +339,44 @@ class MultiSourcePlan:
         if self.algorithm == "sssp" and sums.dtype != self.sums.dtype:
             memory = None if self._memory is None else max(self._memory, nbytes)
             group = min(group, _largest_group(strategy, outline(sums.graph), query, group, memory)[0])
-        search = strategy.plan(sums.graph, query, group)
+        search: Any = strategy.plan(sums.graph, _searchable(strategy, query), group)
+        if query.has_target_lists:
+            search = _with_target_lists(search, strategy, query)
         if group == planned:
             return search
 
-        def in_smaller_groups(numbers: np.ndarray) -> MultiSourceOutcome:
-            return _concatenate_outcomes(search(numbers[i : i + group]) for i in range(0, numbers.size, group))
+        def in_smaller_groups(argument: Any) -> MultiSourceOutcome:
+            if isinstance(argument, SourcesWithTargets):
+                ranges = [(i, i + group) for i in range(0, argument.sources.size, group)]
+                return _concatenate_outcomes(search(argument.part(*each)) for each in ranges)
+            return _concatenate_outcomes(search(argument[i : i + group]) for i in range(0, argument.size, group))
 
         return in_smaller_groups
+
+
+def _searchable(strategy: MultiSourceStrategy, query: Query) -> Query:
+    """Return the query for a strategy: one that takes no targets per source outputs the distances of all vertices."""
+    if not query.has_target_lists or strategy.takes_target_lists:
+        return query
+    return replace(query, has_target_lists=False, output="all")
+
+
+def _with_target_lists(search: Any, strategy: MultiSourceStrategy, query: Query) -> MultiSourceSearch:
+    """Return a search that takes ``SourcesWithTargets``.
+
+    A strategy that takes no targets per source returns the distances of all vertices. Whether float sums are exact is seen
+    from all of them, so that only hops and integers are reduced to the targets here.
+    """
+    if strategy.takes_target_lists:
+        return lambda argument: search(*argument)
+
+    def reduced(argument: Any) -> MultiSourceOutcome:
+        outcome = search(argument.sources)
+        if query.output == "targets" and outcome.distance.dtype.kind == "i":
+            outcome = outcome._replace(distance=argument.lists.take(outcome.distance))
+        return outcome
+
+    return reduced
 
 
 def _usable_strategies(
@@ -410,7 +453,7 @@ def _largest_group(
     most = int(available_memory(device) * _SHARE) if memory is None else memory
     sizes = {strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())}
     for group in sorted(sizes, reverse=True):
-        needed = strategy.memory(shape, query, group)
+        needed = strategy.memory(shape, _searchable(strategy, query), group)
         if needed <= most:
             return group, needed
     raise CapacityError(

@@ -15,7 +15,7 @@ from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
-__all__ = ["MULTI_SOURCE", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many"]
+__all__ = ["MULTI_SOURCE", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many", "sssp_pairs"]
 
 REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=BFS_STRATEGIES)
 
@@ -223,3 +223,54 @@ def sssp_many(
         progress=progress,
         stream=stream,
     )
+
+
+def sssp_pairs(
+    graph: Graph,
+    origins: Ids,
+    destinations: Ids,
+    *,
+    strategy: str = "auto",
+    cutoff: float | None = None,
+    knobs: Knobs | None = None,
+    memory: int | None = None,
+) -> Frame:
+    """Return the shortest distance of each pair of an origin and a destination.
+
+    Each distinct origin is searched once, in groups, and a search stops once the destinations of its own rows are settled.
+    Memory holds the result and the distances of one group.
+
+    Parameters
+    ----------
+    graph : Graph
+    origins, destinations : sequences of ids, of the same length
+        Columns of a table: row i asks for the distance from ``origins[i]`` to ``destinations[i]``.
+    strategy, knobs, memory
+        As in ``sssp_many``.
+    cutoff : float, optional
+        As in ``sssp``. Pairs that are farther apart are null.
+
+    Returns
+    -------
+    pandas.DataFrame or cudf.DataFrame
+        Columns ``source, target, distance``: one row per row given, in its order. ``distance`` is null where there is no
+        path, and otherwise equal to that of ``sssp``.
+
+    Raises
+    ------
+    UnknownVertexError
+        A row holds no vertex of the graph; the message names the row and the id.
+    StrategyError, NegativeCycleError, PrecisionError, InputError
+        As ``sssp_many``. Also InputError if there are not as many origins as destinations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([2, 3]))
+    >>> sssp_pairs(graph, [0, 2, 0], [2, 0, 1])
+       source  target  distance
+    0       0       2         5
+    1       2       0      <NA>
+    2       0       1         2
+    """
+    return REGISTRY.search_pairs(graph, origins, destinations, strategy=strategy, limit=cutoff, knobs=knobs, memory=memory)

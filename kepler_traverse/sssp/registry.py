@@ -91,6 +91,7 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         source_per_thread,
         name="near_far_per_thread",
+        takes_target_lists=True,
         aliases=("many_piles",),
         device="cpu",
         needs=frozenset({"weights", "non_negative"}),
@@ -103,6 +104,7 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         source_per_block,
         name="source_per_block",
+        takes_target_lists=True,
         aliases=("many_blocks",),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),
@@ -115,6 +117,7 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         source_per_lane,
         name="source_per_lane",
+        takes_target_lists=True,
         aliases=("many_rows",),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),

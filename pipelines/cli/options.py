@@ -206,7 +206,7 @@ class Settings:
         "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
         "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
         "row per source and target; reachable: one row per source and reached vertex, without distances; nearest: one "
-        "search from all sources together, one row per vertex with its nearest source",
+        "search from all sources together, one row per vertex with its nearest source; pairs: one row per row of --pairs",
     )
     direction: Literal["out", "in"] = setting(
         "out",
@@ -250,6 +250,22 @@ class Settings:
         False,
         group="sources (give one)",
         help="search from every vertex",
+    )
+    pairs: str | None = setting(
+        group="sources (give one)",
+        example="trips.parquet",
+        help="table of pairs, Parquet or CSV with a header: one origin and one destination per row. The origins are the "
+        "sources, and the default result is pairs",
+    )
+    origin_column: str | None = setting(
+        group="sources (give one)",
+        example="origin",
+        help="column of the origins in --pairs (default: the column with a known name, such as origin, source, from)",
+    )
+    destination_column: str | None = setting(
+        group="sources (give one)",
+        example="destination",
+        help="column of the destinations in --pairs (default: the column paired with that of the origins)",
     )
     seed: int = setting(
         1,
@@ -471,7 +487,7 @@ def _options() -> Iterator[Option]:
 OPTIONS = tuple(_options())
 
 # At most one setting of each set: a flag replaces the others in a settings file.
-SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources")
+SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources", "pairs")
 TARGET_CHOICES = ("targets", "targets_file")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
@@ -545,7 +561,7 @@ class Once(argparse.Action):
 
 
 def _text_metavar(key: str) -> str:
-    if key in ("vertices", "only_vertices"):
+    if key in ("vertices", "only_vertices", "pairs"):
         return "FILE"
     if key == "where":
         return "CONDITION"

@@ -137,6 +137,8 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
     except ValidationError as error:
         raise UsageError(_sentence(error, flags, config)) from None
     result = _result_of(in_file, flags, config)
+    if settings.pairs is not None and not settings.predecessors and "result" not in in_file and "result" not in flags:
+        result = "pairs"
     settings = replace(settings, result=result, predecessors=result == "predecessors")
     _check_texts(settings, flags, config)
     _check_together(settings)
@@ -208,6 +210,9 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     """Return settings that have a value but no effect in combination with the others, each with the reason."""
     if not settings.random_sources:
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
+    if settings.pairs is None:
+        for key in ("origin_column", "destination_column"):
+            yield key, "it names a column of --pairs, and the sources are given otherwise"
     if settings.algorithm == "bfs":
         reason = "bfs counts hops and takes no weights; --algorithm sssp does"
         yield from [("weight_column", reason), ("weight_type", reason)]
@@ -302,6 +307,12 @@ def _check_result(settings: Settings) -> None:
         raise UsageError(f"--result {result} counts hops (bfs); sssp takes --result summary")
     if settings.direction == "in" and not form.takes_direction:
         raise UsageError(f"--direction in is for --result summary, not {result}; leave it out, or swap the edges' columns")
+    if form.needs_pairs and settings.pairs is None:
+        raise UsageError(f"--result {result} needs --pairs, the table of origins and destinations")
+    if settings.pairs is not None and not form.needs_pairs:
+        raise UsageError(f"--pairs is for --result pairs, not {result}; give the sources by --sources or --sources-file")
+    if settings.pairs is not None and (settings.origin_column is None) != (settings.destination_column is None):
+        raise UsageError("--origin-column and --destination-column name the two columns of --pairs; give both or none")
     if form.merged and settings.batch_size != "auto":
         raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
 
@@ -313,7 +324,7 @@ def unfit_for_mg(settings: Settings) -> str | None:
     form = OUTPUT_SCHEMAS[settings.result]
     if form.records == "matrix":
         return f"it writes no {settings.result}; take --result distances"
-    if form.has_predecessors or form.merged:
+    if form.has_predecessors or form.merged or form.needs_pairs:
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
     if settings.direction == "in":
         return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"

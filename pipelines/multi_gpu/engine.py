@@ -21,7 +21,7 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most
 from kepler_traverse.errors import CapacityError, CertificateError, PrecisionError
 from kepler_traverse.exact import any_beyond
-from kepler_traverse.query import Query
+from kepler_traverse.query import Query, TargetLists
 from kepler_traverse.results import Traversals
 
 from ..cli import signals
@@ -82,7 +82,7 @@ class _Plan:
         shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
         self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
 
-    def run(self, numbers: Sequence[int] | np.ndarray) -> Traversals:
+    def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals:  # noqa: ARG002
         """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
         source, limit = int(numbers[0]), self.query.limit
         kind = np.dtype(np.int32) if self.algorithm == "bfs" else weights_of(self._graph).dtype

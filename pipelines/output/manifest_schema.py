@@ -108,6 +108,7 @@ class Identity(_Model):
     sources: _Hash
     batch_size: Annotated[StrictInt, Field(ge=1, lt=2**63)]
     direction: Literal["out", "in"] = "out"
+    pairs: _Hash | None = None
 
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
@@ -115,6 +116,8 @@ class Identity(_Model):
         form = OUTPUT_SCHEMAS[self.result]
         if (self.targets is None) if form.needs_targets else (self.targets is not None and not form.limits_targets):
             raise ValueError(f"result {self.result!r} goes {'with' if self.targets is None else 'without'} targets")
+        if (self.pairs is not None) != form.needs_pairs:
+            raise ValueError(f"result {self.result!r} goes {'with' if self.pairs is None else 'without'} pairs")
         if self.algorithm == "bfs" and isinstance(self.limit, float):
             raise ValueError("a limit of hops is an integer")
         if self.algorithm not in form.algorithms:

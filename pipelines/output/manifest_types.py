@@ -92,6 +92,7 @@ class Identity(TypedDict):
     sources: str
     batch_size: int
     direction: NotRequired[Literal["out", "in"]]
+    pairs: NotRequired[str]
 
 
 class GraphFacts(TypedDict):

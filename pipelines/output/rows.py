@@ -18,6 +18,7 @@ from kepler_traverse._arrays import Array, flatten_distances, is_hops, is_reache
 from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
+from kepler_traverse.multi_source.pairs import PairTable, returned_distances
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum
@@ -165,6 +166,7 @@ def rows_of(
     traversals: Traversals,
     target_order: np.ndarray | None,
     vertices: Vertices | None = None,
+    pairs: PairTable | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
@@ -181,6 +183,8 @@ def rows_of(
         Vertex numbers of the targets, in the order of the rows.
     vertices : Vertices, optional
         Those of the graph, reused from group to group.
+    pairs : PairTable, optional
+        The rows to answer, for a result that needs them.
     """
     if is_made_on_host(result, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
@@ -189,6 +193,8 @@ def rows_of(
     kind = OUTPUT_SCHEMAS[result]
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
+    if kind.records == "pair":
+        return _of_pair_table(graph, query, traversals, _held(pairs))
     if kind.records == "target":
         return _of_pairs(graph, query, traversals, target_order)
     return _of_sources(kind, graph, query, traversals)
@@ -296,6 +302,29 @@ def _of_pairs(graph: Graph, query: Query, traversals: Traversals, target_order: 
         else:
             counts = 0, int(traversals.rounds[i]), histogram_of_values(traversals.algorithm, values[~missing])
         yield Rows(id_of(graph, source), arrow_table(columns), checksum, counts)
+
+
+def _of_pair_table(graph: Graph, query: Query, traversals: Traversals, pairs: PairTable) -> Iterator[Rows]:
+    table = pairs.of(traversals.sources)
+    all_there = query.output == "all"
+    found = table.lists.take(_held(traversals.distance)) if all_there else _held(traversals.distance)
+    values, missing = map(to_host, returned_distances(graph, found, query.limit))
+    bits = [bits_of(table.rows), bits_of(table.lists.vertices), bits_of(values, missing)]
+    xp = namespace(graph.offsets)
+    for i, (source, begin, end) in enumerate(
+        zip(traversals.sources.tolist(), table.lists.offsets[:-1].tolist(), table.lists.offsets[1:].tolist(), strict=True)
+    ):
+        own = slice(begin, end)
+        columns = {
+            "pair": Column(table.rows[own]),
+            "source": Column(graph.ids_at(xp.full(end - begin, source))),
+            "target": Column(graph.ids_at(xp.asarray(table.lists.vertices[own]))),
+            "distance": Column(values[own], missing[own]),
+        }
+        total = checksum_of_rows(source, [each[own] for each in bits])
+        edges = edges_of(graph, cast(Traversal, traversals[i])) if all_there else 0
+        histogram = histogram_of_values(traversals.algorithm, values[own][~missing[own]])
+        yield Rows(id_of(graph, source), arrow_table(columns), total, (edges, int(traversals.rounds[i]), histogram))
 
 
 def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:

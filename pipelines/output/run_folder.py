@@ -13,6 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from kepler_traverse.errors import OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.regular_files import irregular, json_of, read_regular
@@ -24,8 +27,8 @@ from .part_file import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _OURS = re.compile(
-    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
-    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet)\.\w+\.tmp"
+    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_pairs\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
+    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet|_pairs\.parquet)\.\w+\.tmp"
 )
 _FOLDERS = re.compile(r"_graph(\.\d+\.tmp)?")
 _PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")
@@ -285,6 +288,20 @@ class OutputFolder:
         try:
             write_vertices(partial, graph)
             os.replace(partial, path)
+            sync_folder(self.path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise cannot_write(self.path, error) from None
+
+    def put_table(self, name: str, table: pa.Table) -> None:
+        """Write a table as one of the folder's files, whole or not at all; raises OutputError."""
+        partial = self.path / f".{name}.{os.getpid()}.tmp"
+        try:
+            with open(partial, "wb", opener=_open_new) as file:
+                pq.write_table(table, file, compression="zstd", compression_level=1)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, self.path / name)
             sync_folder(self.path)
         except OSError as error:
             partial.unlink(missing_ok=True)

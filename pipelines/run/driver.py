@@ -24,6 +24,7 @@ from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import page_of
 from ..output.manifest_types import Identity, Manifest, PartEntry, PartSummary
+from ..output.pair_answers import PAIRS, distances_by_pair
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
     GRAPH,
@@ -42,6 +43,7 @@ from ..worker.request import Ids
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .memory_plan import Sizing
+from .pair_file import answered_table, pairs_digest
 from .prepare import Prepared
 from .strategy_choice import StrategyChoice, current
 
@@ -186,7 +188,7 @@ def _run(
 def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Identity:
     """Return everything that determines the content of the parts."""
     request = prepared.request
-    return {
+    identity: Identity = {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
         "algorithm": settings.algorithm,
         "limit": request.limit,
@@ -197,6 +199,9 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         "sources": _digest(prepared.names),
         "batch_size": sizing.batch_size,
     }
+    if request.pairs is not None:  # only then, so that the fingerprints of other runs stay as they were
+        identity["pairs"] = pairs_digest(request.pairs)
+    return identity
 
 
 def _digest(ids: Ids) -> str:
@@ -325,6 +330,8 @@ class _Job:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
         digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
+        if OUTPUT_SCHEMAS[self._folder.manifest["result"]].records == "pair" and not (self._folder.path / PAIRS).exists():
+            return False
         right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
         return not self._batches and self._folder.is_complete() and {key: dict(before)[key] for key in right} == right
 
@@ -369,6 +376,9 @@ class _Job:
         if manifest["failed"]:
             folder.save("failed")
         else:
+            if OUTPUT_SCHEMAS[manifest["result"]].records == "pair":
+                parts = [folder.path / part["file"] for part in manifest["parts"]]
+                folder.put_table(PAIRS, answered_table(self._settings, distances_by_pair(parts)))
             folder.complete()
 
     def write_report(self) -> None:

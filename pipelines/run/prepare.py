@@ -26,6 +26,7 @@ from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.errors import CapacityError, DeviceError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.graph import Graph, has_vertex
+from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.multi_source.planning import available_memory
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
@@ -42,6 +43,7 @@ from ..worker.request import Ids, Plan, Request, weights_of
 from ..worker.writer_pool import can_write_in_background
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
+from .pair_file import read_pairs
 
 
 @dataclass(kw_only=True)
@@ -127,8 +129,9 @@ def prepare(
     steps.begin("planning")
     if settings.algorithm == "sssp":
         weights_of(graph)
-    numbers, names, duplicates = chosen_sources(graph, settings)
-    request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
+    pairs = read_pairs(graph, settings)
+    numbers, names, duplicates = chosen_sources(graph, settings, pairs)
+    request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file), pairs)
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
     with _threads_of_a_worker(settings, graph, numbers.size):
         threads = 0 if graph.device == "cuda" else numba.get_num_threads()
@@ -169,8 +172,10 @@ def _start_compiling(settings: Settings) -> None:
         )
 
 
-def chosen_sources(graph: Graph, settings: Settings) -> tuple[np.ndarray, Ids, int]:
+def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = None) -> tuple[np.ndarray, Ids, int]:
     """Return numbers and ids of the distinct sources in the settings, and how many were duplicates."""
+    if pairs is not None:
+        return pairs.sources, names_of(graph, pairs.sources), 0
     given = _sources(graph, settings)
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
     return numbers, names_of(graph, numbers), given.size - numbers.size
@@ -194,6 +199,9 @@ def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[in
         return min(most, 2 * depth + 1 if depth else n), most
     if form.records == "source":
         return 1, 1
+    if request.pairs is not None:
+        sizes = np.diff(request.pairs.lists.offsets)
+        return -(-int(sizes.sum()) // sizes.size), int(sizes.max())
     rows = n if request.targets is None else len(request.targets)
     return rows, rows
 
@@ -269,7 +277,7 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
     return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
 
 
-def request_of(settings: Settings, targets: Ids | None) -> Request:
+def request_of(settings: Settings, targets: Ids | None, pairs: PairTable | None = None) -> Request:
     """Return the part of the settings that a plan needs."""
     return Request(
         algorithm=settings.algorithm,
@@ -280,6 +288,7 @@ def request_of(settings: Settings, targets: Ids | None) -> Request:
         certify=settings.certify,
         knobs=settings.knobs,
         direction=settings.direction,
+        pairs=pairs,
     )
 
 

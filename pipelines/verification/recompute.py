@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kepler_traverse.errors import CertificateError, NegativeCycleError, UnknownVertexError
 from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.pairs import PairTable
 
 from ..output.checksums import checksums_in
 from ..output.manifest_types import Footer, Identity
@@ -34,9 +35,17 @@ class Retraversal:
         That of the run.
     targets : list of ids or None
     findings : Findings
+    pairs : PairTable or None
     """
 
-    def __init__(self, graph: Graph, identity: Identity, targets: Ids | None, findings: Findings):
+    def __init__(
+        self,
+        graph: Graph,
+        identity: Identity,
+        targets: Ids | None,
+        findings: Findings,
+        pairs: PairTable | None = None,
+    ):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[identity["result"]], findings
         request = Request(
             algorithm=identity["algorithm"],
@@ -47,10 +56,12 @@ class Retraversal:
             certify="all",
             knobs=None,
             direction=identity.get("direction", "out"),
+            pairs=pairs,
             at_once=min(identity["batch_size"], SOURCES_PER_PART),
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
-        self.most_rows = max(graph.n_vertices, 0 if targets is None else len(targets))
+        largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())
+        self.most_rows = max(graph.n_vertices, 0 if targets is None else len(targets), largest)
 
     def of(self, part: int, numbers: list[int]) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) of each source, as the job writes them.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 from kepler_traverse import plan_bfs_many, plan_sssp_many
+from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import OUTPUT_SCHEMAS
 from .nearest_source import NearestSourcePlan
@@ -25,6 +27,8 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     if kind.merged:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
     proven = request.certify != "none"
+    if kind.needs_pairs:
+        return _plan_of_pairs(graph, request, proven)
     as_it_is = kind.has_predecessors or not (proven or kind.keeps == "all")
     result = request.result if as_it_is else "distances"
     options: dict[str, Any] = {
@@ -40,3 +44,19 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     if request.algorithm == "bfs":
         return plan_bfs_many(graph, max_depth=cast("int | None", request.limit), **options)
     return plan_sssp_many(graph, cutoff=request.limit, **options)
+
+
+def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourcePlan:
+    """Plan searches whose targets come with each run."""
+    return (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(
+        graph,
+        n_sources=request.at_once,
+        result=request.result,
+        strategy=request.strategy,
+        limit=request.limit,
+        targets=None,
+        knobs=request.knobs,
+        memory=request.memory,
+        shape=request.shape,
+        output="all" if proven else None,
+    )

@@ -11,7 +11,8 @@ import numpy as np
 from kepler_traverse._arrays import Array
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.query import Query
+from kepler_traverse.multi_source.pairs import PairTable
+from kepler_traverse.query import Query, TargetLists
 from kepler_traverse.results import Traversals
 from kepler_traverse.strategy import Shape
 
@@ -30,6 +31,8 @@ class Request:
     limit : int, float or None
         Maximum hop count or distance.
     targets : list of ids or None
+    pairs : PairTable or None
+        The rows of ``--pairs``, as vertex numbers.
     result : str
         Name of the output schema.
     knobs : dict or None
@@ -58,6 +61,7 @@ class Request:
     memory: int | None = None
     chosen: str = ""
     shape: Shape | None = None
+    pairs: PairTable | None = None
 
 
 def weights_of(graph: Graph) -> Array:
@@ -101,4 +105,4 @@ class Plan(Protocol):
 class SearchPlan(Plan, Protocol):
     """A plan of a multi-source search: each source has its own distances."""
 
-    def run(self, numbers: Sequence[int] | np.ndarray) -> Traversals: ...
+    def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals: ...

@@ -218,7 +218,10 @@ class BatchTraverser:
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[SourceRows]:
         clock, tally = context.clock, context.tally
         with clock("rows"):  # part of the work is done here, the rest per source
-            made = rows_of(self._request.result, self._graph, self._query, traversals, self._target_order, self._vertices)
+            request = self._request
+            made = rows_of(
+                request.result, self._graph, self._query, traversals, self._target_order, self._vertices, request.pairs
+            )
         while True:
             with clock("rows"):
                 rows = next(made, None)
@@ -283,7 +286,7 @@ class BatchTraverser:
         # In a group the source that kills a worker is not known; the driver then has the sources isolated.
         context.progress.at(parts[0], int(sources[0]) if len(group) == 1 else None, parts[-1])
         with context.clock("traverse") as traversing:
-            traversals = self._plan.run(sources)
+            traversals = self._run(sources)
             if self._waits:
                 cuda.cp.cuda.get_current_stream().synchronize()
         with context.clock("certify"):
@@ -294,6 +297,12 @@ class BatchTraverser:
                     if source in firsts:
                         self._certify(cast(Traversals, traversals[i : i + 1]))
         return traversals, traversing.seconds / len(group)
+
+    def _run(self, sources: list[int]) -> Traversals:
+        pairs = self._request.pairs
+        if pairs is None:
+            return self._plan.run(sources)
+        return self._plan.run(sources, pairs.of(np.array(sources)).lists)
 
     def _certify(self, traversals: Traversals) -> None:
         if traversals.predecessor is not None:

@@ -34,6 +34,9 @@ VALUES = {
     "sources_file": "{folder}/ids.txt",
     "random_sources": "2",
     "all_sources": None,
+    "pairs": "{folder}/trips.csv",
+    "origin_column": "origin",
+    "destination_column": "destination",
     "seed": "5",
     "directed": "--undirected",
     "format": "snap",
@@ -59,7 +62,12 @@ VALUES = {
     "oneway_column": "c",
     "only_vertices": "{folder}/some.txt",
 }
-TOGETHER = {"src_column": ["--dst-column", "b"], "dst_column": ["--src-column", "a"]}
+TOGETHER = {
+    "src_column": ["--dst-column", "b"],
+    "dst_column": ["--src-column", "a"],
+    "origin_column": ["--destination-column", "destination"],
+    "destination_column": ["--origin-column", "origin"],
+}
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
 AT_THE_END = {"output", "graph_cache", "resume", "report", "plan", "json", "debug", "device", *TLS}
 
@@ -87,6 +95,7 @@ def folder(tmp_path_factory):
     (path / "more.txt").write_text("99\n")
     (path / "some.txt").write_text("1\n2\n3\n")
     (path / "two.txt").write_text("1\n2\n")
+    (path / "trips.csv").write_text("origin,destination\n1,3\n2,4\n")
     (path / "scheduler.json").write_text("{}")
     return path
 

@@ -54,13 +54,14 @@ struct SearchArgs {
   int32 last_level;
   KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
   int64 n_target_vertices;
+  KT_NULLABLE const int64* target_offsets;  // [n_sources + 1]: where the targets of each source begin, if it has its own
   int64 spill_capacity;
   vertex_t* spill;              // [blocks][2][spill_capacity]
   KT_NULLABLE uint32* outside;  // [blocks]: bits that shared memory does not hold
   int64 pitch;                  // from the distances of one source to those of the next
   int32 is_per_source;          // whether each source has distances of its own; else each block
   hop_t* distance;
-  KT_NULLABLE hop_t* at_target_vertices;  // [n_sources][n_target_vertices]
+  KT_NULLABLE hop_t* at_target_vertices;  // [n_sources][n_target_vertices], or the lists one after the other
   int64 columns;
   KT_NULLABLE int32* counts;  // [n_sources][columns]: vertices per level
   Outcome* outcome;           // [n_sources]
@@ -300,18 +301,23 @@ KT_DEVICE void search_each(const SearchArgs<hop_t>& args) {
     uint32* const more = args.outside + block * ((args.n_vertices + 31) / 32 - SHARED_WORDS);
     const Search<hop_t> search{args.offsets, args.targets, args.n_vertices,     visited, more,     full_at,
                                queues,       beyond,       args.spill_capacity, sizes,   distances};
+    const bool has_list = args.target_offsets;
+    const int64 first_target = has_list ? kt::load_constant(args.target_offsets + i) : 0;
+    const int64 n_target_vertices =
+        has_list ? kt::load_constant(args.target_offsets + i + 1) - first_target : args.n_target_vertices;
+    const int64* const target_vertices = args.target_vertices + first_target;
     int32 stopped = STOPPED_NOWHERE;
     const int32 levels = search.run(static_cast<vertex_t>(kt::load_constant(args.sources + i)), args.last_level,
-                                    {args.target_vertices, args.n_target_vertices}, args.columns,
+                                    {target_vertices, n_target_vertices}, args.columns,
                                     args.counts ? args.counts + i * args.columns : nullptr, stopped);
     kt::block_barrier();  // all threads have read the task and the sizes
     if (kt::thread_in_block() == 0) {
       args.outcome[i] = {levels, stopped};
     }
     if (args.at_target_vertices)
-      for (int64 j = kt::thread_in_block(); j < args.n_target_vertices; j += BLOCK)
-        args.at_target_vertices[i * args.n_target_vertices + j] =
-            distances[kt::load_constant(args.target_vertices + j)];
+      for (int64 j = kt::thread_in_block(); j < n_target_vertices; j += BLOCK)
+        args.at_target_vertices[(has_list ? first_target : i * n_target_vertices) + j] =
+            distances[kt::load_constant(target_vertices + j)];
     kt::block_barrier();
   }
 }

@@ -63,14 +63,18 @@ def plan(graph, query, group: int):
     """Return ``traverse(source_vertices)`` for up to ``group`` vertex numbers at once."""
     run = _Run(graph, group, query.tuning_of(BitParallelCpuTuning))
 
-    def traverse(sources) -> MultiSourceOutcome:
-        rounds, depth, limit = run.search(sources, query)
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
+        rounds, depth, limit = run.search(sources, query, lists)
         k = len(sources)
         distance = counts = None
         if query.output == "counts":
             counts = run.counts(k, depth)
         else:
-            distance = run.distances(k, depth, query.targets if query.output == "targets" else None)
+            columns = query.targets if lists is None else lists.union()
+            columns = columns if query.output == "targets" else None
+            distance = run.distances(k, depth, columns)
+            if lists is not None and columns is not None:
+                distance = lists.take(distance, columns)
         predecessor = cpu_steps.point_back(graph, np.asarray(sources), distance) if query.predecessors else None
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
 
@@ -95,7 +99,7 @@ class _Run:
     def _bitsets(self, n: int) -> np.ndarray:
         return np.zeros((n, self._words), np.uint64)
 
-    def search(self, sources, query) -> tuple[int, int, int | None]:
+    def search(self, sources, query, lists=None) -> tuple[int, int, int | None]:
         """Search level by level until no vertex is discovered.
 
         Returns
@@ -112,7 +116,7 @@ class _Run:
             depth = level
             if query.limit is not None and level >= query.limit:
                 return level, depth, query.limit
-            if query.targets is not None and self._all_reach(query.targets):
+            if self._may_stop(query, lists):
                 return level, depth, level
             level += 1
             self._add_planes(level)
@@ -145,8 +149,13 @@ class _Run:
         self._is_clear = True
         self._level_counts = [np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])] if counted else [None]
 
-    def _all_reach(self, targets) -> bool:
-        return bool((self._seen[targets] == self._all_lanes).all())
+    def _may_stop(self, query, lists) -> bool:
+        """Whether there are targets, and each source has reached all of its own."""
+        if lists is not None:
+            source = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
+            words, bits = np.divmod(source, WORD)
+            return bool((self._seen[lists.vertices, words] >> bits.astype(np.uint64) & np.uint64(1)).all())
+        return query.targets is not None and bool((self._seen[query.targets] == self._all_lanes).all())
 
     def _add_planes(self, level: int) -> None:
         n = self._graph.n_vertices

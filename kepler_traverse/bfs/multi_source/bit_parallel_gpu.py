@@ -120,7 +120,7 @@ def memory(shape, query, group: int) -> int:
     results = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
-        columns = query.targets.size
+        columns = n if query.targets is None else query.targets.size  # targets per source may be all vertices
         results = columns * group // 8 * (1 + planes) + group * pitch_of(columns) * hops_dtype(depth).itemsize
     counts = 24 * group * depth if query.output == "counts" else 0
     reverse = m * shape.index + 8 * n if shape.directed else 0
@@ -150,15 +150,20 @@ def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for up to ``group`` vertex numbers at once."""
     run = _Run(graph, query, group)
 
-    def traverse(sources) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
+        union = None if lists is None else lists.union()
+        if union is not None:
+            run.wait_for(union)
         rounds, depth, limit = run.search(sources)
         distance = predecessor = counts = None
         if query.output == "counts":
             counts = run.counts(k, depth)
         else:
             distance = run.distances(k, depth)
+            if lists is not None and query.output == "targets":
+                distance = lists.take(distance, union)
         if query.predecessors:
             predecessor = predecessors_from_hops(graph, run.kernels, sources, run.padded, graph.n_vertices)
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [rounds] * k, counts)
@@ -242,6 +247,10 @@ class _Run:
         self._level_counts: list = []
         self._launches: dict = {}  # see _prepared
         self._push = PackedLaunches(self.kernels[_PUSH])
+
+    def wait_for(self, targets) -> None:
+        """Take other targets: the next searches may end once all sources have reached all of them."""
+        self._target_vertices = cp.asarray(targets, np.int64)
 
     def _new_planes(self, n_planes: int):
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)

@@ -175,8 +175,9 @@ def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
 
-    def traverse(sources) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
+        run.wait_for(lists)
         levels, stops = run.search(sources)
         limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
         # A search that ran out of vertices noticed one level later.
@@ -207,6 +208,7 @@ class _Run:
         self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.spill_capacity)), graph.targets.dtype)
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._target_offsets = None
         self._taken = cp.zeros(1, np.int64)
         self._outcome = cp.zeros(group, np.int64)  # one Outcome per source
         self._columns = min(n, tuning.short_hops) + 1
@@ -219,10 +221,19 @@ class _Run:
         self._distance = self._at_targets = self._counts = None  # before others are made
         self._dtype = dtype
         self._distance = cp.empty((self._group if output == "all" else self._n_blocks, self._pitch), dtype)
-        if output == "targets":
-            self._at_targets = cp.empty((self._group, self._target_vertices.size), dtype)
+        if output == "targets" and self._target_vertices is not None:
+            size = self._target_vertices.size
+            self._at_targets = cp.empty(size if self._query.has_target_lists else (self._group, size), dtype)
         if output == "counts":
             self._counts = cp.empty((self._group, self._columns), np.int32)
+
+    def wait_for(self, lists) -> None:
+        """Take the targets of the next sources, if each has its own."""
+        if lists is None:
+            return
+        self._target_offsets, self._target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
+        if self._query.output == "targets":
+            self._at_targets = cp.empty(lists.vertices.size, self._dtype)
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
         """Search from each source. Return the number of levels, and the level at which each search was stopped."""
@@ -252,6 +263,7 @@ class _Run:
             "last_level": last_level,
             "target_vertices": self._target_vertices,
             "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
+            "target_offsets": self._target_offsets,
             "spill_capacity": np.int64(self._spill.shape[2]),
             "spill": self._spill,
             "outside": self._outside,
@@ -276,7 +288,8 @@ class _Run:
         if self._query.output == "counts":
             return None
         if self._query.output == "targets":
-            return self._at_targets[:k].astype(hops_dtype(depth), copy=False)
+            found = self._at_targets[: None if self._query.has_target_lists else k]
+            return found.astype(hops_dtype(depth), copy=False)
         distance = self._distance[:k, : self._graph.n_vertices]
         return distance.astype(hops_dtype(depth), copy=False)
 

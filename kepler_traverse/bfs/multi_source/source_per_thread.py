@@ -49,33 +49,35 @@ def plan(graph, query, _group: int):
     # For as many threads as there may ever be: the caller's number of them may change. What is never touched costs nothing.
     queues = np.empty((threads.max_threads(), n + 1), graph.targets.dtype)
     limit = MAX_HOP_COUNT if query.limit is None else query.limit
-    targets = np.empty(0, np.int64) if query.targets is None else query.targets
+    shared = np.empty(0, np.int64) if query.targets is None else query.targets
     dtype = hops_dtype(0)
 
-    def search_all(sources, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def search_all(sources, lists, levels, stops) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         numbers, k = sources.tolist(), sources.size
         # Where distances are not wanted, each thread has one array for all its searches.
         is_kept = query.output == "all"
         distance = np.empty((k if is_kept else queues.shape[0], n), dtype)
-        at_targets = np.empty((k, targets.size if query.output == "targets" else 0), dtype)
+        is_at_targets = query.output == "targets"
+        at_targets = np.empty(((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0, dtype)
         counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64)
 
         def search_one(i: int, thread: int) -> None:
             found = distance[i if is_kept else thread]
+            targets = shared if lists is None else lists.of(i)
             wanted = (limit, targets, queues[thread], found, counts[i])
             levels[i], stops[i] = _search(graph.offsets, graph.targets, numbers[i], *wanted)
-            if at_targets.size:
-                at_targets[i] = found[targets]
+            if is_at_targets:
+                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = found[targets]
 
         threads.for_each(search_one, k)
         return distance, at_targets, counts
 
-    def traverse(sources) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         nonlocal dtype
         sources = np.asarray(sources, np.int64)
         levels, stops = np.empty((2, sources.size), np.int64)
         while True:
-            distance, at_targets, counts = search_all(sources, levels, stops)
+            distance, at_targets, counts = search_all(sources, lists, levels, stops)
             if not (levels == _NOT_YET).any():
                 break
             dtype = hops_dtype(np.iinfo(dtype).max + 1)  # kept, as the next group will need it too

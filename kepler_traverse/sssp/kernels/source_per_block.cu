@@ -46,11 +46,12 @@ struct SearchArgs {
   weight_t width;                            // distance between the first two thresholds
   KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
   int64 n_target_vertices;
+  KT_NULLABLE const int64* target_offsets;  // [n_sources + 1]: where the targets of each source begin, if it has its own
   vertex_t* piles;      // [blocks][3][n_vertices]
   uint32* queued;       // [blocks][3]: one bit per vertex
   int32 is_per_source;  // whether each source has distances of its own; else each block
   ordered_t* keys;
-  KT_NULLABLE ordered_t* at_target_vertices;  // [n_sources][n_target_vertices]
+  KT_NULLABLE ordered_t* at_target_vertices;  // [n_sources][n_target_vertices], or the lists one after the other
   int32* rounds;                              // [n_sources]
   ordered_t* complete;                        // [n_sources]: up to where a search is complete
   ordered_t* below;                           // [n_sources]: its last threshold
@@ -322,9 +323,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
     const Search search{args.offsets, args.targets, args.weights, args.n_vertices, kt::to_ordered(args.limit), keys,
                         queues,       mine,         bits,         counters};
     const vertex_t source = static_cast<vertex_t>(kt::load_constant(args.sources + i));
+    const bool has_list = args.target_offsets;
+    const int64 first_target = has_list ? kt::load_constant(args.target_offsets + i) : 0;
+    const int64 n_target_vertices =
+        has_list ? kt::load_constant(args.target_offsets + i + 1) - first_target : args.n_target_vertices;
+    const int64* const target_vertices = args.target_vertices + first_target;
     ordered_t all_up_to = INFINITE, threshold = INFINITE;
     const int32 n_rounds =
-        search.run(source, args.width, {args.target_vertices, args.n_target_vertices}, all_up_to, threshold);
+        search.run(source, args.width, {target_vertices, n_target_vertices}, all_up_to, threshold);
     kt::block_barrier();  // all threads have read the task and written the distances
     if (kt::thread_in_block() == 0) {
       args.rounds[i] = n_rounds;
@@ -332,8 +338,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
       args.below[i] = threshold;
     }
     if (args.at_target_vertices)
-      for (int64 j = kt::thread_in_block(); j < args.n_target_vertices; j += BLOCK)
-        args.at_target_vertices[i * args.n_target_vertices + j] = keys[kt::load_constant(args.target_vertices + j)];
+      for (int64 j = kt::thread_in_block(); j < n_target_vertices; j += BLOCK)
+        args.at_target_vertices[(has_list ? first_target : i * n_target_vertices) + j] =
+            keys[kt::load_constant(target_vertices + j)];
     kt::block_barrier();
   }
 }

@@ -52,7 +52,7 @@ def memory(shape, query, group: int) -> int:
     n = shape.n_vertices
     blocks = min(group, _max_blocks(n, query.tuning_of(SourcePerBlockTuning)))
     n_arrays = group if query.output == "all" or query.limit is None else blocks  # an overflow is found in all distances
-    at_targets = group * query.targets.size if query.output == "targets" else 0
+    at_targets = group * query.targets.size if query.output == "targets" and query.targets is not None else 0
     back = group * n * shape.index if query.predecessors else 0
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     scratch = blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + 64 * group
@@ -111,8 +111,9 @@ def plan(graph, query, group: int):
     """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
     run = _Run(graph, query, group)
 
-    def traverse(sources) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
+        run.wait_for(lists)
         rounds, (complete, below) = run.search(sources)
         predecessor = run.finish(sources)
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
@@ -136,14 +137,24 @@ class _Run:
         self._is_kept = query.output == "all" or self._single is not None
         self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
-        self._at_target_vertices = cp.empty((group, self._target_vertices.size), real) if query.output == "targets" else None
+        self._target_offsets = self._at_target_vertices = None
+        if query.output == "targets" and query.targets is not None:
+            self._at_target_vertices = cp.empty((group, self._target_vertices.size), real)
         self._piles = cp.empty((self._n_blocks, 3, n), index)
         self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self._taken = cp.zeros(1, np.int64)
         self._rounds = cp.zeros(group, np.int32)
         self._bounds = cp.zeros((2, group), real)  # up to where each search is complete, and its last threshold
         self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
-        self._width = first_width(graph, query.limit is not None or query.targets is not None)
+        self._width = first_width(graph, query.may_stop)
+
+    def wait_for(self, lists) -> None:
+        """Take the targets of the next sources, if each has its own."""
+        if lists is None:
+            return
+        self._target_offsets, self._target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
+        if self._query.output == "targets":
+            self._at_target_vertices = cp.empty(lists.vertices.size, self._distance.dtype)
 
     def search(self, sources) -> tuple[list, np.ndarray]:
         """Search from each source. Return its rounds, the distance up to which it is complete, and its last threshold."""
@@ -163,6 +174,7 @@ class _Run:
             "width": self._width,
             "target_vertices": self._target_vertices,
             "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
+            "target_offsets": self._target_offsets,
             "piles": self._piles,
             "queued": self._marks,
             "is_per_source": np.int32(self._is_kept),
@@ -192,4 +204,6 @@ class _Run:
 
     def distances(self, k: int):
         """Distances of shape (k, n), or of the targets only."""
-        return (self._distance if self._at_target_vertices is None else self._at_target_vertices)[:k]
+        if self._at_target_vertices is None:
+            return self._distance[:k]
+        return self._at_target_vertices[: None if self._query.has_target_lists else k]

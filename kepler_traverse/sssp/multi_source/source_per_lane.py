@@ -47,9 +47,9 @@ def memory(shape, query, group: int) -> int:
     n, tuning = shape.n_vertices, query.tuning_of(SourcePerLaneTuning)
     n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
     state = n * (GROUP * shape.weight + 8) + 8 * n_chunks
-    columns = query.targets.size if query.output == "targets" else n
+    columns = query.targets.size if query.output == "targets" and query.targets is not None else n
     back = group * n * shape.index if query.predecessors else 0
-    marked = GROUP * (n if query.targets is not None else 0)
+    marked = GROUP * (n if query.targets is not None or query.has_target_lists else 0)
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     return state + group * columns * shape.weight + marked + back + single + 4096
 
@@ -88,11 +88,16 @@ def plan(graph, query, _group: int):
     """Allocate and compile; return ``traverse(sources)`` for up to 32 vertex numbers at once."""
     run = _Run(graph, query)
 
-    def traverse(sources) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
         k = sources.size
+        union = None if lists is None else lists.union()
+        if union is not None:
+            run.wait_for(union)
         rounds, limits, threshold = run.search(sources)
         distance, predecessor = run.results(sources)
+        if lists is not None and query.output == "targets":
+            distance = lists.take(distance, union)
         return MultiSourceOutcome(distance, predecessor, limits, [rounds] * k, below=float(threshold))
 
     return traverse
@@ -119,10 +124,14 @@ class _Run:
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
-        may_stop = query.limit is not None or query.targets is not None
+        may_stop = query.may_stop
         # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work and cost rounds.
         everything = is_uneven and not may_stop
         self._first_width = real.type(np.inf) if everything else first_width(graph, may_stop)
+
+    def wait_for(self, targets) -> None:
+        """Take other targets: the next searches may end once the distances of all of them are final."""
+        self._target_vertices = cp.asarray(targets, np.int64)
 
     def search(self, sources) -> tuple[int, list, object]:
         """Relax until no distance improves. Return rounds, up to where each source is complete, and the last threshold."""

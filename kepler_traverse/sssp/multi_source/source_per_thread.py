@@ -53,29 +53,31 @@ def plan(graph, query, _group: int):
     piles = np.empty((cores, 3, n), graph.targets.dtype)
     last_queued, is_far = np.empty((cores, n), np.int32), np.empty((cores, n), np.uint8)
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)
-    targets = np.empty(0, np.int64) if query.targets is None else query.targets
+    shared = np.empty(0, np.int64) if query.targets is None else query.targets
     edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
     single = cpu_steps.Run(graph, query) if query.predecessors else None
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
-    def traverse(sources) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
         numbers = [int(source) for source in sources]
         k = len(numbers)
         is_kept = query.output == "all"  # else each thread has one array for all its searches
         distance = np.empty((k if is_kept else cores, n), kind)
-        at_targets = np.empty((k, targets.size if query.output == "targets" else 0), kind)
+        is_at_targets = query.output == "targets"
+        at_targets = np.empty(((k, shared.size) if lists is None else lists.vertices.size) if is_at_targets else 0, kind)
         rounds, stops, overflows = np.empty(k, np.int64), np.empty(k, kind), np.zeros(k, np.int64)
 
         def search_one(i: int, thread: int) -> None:
             found = distance[i if is_kept else thread]
+            targets = shared if lists is None else lists.of(i)
             sizes, bounds = new_state(kind)
             state = (piles[thread], last_queued[thread], is_far[thread], found, sizes, bounds)
             search(*edges, numbers[i], limit, targets, width, NEVER, *state)
             rounds[i], stops[i] = rounds_of(sizes), bounds[1]
             if counts_overflows:
                 overflows[i] = _overflows(*edges, found)
-            if at_targets.size:
-                at_targets[i] = found[targets]
+            if is_at_targets:
+                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = found[targets]
 
         threads.for_each(search_one, k)
         if overflows.any():

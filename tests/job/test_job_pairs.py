@@ -1,0 +1,156 @@
+"""``--pairs``: one row per row given, in its order, whatever the batches; missing vertices, resume and verification."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import bfs_pairs, read_graph, sssp_pairs
+from pipelines import verify
+from pipelines.batch_sources import main
+
+N = 60
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    rng = np.random.default_rng(7)
+    src, dst = rng.integers(0, N, (2, 150))
+    name = np.vectorize("v{:03d}".format)
+    pq.write_table(pa.table({"src": name(src), "dst": name(dst), "weight": rng.integers(1, 9, 150)}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def trips(edges, tmp_path_factory):
+    """Trips with duplicates, with another column, of string ids."""
+    path, rng = tmp_path_factory.mktemp("trips") / "trips.parquet", np.random.default_rng(8)
+    ids = np.asarray(read_graph(edges, device="cpu").ids)
+    table = pd.DataFrame({"from": rng.choice(ids[:9], 50), "to": rng.choice(ids, 50), "persons": rng.integers(1, 5, 50)})
+    table = pd.concat([table, table.iloc[:3]], ignore_index=True)
+    table.to_parquet(path, index=False)
+    return path
+
+
+def run(edges, pairs, folder, *more, code=0):
+    words = [edges, "--pairs", pairs, "--device", "cpu", "--no-report", "--output", folder, *more]
+    assert main([str(word) for word in words]) == code
+    return folder
+
+
+def parts_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+
+
+@pytest.mark.parametrize("certify", ["all", "sample", "none"])
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_pairs_has_a_row_per_row_given(algorithm, certify, edges, trips, tmp_path):
+    folder = run(edges, trips, tmp_path / "out", "--algorithm", algorithm, "--certify", certify, "--batch-size", 4)
+    given = pd.read_parquet(trips)
+    graph = read_graph(edges, device="cpu")
+    expected = (bfs_pairs if algorithm == "bfs" else sssp_pairs)(graph, given["from"], given["to"])["distance"]
+    found = pd.read_parquet(folder / "_pairs.parquet", dtype_backend="numpy_nullable")
+    assert list(found.columns) == ["from", "to", "persons", "distance"]
+    for name in given:
+        assert found[name].tolist() == given[name].tolist()
+    assert found["distance"].fillna(-1).tolist() == expected.fillna(-1).tolist()
+    rows = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values("pair", ignore_index=True)
+    assert list(rows.columns) == ["pair", "source", "target", "distance"]
+    assert rows["pair"].tolist() == list(range(len(given)))
+    assert rows["source"].tolist() == given["from"].tolist()
+    assert rows["target"].tolist() == given["to"].tolist()
+    assert rows["distance"].fillna(-1).tolist() == expected.fillna(-1).tolist()
+
+
+def test_pairs_have_one_digest_for_any_batches(edges, trips, tmp_path):
+    digests = set()
+    for batch_size in (1, 4, 100):
+        folder = run(edges, trips, tmp_path / str(batch_size), "--batch-size", batch_size)
+        digests.add(json.loads((folder / "_manifest.json").read_text())["digest"])
+    assert len(digests) == 1
+
+
+def test_pairs_resume_to_the_same_files(edges, trips, tmp_path):
+    whole, broken = (
+        run(edges, trips, tmp_path / "a", "--batch-size", 2),
+        run(edges, trips, tmp_path / "b", "--batch-size", 2),
+    )
+    (broken / "part-000001.parquet").unlink()
+    (broken / "_pairs.parquet").unlink()
+    run(edges, trips, broken, "--batch-size", 2, "--resume")
+    assert parts_of(broken) == parts_of(whole)
+    assert pq.read_table(broken / "_pairs.parquet").equals(pq.read_table(whole / "_pairs.parquet"))
+    (broken / "_pairs.parquet").unlink()
+    run(edges, trips, broken, "--batch-size", 2, "--resume")
+    assert pq.read_table(broken / "_pairs.parquet").equals(pq.read_table(whole / "_pairs.parquet"))
+
+
+def test_resume_refuses_another_table(edges, trips, tmp_path, capsys):
+    folder, other = run(edges, trips, tmp_path / "out"), tmp_path / "other.parquet"
+    pd.read_parquet(trips).iloc[::-1].to_parquet(other, index=False)
+    run(edges, other, folder, "--resume", code=2)
+    assert "pairs was" in capsys.readouterr().err
+
+
+def test_verify_proves_pairs_and_finds_a_changed_answer(edges, trips, tmp_path, capsys):
+    folder = run(edges, trips, tmp_path / "out", "--algorithm", "sssp")
+    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
+    table = pq.read_table(folder / "_pairs.parquet")
+    changed = table["distance"].to_pylist()
+    changed[3] = 1 if changed[3] is None else changed[3] + 1
+    pq.write_table(table.set_column(3, "distance", pa.array(changed, table["distance"].type)), folder / "_pairs.parquet")
+    capsys.readouterr()
+    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 5
+    assert "pairs: _pairs.parquet" in capsys.readouterr().out
+
+
+def test_verify_takes_a_table_that_was_moved(edges, trips, tmp_path, capsys):
+    here, there = tmp_path / "here.parquet", tmp_path / "there.parquet"
+    here.write_bytes(trips.read_bytes())
+    folder = run(edges, here, tmp_path / "out")
+    here.rename(there)
+    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 2
+    assert "--pairs" in capsys.readouterr().err
+    assert verify.main([str(folder), str(edges), "--device", "cpu", "--pairs", str(there)]) == 0
+
+
+def test_pairs_in_csv_of_integer_ids(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst,weight\n1,2,3\n2,3,4\n")
+    (tmp_path / "trips.csv").write_text("trip;a;b\nx; 1;3\ny;3;1\nz;2;3\n")
+    more = ["--algorithm", "sssp", "--origin-column", "a", "--destination-column", "b"]
+    folder = run(tmp_path / "edges.csv", tmp_path / "trips.csv", tmp_path / "out", *more)
+    found = pq.read_table(folder / "_pairs.parquet").to_pydict()
+    assert found["trip"] == ["x", "y", "z"]
+    assert found["distance"] == [7, None, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "said"),
+    [
+        ("origin,destination\nv001,v999\n", [], "destination, row 0: 1 destination is not in the graph: 'v999'"),
+        ("origin,destination\nv001,v001\n,v001\n", [], "row 1"),
+        ("origin,destination,distance\nv001,v001,3\n", [], "column 'distance', which the result adds"),
+        ("a,b\nv001,v001\n", [], "--origin-column"),
+        ("a,b\nv001,v001\n", ["--origin-column", "a", "--destination-column", "c"], "no column 'c'"),
+        ("a,b\nv001,v001\n", ["--origin-column", "a"], "give both or none"),
+        ("origin,destination\n", [], "has no row"),
+        ("origin,destination\nv001,v001\n", ["--result", "summary"], "--pairs is for --result pairs"),
+    ],
+)
+def test_pairs_that_cannot_be_answered_are_refused(text, more, said, edges, tmp_path, capsys):
+    (tmp_path / "trips.csv").write_text(text)
+    run(edges, tmp_path / "trips.csv", tmp_path / "out", *more, code=2)
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_result_pairs_needs_a_table(edges, tmp_path, capsys):
+    words = [edges, "--result", "pairs", "--all-sources", "--output", tmp_path / "out"]
+    assert main([str(word) for word in words]) == 2
+    assert "--pairs" in capsys.readouterr().err

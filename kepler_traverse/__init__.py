@@ -24,9 +24,9 @@ if TYPE_CHECKING:
         StrategyError,
         UnknownVertexError,
     )
-    from .frames import paths
     from .graph import Graph
     from .multi_source.planning import MultiSourcePlan
+    from .path_frames import paths
     from .plan import Plan
     from .read import read_graph
     from .registry import strategies
@@ -101,7 +101,7 @@ _HOMES = {
     "certify": "certificate",
     "certify_many": "certificate",
     "graph_from_edges": "edges",
-    "paths": "frames",
+    "paths": "path_frames",
     "plan_bfs": "bfs",
     "plan_bfs_many": "bfs",
     "plan_sssp": "sssp",

@@ -29,11 +29,11 @@ class ResultKind:
         What a record is, for display in the manifest and in every part file. Empty if no file holds the kind.
     columns : tuple of str
         Columns of a frame and of a part file.
-    records : {"vertex", "target", "source", "nearest", "matrix", "pair"}
+    records : {"vertex", "target", "source", "nearest", "matrix", "pair", "path"}
         What a record belongs to. ``"vertex"``: a vertex that a source reaches. ``"target"``: a pair of source and target.
         ``"source"``: one source; ``records_of`` makes these. ``"nearest"``: a vertex in a nearest-source search.
         ``"matrix"``: one source, with its distances to all vertices as a list. The job writes it without targets.
-        ``"pair"``: a row of a table of pairs.
+        ``"pair"``: a row of a table of pairs. ``"path"``: a vertex of the path of such a row.
     is_array : bool
         Whether ``bfs_many`` and ``sssp_many`` return an array in place of a frame.
     is_dense : bool
@@ -66,7 +66,7 @@ class ResultKind:
     name: str
     means: str
     columns: tuple[str, ...]
-    records: Literal["vertex", "target", "source", "nearest", "matrix", "pair"]
+    records: Literal["vertex", "target", "source", "nearest", "matrix", "pair", "path"]
     is_array: bool = False
     is_dense: bool = False
     algorithms: tuple[str, ...] = ("bfs", "sssp")
@@ -226,6 +226,16 @@ _KINDS = (
         needs_pairs=True,
         keeps="targets",
         numbers=1,
+    ),
+    ResultKind(
+        name="paths",
+        means="a row for each vertex of the shortest path of each row of the table of pairs: the number of that row, and "
+        "the row of the edge list that leads to the vertex",
+        columns=("pair", "source", "position", "vertex", "edge"),
+        records="path",
+        needs_pairs=True,
+        has_predecessors=True,
+        numbers=3,
     ),
 )
 

@@ -165,7 +165,7 @@ def prove_output(
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
-    if pairs is not None and manifest["status"] == "done" and not findings.faults:
+    if OUTPUT_SCHEMAS[identity["result"]].records == "pair" and manifest["status"] == "done" and not findings.faults:
         wrong = differing_pairs(folder / PAIRS, [folder / entry["file"] for entry in manifest["parts"]], settings)
         if wrong:
             findings.add("pairs", PAIRS, wrong)

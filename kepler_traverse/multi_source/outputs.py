@@ -87,7 +87,7 @@ def check_arguments(
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     if kind.needs_pairs:
-        raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs or sssp_pairs")
+        raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs, sssp_pairs or paths(graph, pairs)")
     check_unreached(unreached, graph)
     if memory is not None:
         arguments.whole("memory", memory)

@@ -206,7 +206,8 @@ class Settings:
         "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
         "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
         "row per source and target; reachable: one row per source and reached vertex, without distances; nearest: one "
-        "search from all sources together, one row per vertex with its nearest source; pairs: one row per row of --pairs",
+        "search from all sources together, one row per vertex with its nearest source; pairs: one row per row of --pairs; "
+        "paths: one row per vertex of the shortest path of each row of --pairs",
     )
     direction: Literal["out", "in"] = setting(
         "out",

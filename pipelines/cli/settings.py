@@ -310,7 +310,9 @@ def _check_result(settings: Settings) -> None:
     if form.needs_pairs and settings.pairs is None:
         raise UsageError(f"--result {result} needs --pairs, the table of origins and destinations")
     if settings.pairs is not None and not form.needs_pairs:
-        raise UsageError(f"--pairs is for --result pairs, not {result}; give the sources by --sources or --sources-file")
+        raise UsageError(
+            f"--pairs is for --result pairs or paths, not {result}; give the sources by --sources or --sources-file"
+        )
     if settings.pairs is not None and (settings.origin_column is None) != (settings.destination_column is None):
         raise UsageError("--origin-column and --destination-column name the two columns of --pairs; give both or none")
     if form.merged and settings.batch_size != "auto":

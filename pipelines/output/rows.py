@@ -19,10 +19,11 @@ from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.multi_source.pairs import PairTable, returned_distances
+from kepler_traverse.multi_source.routes import rows_of_edges, walk_back
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum
-from kepler_traverse.source_records import add_source_column
+from kepler_traverse.source_records import add_source_column, positions_in_groups
 
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
@@ -195,6 +196,8 @@ def rows_of(
         return _of_targets(graph, query, traversals, kind.has_predecessors)
     if kind.records == "pair":
         return _of_pair_table(graph, query, traversals, _held(pairs))
+    if kind.records == "path":
+        return _of_paths(graph, query, traversals, _held(pairs))
     if kind.records == "target":
         return _of_pairs(graph, query, traversals, target_order)
     return _of_sources(kind, graph, query, traversals)
@@ -325,6 +328,30 @@ def _of_pair_table(graph: Graph, query: Query, traversals: Traversals, pairs: Pa
         edges = edges_of(graph, cast(Traversal, traversals[i])) if all_there else 0
         histogram = histogram_of_values(traversals.algorithm, values[own][~missing[own]])
         yield Rows(id_of(graph, source), arrow_table(columns), total, (edges, int(traversals.rounds[i]), histogram))
+
+
+def _of_paths(graph: Graph, query: Query, traversals: Traversals, pairs: PairTable) -> Iterator[Rows]:
+    table = pairs.of(traversals.sources)
+    routes = walk_back(traversals, table.lists, query.limit)
+    edges, begins = rows_of_edges(graph, routes)
+    pair, position = np.repeat(table.rows, routes.sizes), positions_in_groups(routes.sizes)
+    vertex = to_host(routes.vertices)
+    bits = [bits_of(pair), bits_of(position), bits_of(vertex), bits_of(edges, begins)]
+    ends = np.concatenate([[0], np.cumsum(routes.sizes)])[table.lists.offsets]
+    xp = namespace(graph.offsets)
+    for i, source in enumerate(traversals.sources.tolist()):
+        own = slice(int(ends[i]), int(ends[i + 1]))
+        columns = {
+            "pair": Column(pair[own]),
+            "source": Column(graph.ids_at(xp.full(own.stop - own.start, source))),
+            "position": Column(position[own]),
+            "vertex": Column(graph.ids_at(routes.vertices[own])),
+            "edge": Column(edges[own], begins[own]),
+        }
+        total = checksum_of_rows(source, [each[own] for each in bits])
+        traversal = cast(Traversal, traversals[i])
+        counts = counted(graph, traversal, as_written(traversal, query))[1:]
+        yield Rows(id_of(graph, source), arrow_table(columns), total, counts)
 
 
 def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:

@@ -17,7 +17,9 @@ ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers 
 ROWS_PER_GROUP = 1_000_000
 SOURCES_PER_PART = 4096  # keeps the footer of a part file small if the graph is tiny
 
-ResultName = Literal["distances", "predecessors", "matrix", "summary", "levels", "targets", "reachable", "nearest", "pairs"]
+ResultName = Literal[
+    "distances", "predecessors", "matrix", "summary", "levels", "targets", "reachable", "nearest", "pairs", "paths"
+]
 
 
 def _table() -> ModuleType:

@@ -45,6 +45,8 @@ from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .pair_file import read_pairs
 
+_VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
+
 
 @dataclass(kw_only=True)
 class Prepared:
@@ -201,7 +203,10 @@ def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[in
         return 1, 1
     if request.pairs is not None:
         sizes = np.diff(request.pairs.lists.offsets)
-        return -(-int(sizes.sum()) // sizes.size), int(sizes.max())
+        mean, most = -(-int(sizes.sum()) // sizes.size), int(sizes.max())
+        if form.records == "path":
+            return mean * min(n, _VERTICES_PER_PATH), most * min(n, 16 * _VERTICES_PER_PATH)
+        return mean, most
     rows = n if request.targets is None else len(request.targets)
     return rows, rows
 
@@ -336,6 +341,7 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "weight_type": settings.weight_type,
         # Settings of earlier runs lack these.
         **{key: getattr(settings, key, None) for key in ("vertices", "where", "oneway_column", "only_vertices")},
+        **({"edge_ids": True} if settings.result == "paths" else {}),
     }
 
 

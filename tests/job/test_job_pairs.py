@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import bfs_pairs, read_graph, sssp_pairs
+from kepler_traverse import bfs_pairs, paths, read_graph, sssp_pairs
 from pipelines import verify
 from pipelines.batch_sources import main
 
@@ -154,3 +154,31 @@ def test_result_pairs_needs_a_table(edges, tmp_path, capsys):
     words = [edges, "--result", "pairs", "--all-sources", "--output", tmp_path / "out"]
     assert main([str(word) for word in words]) == 2
     assert "--pairs" in capsys.readouterr().err
+
+
+# --- paths -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_result_paths_has_the_paths_and_edges_of_the_library(algorithm, edges, trips, tmp_path, capsys):
+    more = ["--algorithm", algorithm, "--result", "paths", "--batch-size", 4]
+    folder = run(edges, trips, tmp_path / "out", *more)
+    given = pd.read_parquet(trips)
+    graph = read_graph(edges, device="cpu", edge_ids=True)
+    expected = paths(graph, (given["from"], given["to"]), edges=True, algorithm=algorithm)
+    found = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values(["pair", "position"], ignore_index=True)
+    assert list(found.columns) == ["pair", "source", "position", "vertex", "edge"]
+    for name in expected:
+        assert found[name].fillna(-1).tolist() == expected[name].fillna(-1).tolist()
+    assert found["source"].tolist() == given["from"].take(found["pair"]).tolist()
+    assert not (folder / "_pairs.parquet").exists()
+    capsys.readouterr()
+    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
+
+
+def test_paths_resume_to_the_same_files(edges, trips, tmp_path):
+    more = ["--result", "paths", "--batch-size", 2]
+    whole, broken = run(edges, trips, tmp_path / "a", *more), run(edges, trips, tmp_path / "b", *more)
+    (broken / "part-000001.parquet").unlink()
+    run(edges, trips, broken, *more, "--resume")
+    assert parts_of(broken) == parts_of(whole)

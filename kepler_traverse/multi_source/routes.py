@@ -1,0 +1,193 @@
+"""Shortest paths of pairs: walked back along the predecessors of one group of sources, so that no more are held at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import Array, at_most, is_reached, namespace, to_host
+from ..cpu import edge_rows as edge_rows_on_cpu
+from ..cuda import edge_rows as edge_rows_on_gpu
+from ..errors import InputError, PrecisionError
+from ..frames import Column, frame_from
+from ..graph import Graph
+from ..protocols import EdgeRowsBackend
+from ..query import TargetLists
+from ..results import Traversals
+from ..source_records import positions_in_groups
+from .pairs import PairTable, distances_of_pairs
+
+_INT64_END = 2**63
+
+
+class Routes(NamedTuple):
+    """Paths from sources to the targets of their lists.
+
+    Attributes
+    ----------
+    sizes : int64 array of shape (n_targets,), NumPy
+        Vertices of each path; 0 where there is none.
+    vertices : integer array of vertex numbers, on the device of the search
+        The paths, one after the other, each from its source to its target.
+    """
+
+    sizes: np.ndarray
+    vertices: Array
+
+
+def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
+    """Return the paths to the targets of each source, along the predecessors of a group.
+
+    All paths advance together by one vertex per step, so that a step is one operation on arrays.
+    """
+    distance, predecessor = traversals.distance, traversals.predecessor
+    xp = namespace(distance)
+    rows = xp.asarray(np.repeat(np.arange(len(traversals)), np.diff(lists.offsets)))
+    at = xp.asarray(lists.vertices)
+    is_found = is_reached(distance[rows, at])
+    if limit is not None:
+        is_found &= at_most(distance[rows, at], limit)
+    sizes = xp.zeros(at.size, np.int64)
+    path = xp.flatnonzero(is_found)
+    rows, at = rows[path], at[path]
+    steps = []
+    while path.size:
+        steps.append((path, at))
+        sizes[path] += 1
+        before = predecessor[rows, at].astype(np.int64)
+        onward = before != at
+        path, rows, at = path[onward], rows[onward], before[onward]
+    ends = xp.cumsum(sizes)
+    vertices = xp.empty(int(ends[-1]) if ends.size else 0, predecessor.dtype)
+    for step, (path, at) in enumerate(steps):
+        vertices[ends[path] - 1 - step] = at
+    return Routes(to_host(sizes), vertices)
+
+
+def in_row_order(routes: Routes, rows: np.ndarray) -> Routes:
+    """Return the paths in the order of the rows of the table; ``rows`` holds the row of each path."""
+    order = np.argsort(rows, kind="stable")
+    starts, sizes = (np.cumsum(routes.sizes) - routes.sizes)[order], routes.sizes[order]
+    chosen = np.repeat(starts, sizes) + positions_in_groups(sizes)
+    return Routes(sizes, routes.vertices[namespace(routes.vertices).asarray(chosen)])
+
+
+def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row of the edge list of each step, and a mask of the vertices that begin a path and have no edge.
+
+    Raises
+    ------
+    InputError
+        The graph does not know its rows.
+    """
+    edge_rows: Any = graph.edge_rows
+    if edge_rows is None:
+        raise InputError("the graph does not know its rows; build it with edge_ids=True")
+    begins = positions_in_groups(routes.sizes) == 0
+    steps = np.flatnonzero(~begins)
+    xp = namespace(routes.vertices)
+    backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
+    src, dst = routes.vertices[xp.asarray(steps - 1)], routes.vertices[xp.asarray(steps)]
+    edges = backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64))
+    found = np.zeros(begins.size, np.int64)
+    found[steps] = to_host(edge_rows[edges])
+    return found, begins
+
+
+def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the sum of the values of each path up to each of its vertices, added in the order of the path.
+
+    Parameters
+    ----------
+    values : int64 or float64 array
+        One value per vertex of each path, 0 at its first vertex.
+    sizes : int64 array
+        Vertices of each path.
+    """
+    total = values.copy()
+    starts, longest = np.cumsum(sizes) - sizes, int(sizes.max(initial=0))
+    order = np.argsort(-sizes, kind="stable")  # paths that are long enough for a position come first
+    counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
+    for position in range(1, longest):
+        places = starts[order[: counts[position]]] + position
+        total[places] += total[places - 1]
+    return total
+
+
+def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
+    """Return the columns to sum, by name, as int64 or float64 arrays with one value per row of the edge list.
+
+    Raises
+    ------
+    InputError
+        ``along`` is no table of numbers, or has not one row per row of the edge list.
+    """
+    if isinstance(along, Mapping):
+        named: dict[Any, Any] = dict(along)
+    elif hasattr(along, "column_names"):
+        named = {name: along[name] for name in along.column_names}
+    elif hasattr(along, "columns"):
+        named = {name: along[name] for name in along.columns}
+    else:
+        raise InputError(
+            f"along must be a table, or a mapping of names to columns, not {arguments.describe(along)}: give columns of the "
+            "edge list, such as edges[['metres', 'toll']]"
+        )
+    found = {}
+    for name, column in named.items():
+        values = to_host(arguments.as_array(f"along[{name!r}]", column))
+        if values.size != graph.report.rows:
+            raise InputError(
+                f"along[{name!r}] has {values.size:,} rows and the edge list {graph.report.rows:,}; give the columns of the "
+                "edge list that the graph was built from"
+            )
+        if values.dtype == np.uint64 and values.size and int(values.max()) >= _INT64_END:
+            raise InputError(f"along[{name!r}] holds integers beyond int64")
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            row = int((~np.isfinite(values)).argmax())
+            raise InputError(f"along[{name!r}], row {row}: {values[row]} cannot be summed; fill such values")
+        found[str(name)] = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    return found
+
+
+def frame_of_routes(plan: Any, table: PairTable, edges: bool, along: dict[str, np.ndarray]) -> Any:
+    """Return ``pair, position, vertex[, edge]`` and the sums along the paths, in the order of the pairs."""
+    graph = plan.graph
+    xp = namespace(graph.offsets)
+    found = [
+        walk_back(group, table.lists.part(*_range(table, group)), plan.query.limit)
+        for group, _, _, _ in distances_of_pairs(plan, table)
+    ]
+    nothing = Routes(np.zeros(0, np.int64), xp.zeros(0, graph.targets.dtype))
+    sizes, vertices = zip(*(found or [nothing]), strict=True)
+    routes = in_row_order(Routes(np.concatenate(sizes), xp.concatenate(vertices)), table.rows)
+    columns = {
+        "pair": Column(xp.asarray(np.repeat(np.arange(routes.sizes.size), routes.sizes))),
+        "position": Column(xp.asarray(positions_in_groups(routes.sizes))),
+        "vertex": Column(graph.ids_at(routes.vertices)),
+    }
+    if edges or along:
+        rows, begins = rows_of_edges(graph, routes)
+        if edges:
+            columns["edge"] = Column(xp.asarray(rows), xp.asarray(begins))
+        for name, values in along.items():
+            columns[name] = Column(xp.asarray(_summed(name, values, rows, begins, routes.sizes)))
+    return frame_from(columns, graph.device)
+
+
+def _range(table: PairTable, group: Traversals) -> tuple[int, int]:
+    """Return the positions of the first source of a group in the table, and of the one after its last."""
+    begin = int(np.flatnonzero(table.sources == group.sources[0])[0])
+    return begin, begin + len(group)
+
+
+def _summed(name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    steps = np.where(begins, values.dtype.type(0), values[rows] if values.size else values.dtype.type(0))
+    if steps.dtype.kind == "i" and steps.size:
+        largest = max(int(steps.max()), -int(steps.min()))
+        if largest * int(sizes.max()) >= _INT64_END:
+            raise PrecisionError(f"along[{name!r}]: the sum over a path may exceed int64; give the column as floats")
+    return sums_along(steps, sizes)

@@ -30,10 +30,10 @@ from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import say, show
 from .output.manifest_types import Identity, Manifest
 from .output.matrix_file import VERTICES, differing_vertices
-from .output.pair_answers import PAIRS
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
 from .output.schemas import OUTPUT_SCHEMAS
-from .run.pair_file import differing_pairs, pairs_digest, read_pairs
+from .run.answered_tables import answered_tables, differing_table
+from .run.pair_file import pairs_digest, read_pairs
 from .run.prepare import read_options, targets_of
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
@@ -62,6 +62,7 @@ def main(argv: list[str] | None = None) -> int:
             getattr(given, "device", "auto"),
             getattr(given, "targets_file", None),
             getattr(given, "pairs", None),
+            getattr(given, "sources_file", None),
         )
         _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
         return EXIT_WRONG if findings.faults else 0
@@ -89,6 +90,9 @@ def _parser() -> OnceParser:
     parser.add_argument(
         "--targets-file", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved"
     )
+    parser.add_argument(
+        "--sources-file", action=Once, metavar="FILE", help="table of the sources of the run, if it was moved"
+    )
     parser.add_argument("--pairs", action=Once, metavar="FILE", help="table of pairs of the run, if it was moved")
     parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
     parser.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
@@ -114,6 +118,7 @@ def prove_output(
     device: str = "auto",
     targets_file: str | None = None,
     pairs_file: str | None = None,
+    sources_file: str | None = None,
 ) -> Findings:
     """Check an output folder and verify every result in it.
 
@@ -127,6 +132,8 @@ def prove_output(
         The file of the run's targets, if it was moved.
     pairs_file : str, optional
         The table of the run's pairs, if it was moved.
+    sources_file : str, optional
+        The table of the run's sources (``--source-column``), if it was moved.
 
     Returns
     -------
@@ -146,7 +153,8 @@ def prove_output(
     if graph is None:
         return findings
     identity, targets, pairs = manifest["identity"], None, None
-    settings = replace(Settings(**manifest["settings"]), pairs=pairs_file or manifest["settings"]["pairs"])
+    settings = Settings(**manifest["settings"])
+    settings = replace(settings, pairs=pairs_file or settings.pairs, sources_file=sources_file or settings.sources_file)
     if identity.get("pairs") is not None:
         pairs = _pairs(graph, identity, settings)
     if identity["targets"] is not None:
@@ -165,10 +173,12 @@ def prove_output(
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
-    if OUTPUT_SCHEMAS[identity["result"]].records == "pair" and manifest["status"] == "done" and not findings.faults:
-        wrong = differing_pairs(folder / PAIRS, [folder / entry["file"] for entry in manifest["parts"]], settings)
-        if wrong:
-            findings.add("pairs", PAIRS, wrong)
+    if manifest["status"] == "done" and not findings.faults:
+        paths = [folder / entry["file"] for entry in manifest["parts"]]
+        for name, make in answered_tables(settings).items():
+            wrong = differing_table(folder / name, make, paths)
+            if wrong:
+                findings.add("table", name, wrong)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
@@ -284,7 +294,7 @@ def _targets(graph: Graph, manifest: Manifest, file: str | None) -> list[Any]:
     settings = manifest["settings"]
     name = file or settings["targets_file"]
     try:
-        ids = targets_of(graph, None if file else settings["targets"], name)
+        ids = targets_of(graph, None if file else settings["targets"], name, settings["target_column"])
     except InputError as error:
         raise InputError(f"{error}; give the file of the run's targets by --targets-file") from None
     if hashlib.sha256(json.dumps(ids).encode()).hexdigest() != manifest["identity"]["targets"]:

@@ -230,6 +230,11 @@ class Settings:
         example="targets.txt",
         help="file with the ids of the targets, in the format of --sources-file",
     )
+    target_column: str | None = setting(
+        group="result",
+        example="clinic",
+        help="column of the ids in --targets-file, a Parquet file or CSV with a header",
+    )
     sources: list[int | str] | None = setting(
         group="sources (give one)",
         example=(3, 17, 99),
@@ -240,6 +245,12 @@ class Settings:
         example="sources.txt",
         help="file with one id per line (lines that begin with # are comments), or a Parquet file with one "
         "column or with the column source",
+    )
+    source_column: str | None = setting(
+        group="sources (give one)",
+        example="stop",
+        help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary then adds its "
+        "columns to that table, in _sources.parquet",
     )
     random_sources: int | None = setting(
         group="sources (give one)",

@@ -210,6 +210,10 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     """Return settings that have a value but no effect in combination with the others, each with the reason."""
     if not settings.random_sources:
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
+    if settings.sources_file is None:
+        yield "source_column", "it names a column of --sources-file, and the sources are given otherwise"
+    if settings.targets_file is None:
+        yield "target_column", "it names a column of --targets-file, and there is none"
     if settings.pairs is None:
         for key in ("origin_column", "destination_column"):
             yield key, "it names a column of --pairs, and the sources are given otherwise"

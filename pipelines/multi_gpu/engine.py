@@ -163,7 +163,7 @@ class MgEngine:
         graph = self._together.build()
         seconds = time.perf_counter() - started
         numbers, names, duplicates = chosen_sources(graph, settings)
-        request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file))
+        request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file, settings.target_column))
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
         return Prepared(
             graph=graph,

@@ -27,8 +27,8 @@ from .part_file import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _OURS = re.compile(
-    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_pairs\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
-    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet|_pairs\.parquet)\.\w+\.tmp"
+    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_(pairs|sources)\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
+    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet|_(pairs|sources)\.parquet)\.\w+\.tmp"
 )
 _FOLDERS = re.compile(r"_graph(\.\d+\.tmp)?")
 _PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")

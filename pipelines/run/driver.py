@@ -24,7 +24,6 @@ from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import page_of
 from ..output.manifest_types import Identity, Manifest, PartEntry, PartSummary
-from ..output.pair_answers import PAIRS, distances_by_pair
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
     GRAPH,
@@ -40,10 +39,11 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
+from .answered_tables import answered_tables
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .memory_plan import Sizing
-from .pair_file import answered_table, pairs_digest
+from .pair_file import pairs_digest
 from .prepare import Prepared
 from .strategy_choice import StrategyChoice, current
 
@@ -330,7 +330,7 @@ class _Job:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
         digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
-        if OUTPUT_SCHEMAS[self._folder.manifest["result"]].records == "pair" and not (self._folder.path / PAIRS).exists():
+        if not all((self._folder.path / name).exists() for name in answered_tables(self._settings)):
             return False
         right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
         return not self._batches and self._folder.is_complete() and {key: dict(before)[key] for key in right} == right
@@ -376,9 +376,9 @@ class _Job:
         if manifest["failed"]:
             folder.save("failed")
         else:
-            if OUTPUT_SCHEMAS[manifest["result"]].records == "pair":
-                parts = [folder.path / part["file"] for part in manifest["parts"]]
-                folder.put_table(PAIRS, answered_table(self._settings, distances_by_pair(parts)))
+            parts = [folder.path / part["file"] for part in manifest["parts"]]
+            for name, make in answered_tables(self._settings).items():
+                folder.put_table(name, make(parts))
             folder.complete()
 
     def write_report(self) -> None:

@@ -41,6 +41,8 @@ from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import plan_for
 from ..worker.request import Ids, Plan, Request, weights_of
 from ..worker.writer_pool import can_write_in_background
+from .answered_tables import read_source_table
+from .given_table import named_columns, numbers_in_column, read_given_table
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .pair_file import read_pairs
@@ -133,7 +135,8 @@ def prepare(
         weights_of(graph)
     pairs = read_pairs(graph, settings)
     numbers, names, duplicates = chosen_sources(graph, settings, pairs)
-    request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file), pairs)
+    targets = targets_of(graph, settings.targets, settings.targets_file, settings.target_column)
+    request = request_of(settings, targets, pairs)
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
     with _threads_of_a_worker(settings, graph, numbers.size):
         threads = 0 if graph.device == "cuda" else numba.get_num_threads()
@@ -389,12 +392,18 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
         numbers = np.arange(graph.n_vertices)
     elif settings.random_sources:
         numbers = random_sources(graph, settings.random_sources, settings.seed)
+    elif settings.source_column is not None:
+        table, column = read_source_table(settings)
+        numbers = numbers_in_column(graph, str(settings.sources_file), table, column)
     elif settings.sources_file is not None:
         numbers = graph.numbers_of(_ids_in(graph, settings.sources_file, "sources"))
     else:
         numbers = graph.numbers_of(_ids_like(graph, settings.sources or [], "source"))
     if not numbers.size:
-        raise InputError("there are no sources: the graph has no vertex")
+        raise InputError(
+            "there are no sources: "
+            + ("the graph has no vertex" if settings.source_column is None else f"{settings.sources_file} has no row")
+        )
     return numbers
 
 
@@ -408,10 +417,20 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
 
 
-def targets_of(graph: Graph, ids: Ids | None, file: str | None) -> Ids | None:
-    """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
+def targets_of(graph: Graph, ids: Ids | None, file: str | None, column: str | None = None) -> Ids | None:
+    """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order.
+
+    ``column`` names the column of ids in the file, which is then a table.
+    """
     if ids is None and file is None:
         return None
+    if file is not None and column is not None:
+        wanted = (column,)
+        table, _ = read_given_table(file, "targets", lambda names: named_columns(file, "targets", names, wanted))
+        numbers = numbers_in_column(graph, file, table, column)
+        if not numbers.size:
+            raise InputError(f"{file}: the table of targets has no row")
+        return list(dict.fromkeys(names_of(graph, numbers)))
     given = _ids_like(graph, ids or [], "target") if file is None else _ids_in(graph, file, "targets")
     return list(dict.fromkeys(given))
 

@@ -107,7 +107,7 @@ def test_verify_proves_pairs_and_finds_a_changed_answer(edges, trips, tmp_path, 
     pq.write_table(table.set_column(3, "distance", pa.array(changed, table["distance"].type)), folder / "_pairs.parquet")
     capsys.readouterr()
     assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 5
-    assert "pairs: _pairs.parquet" in capsys.readouterr().out
+    assert "table: _pairs.parquet" in capsys.readouterr().out
 
 
 def test_verify_takes_a_table_that_was_moved(edges, trips, tmp_path, capsys):
@@ -182,3 +182,9 @@ def test_paths_resume_to_the_same_files(edges, trips, tmp_path):
     (broken / "part-000001.parquet").unlink()
     run(edges, trips, broken, *more, "--resume")
     assert parts_of(broken) == parts_of(whole)
+
+
+def test_workers_write_the_parts_of_one_process(edges, trips, tmp_path):
+    more = ["--batch-size", 2, "--algorithm", "sssp"]
+    alone = run(edges, trips, tmp_path / "a", *more)
+    assert parts_of(run(edges, trips, tmp_path / "b", *more, "--workers", 2)) == parts_of(alone)

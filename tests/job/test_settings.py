@@ -143,7 +143,10 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--directed", "--undirected"], "--undirected is given twice"),
         ([*ENOUGH, "--plan", "--no-plan"], "--no-plan is given twice"),
         ([*ENOUGH, "--frobnicate"], "unknown option --frobnicate; see python -m pipelines.batch_sources --help"),
-        ([*ENOUGH, "--source", "2"], "unknown option --source; did you mean --sources or --sources-file?"),
+        (
+            [*ENOUGH, "--source", "2"],
+            "unknown option --source; did you mean --sources or --sources-file or --source-column?",
+        ),
         ([*ENOUGH, "--all"], "unknown option --all; did you mean --all-sources?"),
         ([*ENOUGH, "--wieght-column=w"], "unknown option --wieght-column; did you mean --weight-column?"),
         ([*ENOUGH, "--batch_size", "4"], "unknown option --batch_size; did you mean --batch-size?"),

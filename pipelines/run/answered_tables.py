@@ -1,0 +1,103 @@
+"""Tables that a finished run writes: a table that it was given, with the results of each row added, in its order.
+
+``_pairs.parquet`` is the table of ``--pairs`` with distances. ``_sources.parquet`` is the file of ``--sources-file``, where
+``--source-column`` names its ids, with the results that have one row per source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kepler_traverse.errors import InputError
+from kepler_traverse.formats.files import shown
+
+from ..cli.options import Settings
+from ..output.pair_answers import PAIRS, SOURCES, rows_by_pair, rows_of_parts
+from ..output.schemas import OUTPUT_SCHEMAS
+from .given_table import ids_in_column, named_columns, read_given_table
+from .pair_file import DISTANCE, read_pair_table
+
+Make = Callable[[Sequence[Path]], pa.Table]
+
+
+def answered_tables(settings: Settings) -> dict[str, Make]:
+    """Return the functions that make the tables of a run from its part files, by the names of the files to write.
+
+    Their errors are InputError if a given table has changed since the run began, ValueError if parts lack a row.
+    """
+    if OUTPUT_SCHEMAS[settings.result].records == "pair":
+        return {PAIRS: lambda parts: _answered_pairs(settings, parts)}
+    if adds_to_sources(settings):
+        return {SOURCES: lambda parts: _answered_sources(settings, parts)}
+    return {}
+
+
+def adds_to_sources(settings: Settings) -> bool:
+    """Whether a run adds its results to the table of its sources."""
+    form = OUTPUT_SCHEMAS[settings.result]
+    return settings.source_column is not None and form.records == "source" and not form.is_per_level
+
+
+def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
+    """Describe how a file differs from the table that the part files and the given table make; ``""`` if it does not."""
+    try:
+        found, right = pq.read_table(path), make(parts)
+    except FileNotFoundError:
+        return "the file is not there"
+    except (OSError, ValueError, pa.ArrowException) as error:
+        return f"it cannot be checked ({' '.join(str(error).split())})"
+    return "" if found.equals(right) else "it is not the given table with the results of the part files"
+
+
+def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
+    """Return the table of ``--sources-file`` and its column of ids.
+
+    Raises
+    ------
+    InputError
+        As ``read_given_table``; or a column has the name of one that the result adds.
+    """
+    path, column = str(settings.sources_file), str(settings.source_column)
+    table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, (column,)))
+    added = OUTPUT_SCHEMAS[settings.result].columns[1:] if adds_to_sources(settings) else ()
+    for name in table.column_names:
+        if name in added:
+            raise InputError(f"{path}: the table of sources has a column {shown(name)}, which the result adds; rename it")
+    return table, column
+
+
+def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
+    table, names = read_pair_table(settings)
+    rows = rows_by_pair(parts)
+    for name, role in zip(names, ("source", "target"), strict=True):
+        found = rows[role].combine_chunks()
+        given = ids_in_column(str(settings.pairs), table, name, _are_strings(found.type))
+        if table.num_rows != rows.num_rows or not given.cast(found.type).equals(found):
+            raise _changed(str(settings.pairs))
+    return table.append_column(DISTANCE, rows[DISTANCE])
+
+
+def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
+    table, column = read_source_table(settings)
+    rows = rows_of_parts(parts)
+    known = rows["source"].combine_chunks()
+    given = ids_in_column(str(settings.sources_file), table, column, _are_strings(known.type))
+    place = pc.index_in(given.cast(known.type), value_set=known)
+    if place.null_count:
+        raise _changed(str(settings.sources_file))
+    for name in rows.column_names[1:]:
+        table = table.append_column(name, rows[name].take(place))
+    return table
+
+
+def _are_strings(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _changed(path: str) -> InputError:
+    return InputError(f"{path}: the table has changed since the run began; run again with the one as it was")

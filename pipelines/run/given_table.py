@@ -1,0 +1,116 @@
+"""Tables that are given to a run beside the edge list: Parquet, or CSV with a header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+
+from kepler_traverse.errors import InputError, UnknownVertexError
+from kepler_traverse.formats.column_names import listed
+from kepler_traverse.formats.files import shown
+from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.pairs import numbers_of_rows
+
+_DELIMITERS = ",\t;"
+_INTEGER = "^[+-]?[0-9]{1,18}$"  # an int64 holds any of them
+
+
+def read_given_table(
+    path: str, what: str, choose: Callable[[list[str]], tuple[str, ...]]
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return a table and the names of its columns of ids; a text file has these columns as strings.
+
+    Parameters
+    ----------
+    path : str
+    what : str
+        What the table is of, for errors.
+    choose : callable
+        Returns the columns of ids among all columns.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or ``choose`` refuses its columns.
+    """
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4)
+        if head == b"PAR1":
+            with pq.ParquetFile(path) as parquet:
+                names = choose(parquet.schema_arrow.names)
+                return parquet.read(), names
+        parse = csv.ParseOptions(delimiter=_delimiter(Path(path)))
+        with csv.open_csv(path, parse_options=parse) as reader:
+            names = choose(reader.schema.names)
+        as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
+        return csv.read_csv(path, parse_options=parse, convert_options=as_text), names
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        problem = " ".join(str(getattr(error, "strerror", None) or error).split())[:300]
+        raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
+
+
+def named_columns(path: str, what: str, names: list[str], chosen: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that options name; raise InputError unless the table has each of them once."""
+    for name in chosen:
+        if names.count(name) != 1:
+            has = "no" if name not in names else "more than one"
+            raise InputError(f"{path}: {has} column {shown(name)}; the table of {what} has {listed(names)}")
+    return chosen
+
+
+def _delimiter(path: Path) -> str:
+    """Return the delimiter that occurs most often in the header of a text file."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        header = file.readline(1 << 16)
+    return max(_DELIMITERS, key=header.count)
+
+
+def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
+    """Return a column of ids as a pyarrow array of strings or integers.
+
+    Raises
+    ------
+    InputError, UnknownVertexError
+        The column cannot hold ids, or a row does not; the message names the row.
+    """
+    column = table[name].combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if column.null_count:
+        row = pc.index(column.is_null(), True).as_py()
+        raise UnknownVertexError(f"{path}: column {shown(name)}, row {row}: it holds no id; drop such rows")
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if not is_text and not pa.types.is_integer(column.type):
+        raise InputError(f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings")
+    if strings:
+        return column.cast(pa.string())
+    if not is_text:
+        return column
+    bare = pc.utf8_trim_whitespace(column)
+    fits = pc.match_substring_regex(bare, _INTEGER)
+    if not pc.all(fits, min_count=0).as_py():
+        row = pc.index(fits, False).as_py()
+        value = column[row].as_py()[:40]
+        raise UnknownVertexError(
+            f"{path}: column {shown(name)}, row {row}: {value!r} is no vertex: the ids of this graph are integers"
+        )
+    return pc.cast(pc.replace_substring_regex(bare, r"^\+", ""), pa.int64())
+
+
+def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np.ndarray:
+    """Return the vertex numbers of a column of ids; the error for an unknown vertex names file, column, row and id."""
+    ids = ids_in_column(path, table, name, graph.has_string_ids)
+    try:
+        return numbers_of_rows(graph, name, ids if graph.has_string_ids else ids.to_numpy())
+    except UnknownVertexError as error:
+        raise UnknownVertexError(f"{path}: column {error}") from None

@@ -1,0 +1,114 @@
+"""Sources and targets as tables: a column of CSV or Parquet, whose other columns come back with one row per source."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import bfs_many, graph_from_edges, sssp_many
+from pipelines import verify
+from pipelines.batch_sources import main
+
+STOPS = pd.DataFrame({"stop": ["c", "a", "c"], "beds": [3, 5, 3], "name": ["West", "Old, new", "West"]})
+SUMMARY = ["reached", "eccentricity", "sum", "mean", "closeness", "harmonic"]
+
+
+@pytest.fixture
+def graph():
+    return graph_from_edges(pa.table({"src": ["a", "b", "c"], "dst": ["b", "c", "d"], "weight": [1, 2, 3]}))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the job on the edges of ``graph``, and returns its folder."""
+    edges = tmp_path / "edges.csv"
+    edges.write_text("src,dst,weight\na,b,1\nb,c,2\nc,d,3\n")
+    (tmp_path / "stops.csv").write_text(STOPS.to_csv(index=False))
+    STOPS.to_parquet(tmp_path / "stops.parquet", index=False)
+
+    def call(*words, code=0):
+        folder = tmp_path / "out"
+        words = [word.format(folder=tmp_path) if isinstance(word, str) else word for word in words]
+        assert main([str(w) for w in [edges, "--device", "cpu", "--no-report", "--output", folder, *words]]) == code
+        return folder
+
+    return call
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_summary_adds_its_columns_to_the_table_of_sources(kind, run, graph, tmp_path, capsys):
+    table = ["--sources-file", f"{{folder}}/stops.{kind}", "--source-column", "stop"]
+    folder = run("--algorithm", "sssp", "--result", "summary", *table, "--batch-size", 1)
+    found = pd.read_parquet(folder / "_sources.parquet")
+    assert list(found.columns) == ["stop", "beds", "name", *SUMMARY]
+    assert found[["stop", "beds", "name"]].to_numpy().tolist() == STOPS.to_numpy().tolist()
+    expected = sssp_many(graph, STOPS["stop"], result="summary")
+    assert found[SUMMARY].equals(expected[SUMMARY])
+    assert json.loads((folder / "_manifest.json").read_text())["duplicate_sources"] == 1
+    words = [str(folder), str(tmp_path / "edges.csv"), "--device", "cpu"]
+    assert verify.main(words) == 0
+    moved = (tmp_path / f"stops.{kind}").rename(tmp_path / "moved")
+    assert verify.main([*words, "--sources-file", str(moved)]) == 0
+    pq.write_table(pa.Table.from_pandas(found.assign(reached=1), preserve_index=False), folder / "_sources.parquet")
+    capsys.readouterr()
+    assert verify.main([*words, "--sources-file", str(moved)]) == 5
+    assert "table: _sources.parquet" in capsys.readouterr().out
+
+
+def test_resume_writes_the_table_of_sources_that_is_missing(run):
+    words = ["--result", "summary", "--sources-file", "{folder}/stops.csv", "--source-column", "stop"]
+    folder = run(*words)
+    whole = (folder / "_sources.parquet").read_bytes()
+    (folder / "_sources.parquet").unlink()
+    run(*words, "--resume")
+    assert (folder / "_sources.parquet").read_bytes() == whole
+
+
+def test_distances_take_their_sources_from_a_column(run, graph):
+    folder = run("--sources-file", "{folder}/stops.parquet", "--source-column", "stop")
+    found = pd.read_parquet(folder)
+    expected = bfs_many(graph, ["c", "a"])
+    assert found.to_numpy().tolist() == expected.to_numpy().tolist()
+    assert not (folder / "_sources.parquet").exists()
+
+
+def test_targets_are_those_of_a_column(run, graph):
+    words = ["--result", "targets", "--targets-file", "{folder}/stops.csv", "--target-column", "stop", "--sources", "a,b"]
+    found = pd.read_parquet(run(*words), dtype_backend="numpy_nullable")
+    expected = bfs_many(graph, ["a", "b"], result="targets", targets=["c", "a"])
+    assert found["target"].tolist() == expected["target"].tolist()
+    assert found["distance"].fillna(-1).tolist() == expected["distance"].fillna(-1).tolist()
+
+
+def test_integer_ids_are_read_from_text(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst\n7,8\n8,9\n")
+    (tmp_path / "stops.csv").write_text("stop\tbeds\n007\t1\n+9\t2\n 8\t3\n")
+    words = [tmp_path / "edges.csv", "--device", "cpu", "--no-report", "--output", tmp_path / "out", "--result", "summary"]
+    words += ["--sources-file", tmp_path / "stops.csv", "--source-column", "stop"]
+    assert main([str(word) for word in words]) == 0
+    found = pd.read_parquet(tmp_path / "out" / "_sources.parquet")
+    assert found["reached"].tolist() == [3, 1, 2]
+    assert np.array_equal(found["beds"], [1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "said"),
+    [
+        ("stop,beds\na,1\nx,2\n", ["--source-column", "stop"], "column stop, row 1: 1 stop is not in the graph: 'x'"),
+        ("stop,beds\na,1\n,2\n", ["--source-column", "stop"], "row 1: it holds no id"),
+        ("stop,beds\na,1\n", ["--source-column", "where"], "no column 'where'"),
+        ("stop,mean\na,1\n", ["--source-column", "stop", "--result", "summary"], "column 'mean', which the result adds"),
+        ("stop,beds\n", ["--source-column", "stop"], "has no row"),
+        ("stop,beds\na,1\n", ["--source-column", "stop", "--target-column", "stop"], "names a column of --targets-file"),
+    ],
+)
+def test_tables_of_sources_that_cannot_be_used_are_refused(text, more, said, run, tmp_path, capsys):
+    (tmp_path / "own.csv").write_text(text)
+    run("--sources-file", "{folder}/own.csv", *more, code=2)
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

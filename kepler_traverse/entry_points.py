@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, frames
+from ._arrays import namespace
 from .algorithms import Algorithm
 from .errors import NegativeCycleError
 from .graph import Graph
@@ -167,7 +168,7 @@ class Registry:
             result="targets" if is_one else "pairs",
             strategy=strategy,
             limit=limit,
-            targets=graph.ids_at(table.lists.union()) if is_one else None,
+            targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union())) if is_one else None,
             knobs=knobs,
             memory=memory,
         )

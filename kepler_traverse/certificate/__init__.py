@@ -160,7 +160,7 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     return limit
 
 
-def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: float | None = None) -> Certificate:
+def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: Any = None) -> Certificate:
     """Certify distances from many sources, without predecessors. Each edge is read once per block of sources.
 
     Parameters
@@ -172,8 +172,9 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: fl
         One row per source; there may be gaps between rows. Hops as int8, int16 or int32 with -1 for unreached
         vertices, or weighted distances in the type of the graph's weights with ``inf``. Distances of integer weights may
         also have a wider type of float32, float64, and int64 with 2**63 - 1.
-    limit : int or float, optional
-        Every vertex up to this distance must be reached, and no vertex beyond it.
+    limit : int or float, or sequence of one per source, optional
+        Every vertex up to this distance must be reached, and no vertex beyond it. In a sequence None and ``inf`` mean
+        that there is no limit.
 
     Returns
     -------
@@ -221,17 +222,18 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: fl
         graph = _summed_like(graph, distances.dtype)
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    if limit is not None:
+    if isinstance(limit, (list, tuple, np.ndarray)):
+        if len(limit) != sources.size:
+            raise InputError(f"limit must be one number, or one for each of {sources.size} sources, not {len(limit)}")
+        each = [np.inf if one is None or one == np.inf else arguments.limit("limit", one) for one in limit]
+        limit = np.array(each, np.float64)
+    elif limit is not None:
         limit = arguments.limit("limit", limit)
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
     sources = sources.astype(np.int64, copy=False)
-    if distances.dtype == np.int64:
-        findings = integer_sums.findings_of(graph, sources, distances, limit)
-    else:
-        checker = (batch_gpu if graph.device == "cuda" else batch_cpu).Checker(graph, limit)
-        findings = batch.findings_of(checker, sources, distances)
+    findings = _findings_of_batch(graph, sources, distances, limit)
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
@@ -240,6 +242,23 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: fl
                 f"to {_name(graph, vertex)}: {to_host(distances[at : at + 1, vertex])[0]}"
             )
     return Certificate(failures, sources.size)
+
+
+def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limit: Any) -> np.ndarray:
+    """Return the findings of ``batch.findings_of``, with one limit or with one per source."""
+    has_limits = isinstance(limit, np.ndarray)
+    if has_limits and (distances.dtype == np.int64 or graph.device == "cuda"):
+        every = batch.NOTHING.copy()
+        for value in np.unique(limit).tolist():  # these take one limit for all sources
+            these = np.flatnonzero(limit == value)
+            some = distances if these.size == sources.size else distances[namespace(distances).asarray(these)]
+            found = _findings_of_batch(graph, sources[these], some, None if value == np.inf else value)
+            batch.add_findings(every, found, these)
+        return every
+    if distances.dtype == np.int64:
+        return integer_sums.findings_of(graph, sources, distances, limit)
+    checker = (batch_gpu if graph.device == "cuda" else batch_cpu).Checker(graph, limit)
+    return batch.findings_of(checker, sources, distances)
 
 
 _BROKEN = {

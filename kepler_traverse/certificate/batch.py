@@ -44,11 +44,17 @@ def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) ->
     every = NOTHING.copy()
     first = 0
     for size, found in checker.summaries(_blocks(sources, distances)):
-        new = (every[:, 0] == 0) & (found[:, 0] > 0)
-        every[new, 1:] = found[new, 1:] + [first, 0]
-        every[:, 0] += found[:, 0]
+        add_findings(every, found, np.arange(first, first + size))
         first += size
     return every
+
+
+def add_findings(every: np.ndarray, found: np.ndarray, positions: np.ndarray) -> None:
+    """Add the findings of some sources, whose positions among all sources are given, to those of all."""
+    new = (every[:, 0] == 0) & (found[:, 0] > 0)
+    every[new, 1] = positions[found[new, 1]]
+    every[new, 2] = found[new, 2]
+    every[:, 0] += found[:, 0]
 
 
 def _blocks(sources: np.ndarray, distances: Array) -> Iterator[tuple[np.ndarray, Array, np.dtype]]:

@@ -24,8 +24,8 @@ class Checker:
     ----------
     graph : Graph
         On the CPU. Its reverse is built if it is not there yet.
-    limit : float or None
-        Distance up to which the distances are complete.
+    limit : float, None, or float64 array of shape (n_sources,)
+        Distance up to which the distances are complete; of an array, those from each source.
     """
 
     def __init__(self, graph, limit):
@@ -33,14 +33,21 @@ class Checker:
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
         """See ``protocols.BatchChecker.summaries``."""
+        first = 0
         for sources, distances, kind in blocks:
-            yield len(distances), _check_block(self._graph, sources, distances, kind, self._limit)
+            limit, size = self._limit, len(distances)
+            limits = limit[first : first + size].tolist() if isinstance(limit, np.ndarray) else [limit] * size
+            yield (
+                size,
+                _check_block(self._graph, sources, distances, kind, [None if each == np.inf else each for each in limits]),
+            )
+            first += size
 
 
-def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
+def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     """Check as many sources as fit into a tile; C3 to C5 only if C1 and C2 hold."""
     summary = NOTHING.copy()
-    summary[C2] = _out_of_range(distances, limit, graph.has_negative_weights)
+    summary[C2] = _out_of_range(distances, limits, graph.has_negative_weights)
     wrong = np.flatnonzero(distances[np.arange(len(sources)), sources] != 0)
     if wrong.size:
         summary[C1] = wrong.size, wrong[0], sources[wrong[0]]
@@ -57,7 +64,10 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     threads.run(_lay_out, len(found), narrow, kind.type(unreached), bounds, lines, doublings)
     source_of = np.full(n_lanes, -1, np.int64)
     source_of[: len(sources)] = sources
-    state = (lines, bound(limit, kind), source_of, bounds, found, doublings)
+    lane_limits = np.zeros(n_lanes, kind)  # those of lanes without a source do not matter
+    lane_limits[: len(sources)] = [bound(limit, kind) for limit in limits]
+    # Lanes are compared with the largest limit together, and only those that differ with their own.
+    state = (lines, lane_limits.max(), lane_limits, source_of, bounds, found, doublings)
     if kind.kind == "u":
         threads.run(_check_hops, len(found), reverse.offsets, reverse.targets, *state)
         return _summed(found)
@@ -74,17 +84,17 @@ def _check_block(graph, sources, distances, kind, limit) -> np.ndarray:
     return summary
 
 
-def _out_of_range(distances, limit, negative: bool) -> tuple[int, int, int]:
+def _out_of_range(distances, limits, negative: bool) -> tuple[int, int, int]:
     """Return the number of values that are no distances (C2), and the source and vertex of an example."""
     if distances.dtype.kind == "i":
         sound = distances.min(initial=UNREACHED) >= UNREACHED
     else:  # as integers the bits of negative floats and of -0.0 are negative; the maximum is NaN if a value is
         sound = not negative and distances.view(f"i{distances.itemsize}").min(initial=0) >= 0
         sound &= not np.isnan(distances.max(initial=0))
-    if sound and limit is None:
+    if sound and all(limit is None for limit in limits):
         return 0, 0, 0
     count, lane, vertex = 0, 0, 0
-    for i, found in enumerate(distances):
+    for i, (found, limit) in enumerate(zip(distances, limits, strict=True)):
         if found.dtype.kind == "i":
             bad = (found < UNREACHED) | (found > (MAX_HOP_COUNT if limit is None else limit))
         else:
@@ -143,7 +153,7 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(next_chunk, n_chunks, offsets, neighbours, lines, limit, source_of, bounds, found, doublings):
+def _check_hops(next_chunk, n_chunks, offsets, neighbours, lines, limit, limits, source_of, bounds, found, doublings):
     unreached = ~lines.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -156,7 +166,7 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbours, lines, limit, source_
                         near = lines[neighbours[e], lane]
                         best = near if near < best else best
                     best = lines.dtype.type(best + (best != unreached))
-                    _compare(found[chunk], lane, v, lines[v, lane], best, limit, source_of)
+                    _compare(found[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
         chunk = atomic_add(next_chunk, 0, 1)
 
 
@@ -169,6 +179,7 @@ def _check_sums(
     weights,
     lines,
     limit,
+    limits,
     source_of,
     bounds,
     found,
@@ -190,7 +201,7 @@ def _check_sums(
                     for e in range(begin, end):
                         through = lines[neighbours[e], lane] + weights[e]
                         best = through if through < best else best
-                    _compare(found[chunk], lane, v, lines[v, lane], best, limit, source_of)
+                    _compare(found[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
                 if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:
                     unfounded[v] |= np.uint16(1 << lane)
         chunk = atomic_add(next_chunk, 0, 1)

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
@@ -309,11 +308,6 @@ class BatchTraverser:
             for traversal in traversals:
                 certify(self._graph, traversal).require()
             return
-        limits = np.array([np.inf if limit is None else limit for limit in traversals.limits], np.float64)
-        for limit in np.unique(limits):  # a search that ended at its targets has a limit of its own
-            these = np.flatnonzero(limits == limit)
-            distance: Any = traversals.distance
-            if these.size < len(traversals):
-                distance = distance[namespace(distance).asarray(these)]
-            limit = None if np.isinf(limit) else limit.item()
-            certify_many(self._graph, traversals.sources[these], distance, limit).require()
+        # A search that ended at its targets has a limit of its own.
+        distance: Any = traversals.distance
+        certify_many(self._graph, traversals.sources, distance, traversals.limits).require()

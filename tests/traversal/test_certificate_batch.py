@@ -218,7 +218,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     proven = []
     monkeypatch.setattr("pipelines.worker.traverse.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of))
     traversals = plan_bfs_many(graph, n_sources=5, strategy="bit_parallel").run(range(5))
-    work = SimpleNamespace(certify="all", result="distances", targets=None, chosen="")
+    work = SimpleNamespace(certify="all", result="distances", targets=None, pairs=None, chosen="")
     with running(IN_TURN):
         there = graph.to("cuda")
         moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
@@ -230,3 +230,58 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         assert not list(answers.of(0, range(3, 4), False, context))
     assert proven == [5, 5]
     assert "C3" in context.failed[0][1]
+
+
+# --- a limit per source ------------------------------------------------------------------------------------------------
+
+
+def limited(graph, kind, n_sources=40):
+    """Distances from sources to a limit each; the last source has none."""
+    plan = plan_bfs if kind == "hops" else plan_sssp
+    full = rows_of(plan(graph, predecessors=False), np.arange(n_sources))
+    unreached = -1 if kind == "hops" else np.inf
+    limits = [*np.sort(full, axis=1)[:, graph.n_vertices // 2].tolist()[:-1], None]
+    for distance, limit in zip(full, limits, strict=True):
+        if limit is not None:
+            distance[distance > limit] = unreached
+    return full, limits
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_a_device)])
+@pytest.mark.parametrize("kind", ["hops", "weights"])
+def test_certify_many_checks_each_source_to_its_own_limit(kind, device):
+    graph = build(NAMED["lattice"], weights_for(NAMED["lattice"], 3), directed=False)
+    distances, limits = limited(graph, kind)
+    sources = np.arange(len(limits))
+    unreached = -1 if kind == "hops" else np.inf
+
+    def rules(changed, limits=limits):
+        if device == "cpu":
+            return set(certify_many(graph, sources, changed, limits).failures)
+        with running(IN_TURN):
+            return set(on_the_gpu(graph, sources, changed, limits).failures)
+
+    assert len({limit for limit in limits if limit is not None}) > 3
+    assert rules(distances) == set()
+    assert rules(distances, np.array([np.inf if limit is None else limit for limit in limits])) == set()
+    lost = distances.copy()
+    lost[7, np.flatnonzero(distances[7] == limits[7])[0]] = unreached  # within its own limit
+    assert rules(lost) == {"C3"}
+    largest = int(np.argmax([limit or 0 for limit in limits]))
+    smallest = int(np.argmin([np.inf if limit is None else limit for limit in limits]))
+    assert limits[smallest] < limits[largest]
+    swapped = list(limits)
+    swapped[smallest], swapped[largest] = limits[largest], limits[smallest]
+    assert {"C2"} <= rules(distances, swapped)
+    too_far = list(limits)
+    too_far[smallest] = limits[largest]  # farther than the distances go
+    assert rules(distances, too_far) == {"C3"}
+
+
+def test_certify_many_refuses_limits_that_are_not_one_per_source():
+    graph = build(NAMED["cycle"])
+    distances = rows_of(plan_bfs(graph, predecessors=False), np.arange(3))
+    with pytest.raises(InputError, match="one for each of 3 sources, not 2"):
+        certify_many(graph, np.arange(3), distances, [1, 2])
+    with pytest.raises(InputError, match="limit must be 0 or more"):
+        certify_many(graph, np.arange(3), distances, [1, 2, -1])

@@ -128,6 +128,7 @@ def search(
         bounds[0], bounds[1] = width if width > smallest else smallest, infinity
     near, lowered, far = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]], piles[2]
     threshold, n_near = bounds[0], sizes[_NEAR]
+    settled = 0  # targets before it have final distances
     while True:
         while n_near:
             if n_near >= shared_from:
@@ -145,11 +146,13 @@ def search(
             sizes[_ROUNDS] += 1
         sizes[_NEAR] = 0
         if target_vertices.size:
-            farthest = distance[target_vertices[0]]
-            for i in range(target_vertices.size):
-                d = distance[target_vertices[i]]
-                farthest = d if d > farthest else farthest
-            if farthest < threshold:
+            while settled < target_vertices.size and distance[target_vertices[settled]] < threshold:
+                settled += 1
+            if settled == target_vertices.size:
+                farthest = distance[target_vertices[0]]
+                for i in range(target_vertices.size):
+                    d = distance[target_vertices[i]]
+                    farthest = d if d > farthest else farthest
                 for v in range(distance.size):
                     if distance[v] > farthest:
                         distance[v] = infinity

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import bfs_pairs, paths, read_graph, sssp_pairs
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
 
@@ -66,6 +67,23 @@ def test_pairs_has_a_row_per_row_given(algorithm, certify, edges, trips, tmp_pat
     assert rows["source"].tolist() == given["from"].tolist()
     assert rows["target"].tolist() == given["to"].tolist()
     assert rows["distance"].fillna(-1).tolist() == expected.fillna(-1).tolist()
+
+
+@pytest.mark.parametrize("result", ["pairs", "paths"])
+def test_pairs_and_paths_need_certified_distances(result, edges, trips, tmp_path, monkeypatch):
+    search = MultiSourcePlan.run
+
+    def too_near(plan, numbers, lists=None):
+        found = search(plan, numbers, lists)
+        found.distance[found.distance == 2] = 1
+        return found
+
+    monkeypatch.setattr(MultiSourcePlan, "run", too_near)
+    folder = run(edges, trips, tmp_path / "out", "--result", result, code=3)
+    failed = json.loads((folder / "_manifest.json").read_text())["failed"]
+    assert sum(len(failure["sources"]) for failure in failed) >= 1
+    assert all("CertificateError" in failure["error"] for failure in failed)
+    assert not (folder / "_pairs.parquet").exists()
 
 
 def test_pairs_have_one_digest_for_any_batches(edges, trips, tmp_path):

@@ -54,7 +54,7 @@ struct SearchArgs {
   int32 last_level;
   KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
   int64 n_target_vertices;
-  KT_NULLABLE const int64* target_offsets;  // [n_sources + 1]: where the targets of each source begin, if it has its own
+  KT_NULLABLE const int64* target_offsets;  // [n_sources + 1]: begins of lists per source
   int64 spill_capacity;
   vertex_t* spill;              // [blocks][2][spill_capacity]
   KT_NULLABLE uint32* outside;  // [blocks]: bits that shared memory does not hold

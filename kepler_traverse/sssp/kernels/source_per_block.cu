@@ -46,10 +46,10 @@ struct SearchArgs {
   weight_t width;                            // distance between the first two thresholds
   KT_NULLABLE const int64* target_vertices;  // vertices whose distances end a search
   int64 n_target_vertices;
-  KT_NULLABLE const int64* target_offsets;  // [n_sources + 1]: where the targets of each source begin, if it has its own
-  vertex_t* piles;      // [blocks][3][n_vertices]
-  uint32* queued;       // [blocks][3]: one bit per vertex
-  int32 is_per_source;  // whether each source has distances of its own; else each block
+  KT_NULLABLE const int64* target_offsets;  // [n_sources + 1]: begins of lists per source
+  vertex_t* piles;                          // [blocks][3][n_vertices]
+  uint32* queued;                           // [blocks][3]: one bit per vertex
+  int32 is_per_source;                      // whether each source has distances of its own; else each block
   ordered_t* keys;
   KT_NULLABLE ordered_t* at_target_vertices;  // [n_sources][n_target_vertices], or the lists one after the other
   int32* rounds;                              // [n_sources]
@@ -195,6 +195,14 @@ struct Search {
     kt::block_barrier();
   }
 
+  // Whether the distance of a target of this thread may change. A position that is kept from pile to pile would take
+  // registers from the relaxation.
+  KT_DEVICE bool is_open(const TargetVertices& target_vertices, ordered_t threshold) const {
+    for (int64 i = kt::thread_in_block(); i < target_vertices.size; i += BLOCK)
+      if (keys[kt::load_constant(target_vertices.vertices + i)] >= threshold) return true;
+    return false;
+  }
+
   // The largest distance of the targets. All threads of the block call it, while no thread relaxes.
   KT_DEVICE ordered_t farthest_of(const TargetVertices& target_vertices) const {
     if (kt::thread_in_block() == 0) counters->farthest = 0;
@@ -233,14 +241,12 @@ struct Search {
       }
       const int32 n_far = counters->far;
       if (n_far == 0) return rounds;
-      if (target_vertices.size) {
+      if (target_vertices.size && !kt::block_any(is_open(target_vertices, threshold))) {
         const ordered_t farthest = farthest_of(target_vertices);
-        if (farthest < threshold) {
-          complete = farthest;
-          for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK)
-            if (keys[v] > farthest) keys[v] = INFINITE;
-          return rounds;
-        }
+        complete = farthest;
+        for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK)
+          if (keys[v] > farthest) keys[v] = INFINITE;
+        return rounds;
       }
       if (pile_rounds >= WARM_UP) {
         if (pile_size < int64{FEW} * pile_rounds) width = kt::add_rounded(width, width);
@@ -329,8 +335,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
         has_list ? kt::load_constant(args.target_offsets + i + 1) - first_target : args.n_target_vertices;
     const int64* const target_vertices = args.target_vertices + first_target;
     ordered_t all_up_to = INFINITE, threshold = INFINITE;
-    const int32 n_rounds =
-        search.run(source, args.width, {target_vertices, n_target_vertices}, all_up_to, threshold);
+    const int32 n_rounds = search.run(source, args.width, {target_vertices, n_target_vertices}, all_up_to, threshold);
     kt::block_barrier();  // all threads have read the task and written the distances
     if (kt::thread_in_block() == 0) {
       args.rounds[i] = n_rounds;

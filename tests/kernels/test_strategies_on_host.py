@@ -17,6 +17,7 @@ from kepler_traverse.certificate import certify
 from kepler_traverse.cpu import csr_build
 from kepler_traverse.cuda import csr_build as cuda_csr
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
+from kepler_traverse.extremes import extremes
 from kepler_traverse.query import Query
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds
@@ -228,3 +229,16 @@ def test_a_vertex_at_the_limit_itself_must_not_be_missing(plan_of):
     result.distance[2] = -1 if plan_of is plan_bfs else np.inf
     result.predecessor[2] = -1
     assert "C3" in certify(graph, result).failures
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_extremes_equal_those_of_the_cpu(algorithm, directed):
+    rows = [*((v, v + 1) for v in range(12)), (12, 3), (5, 0), (13, 14)]
+    graph = build(rows, [1 + v % 4 for v in range(len(rows))], directed=directed)
+    found = extremes(graph.to("cuda"), algorithm=algorithm, unconnected="largest")
+    expected = extremes(graph, algorithm=algorithm, unconnected="largest")
+    for name in ("diameter", "radius", "n_vertices"):
+        assert getattr(found, name) == getattr(expected, name)
+    assert found.center.tolist() == expected.center.tolist()
+    assert found.periphery.tolist() == expected.periphery.tolist()

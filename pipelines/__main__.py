@@ -1,4 +1,4 @@
-"""The console command ``kepler-traverse``: the job, or ``kepler-traverse warm``."""
+"""The console command ``kepler-traverse``: the job, ``kepler-traverse warm`` or ``kepler-traverse extremes``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ def main() -> int:
         from . import warm
 
         return warm.main(sys.argv[2:])
+    if sys.argv[1:2] == ["extremes"]:
+        from . import extremes
+
+        return extremes.main(sys.argv[2:])
     from . import batch_sources
 
     return batch_sources.program()

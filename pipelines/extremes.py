@@ -1,0 +1,166 @@
+"""Extremes of a graph: ``python -m pipelines.extremes EDGES``, or ``kepler-traverse extremes EDGES``.
+
+Computes the exact diameter, radius, center and periphery, or with --result top-closeness the vertices of the highest
+closeness. Each search is certified before it is used. The answer is JSON on stdout, or a JSON or Parquet file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .batch_sources import EXIT_INTERRUPTED, report_error
+from .cli.options import Once, OnceParser
+from .cli.terminal import say, show
+
+RESULTS = ("extremes", "top-closeness")
+
+_EPILOG = """\
+exit codes: 0 done, 1 unexpected error, 2 bad usage or input (such as a graph that is not connected, without
+--unconnected largest), 130 interrupted
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if "-h" in words or "--help" in words:
+            _parser().print_help()
+            return 0
+        given = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(_parser().parse_args(words))
+        output = given.get("output")
+        if output is not None:
+            _check_output(Path(output))
+        found, columns = _compute(given)
+        if output is None:
+            show(*json.dumps(found | columns, indent=2).splitlines())
+        else:
+            _write(Path(output), found, columns)
+            say(f"{found['searches']} searches; {given['result']} written to {output}")
+        return 0
+    except KeyboardInterrupt:
+        say("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        return report_error(error, debug="--debug" in words)
+
+
+def _parser() -> OnceParser:
+    parser = OnceParser(prog="python -m pipelines.extremes", description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG)
+    parser.add_argument("edges", metavar="EDGES", nargs="+", help="files of the edge list")
+    for flag, choices, text in (
+        ("--result", RESULTS, "what to compute (default: extremes)"),
+        ("--algorithm", ("bfs", "sssp"), "count hops, or add weights (default: bfs)"),
+        ("--device", ("auto", "cpu", "cuda"), "auto uses a GPU if one is available (default: auto)"),
+        ("--unconnected", ("refuse", "largest"), "a graph that is not connected: an error, or its largest component"),
+        ("--direction", ("out", "in"), "of --result top-closeness: distances from or to each vertex (default: out)"),
+    ):
+        parser.add_argument(flag, action=Once, choices=choices, help=text)
+    for flag, name in (("--directed", "as they are (default)"), ("--undirected", "in both directions")):
+        parser.add_argument(flag, dest="directed", action=Once, nargs=0, help=f"take edges {name}")
+    for flag in ("--src-column", "--dst-column", "--weight-column"):
+        parser.add_argument(flag, action=Once, metavar="NAME", help="as in python -m pipelines.batch_sources")
+    parser.add_argument("-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)")
+    parser.add_argument(
+        "--output", action=Once, metavar="FILE", help="a new file, .json or .parquet; default: JSON on stdout"
+    )
+    parser.add_argument("--debug", action=Once, nargs=0, help="show where an unexpected error comes from")
+    return parser
+
+
+def _check_output(path: Path) -> None:
+    """Raise OutputError unless the answer can become this file; before the searches, which may take long."""
+    from kepler_traverse.errors import OutputError
+
+    if path.suffix not in (".json", ".parquet"):
+        raise OutputError(f"--output {str(path)!r} must end in .json or .parquet")
+    if path.exists():
+        raise OutputError(f"--output {str(path)!r} exists; remove it or name another file")
+    if not path.parent.is_dir():
+        raise OutputError(f"--output {str(path)!r} is in a folder that does not exist")
+
+
+def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return facts of the run, and the answer: numbers and lists of ids, or columns as lists."""
+    from kepler_traverse.errors import InputError
+    from kepler_traverse.extremes import EXTREMES, extremes, top_closeness
+    from kepler_traverse.read import read_graph
+
+    closeness = given["result"] == "top-closeness"
+    for flag, fits in (("unconnected", not closeness), ("direction", closeness), ("k", closeness)):
+        if flag in given and not fits:
+            raise InputError(f"--{flag} does not belong to --result {given['result']}; leave it out")
+    weighted = given["algorithm"] == "sssp"
+    if given.get("weight_column") and not weighted:
+        raise InputError("--weight-column needs --algorithm sssp")
+    graph = read_graph(
+        given["edges"],
+        directed=given.get("directed", True),
+        device=given["device"],
+        weighted=weighted,
+        **{name: given.get(name) for name in ("src_column", "dst_column", "weight_column")},
+    )
+    facts = {
+        "result": given["result"],
+        "algorithm": given["algorithm"],
+        "directed": graph.directed,
+        "device": graph.device,
+        "fingerprint": graph.fingerprint,
+        "n_vertices": graph.n_vertices,
+        "n_edges": graph.n_edges,
+    }
+    started = time.perf_counter()
+    answer: dict[str, Any]
+    if closeness:
+        frame, searches = top_closeness(
+            graph, given.get("k", 10), algorithm=given["algorithm"], direction=given.get("direction", "out"), with_count=True
+        )
+        table = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+        answer = {name: table[name].tolist() for name in table.columns}
+    else:
+        found = extremes(graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse"))
+        searches = found.searches
+        facts["n_vertices_considered"] = found.n_vertices
+        answer = {name: getattr(found, name) for name in EXTREMES}
+        answer |= {name: answer[name].tolist() for name in ("center", "periphery")}
+    return facts | {"searches": searches, "seconds": time.perf_counter() - started}, answer
+
+
+def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Write the answer under another name and rename it, so that no half of it is ever there."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if path.suffix == ".json":
+            partial.write_text(json.dumps(facts | answer, indent=2) + "\n", encoding="utf-8")
+        else:
+            _write_parquet(partial, facts, answer)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _write_parquet(path: Path, facts: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Write a row per vertex of the answer; the file's metadata has the facts of the run."""
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = answer
+    if facts["result"] == "extremes":
+        sets = ("center", answer["center"], answer["radius"]), ("periphery", answer["periphery"], answer["diameter"])
+        columns = {
+            "set": [name for name, ids, _ in sets for _ in ids],
+            "vertex": [number for _, ids, _ in sets for number in ids],
+            "eccentricity": [value for _, ids, value in sets for _ in ids],
+        }
+    metadata = {"kepler_traverse": json.dumps(facts)}
+    pyarrow.parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -352,9 +352,14 @@ def test_the_console_command_can_be_called():
 
 
 @pytest.mark.parametrize(
-    ("words", "usage"), [(["--help"], "python -m pipelines.batch_sources"), (["warm", "--help"], "python -m pipelines.warm")]
+    ("words", "usage"),
+    [
+        (["--help"], "python -m pipelines.batch_sources"),
+        (["warm", "--help"], "python -m pipelines.warm"),
+        (["extremes", "--help"], "python -m pipelines.extremes"),
+    ],
 )
-def test_the_console_command_has_the_job_and_warm(words, usage):
+def test_the_console_command_has_the_job_warm_and_extremes(words, usage):
     command = [sys.executable, "-m", "pipelines", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.startswith(f"usage: {usage}")

@@ -104,7 +104,9 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         directed=given.get("directed", True),
         device=given["device"],
         weighted=weighted,
-        **{name: given.get(name) for name in ("src_column", "dst_column", "weight_column")},
+        src_column=given.get("src_column"),
+        dst_column=given.get("dst_column"),
+        weight_column=given.get("weight_column"),
     )
     facts = {
         "result": given["result"],

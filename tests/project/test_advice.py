@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import kepler_traverse
-from kepler_traverse import csgraph, pyg
+from kepler_traverse import csgraph, extremes, pyg
 from kepler_traverse.errors import InputError
 from pipelines import compare, verify
+from pipelines import extremes as extremes_program
 from pipelines.cli import options
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def errors_in(path):
 
 
 def known_options():
-    programs = [options.parser(), verify._parser()]
+    programs = [options.parser(), verify._parser(), extremes_program._parser()]
     known = {name for program in programs for name in program._option_string_actions}
     return known | {"--hash-weights"} | OTHER_PROGRAMS
 
@@ -59,6 +60,7 @@ def known_arguments():
     functions = [getattr(kepler_traverse, name) for name in kepler_traverse.__all__]
     functions += [method for name in METHODS for _, method in inspect.getmembers(getattr(kepler_traverse, name), callable)]
     functions += [*(getattr(csgraph, name) for name in csgraph.__all__), pyg.AddShortestPathEncoding.__init__]
+    functions += [extremes.extremes, extremes.top_closeness]
     found = set(OF_PANDAS)
     for function in functions:
         try:

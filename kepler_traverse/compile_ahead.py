@@ -8,7 +8,7 @@ from . import arguments, cuda
 from .algorithms import ALGORITHMS
 from .bfs import persistent
 from .certificate import batch_gpu
-from .cuda import csr_build, distance_stats, edge_weights, exact, graph_statistics, vertex_ids
+from .cuda import csr_build, distance_stats, edge_weights, exact, graph_statistics, opportunities, vertex_ids
 from .cuda.compiler import Compilation, CompileTimes, Request, compile_times, start_compiling
 from .result_kinds import RESULT_KINDS
 
@@ -81,6 +81,8 @@ def compile_ahead(
         requests += batch_gpu.likely_kernels(hops, weights)
     if kind.records == "source":
         requests += distance_stats.likely_kernels(hops, weights)
+    if kind.names_values or (kind.name == "within" and not hops):
+        requests += opportunities.likely_kernels(hops, weights)
     return start_compiling(requests)
 
 

@@ -16,6 +16,7 @@ from .errors import NegativeCycleError
 from .graph import Graph
 from .interrupts import forget_interrupted
 from .multi_source import outputs, pairs
+from .multi_source.k_nearest import compute_k_nearest, labels_of
 from .multi_source.planning import MultiSourcePlan
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
@@ -104,13 +105,26 @@ class Registry:
         memory: int | None,
         progress: Any,
         stream: Any,
+        cutoffs: Sequence[float] | None = None,
+        values: Any = None,
+        decay: str | None = None,
+        k: int | None = None,
+        groups: Sequence[Any] | None = None,
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
         checked = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory, stream)
         graph, numbers, targets = checked
+        reduction = outputs.reduction_for(graph, self.algorithm, result, limit, cutoffs, values, decay)
+        limit = limit if reduction is None else reduction.limit
+        outputs.refuse_options(result, k=k, groups=groups)
+        labels = labels_of(groups, k, sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
-        meter = meter_of(progress, numbers.size if stream else np.unique(numbers).size, graph.device)
+        if labels is not None:
+            n_searches = len(set(zip(labels, numbers.tolist(), strict=True)))
+        else:
+            n_searches = numbers.size if stream else np.unique(numbers).size
+        meter = meter_of(progress, n_searches, graph.device)
         plan = partial(
             self.plan_multi_source,
             graph,
@@ -128,14 +142,18 @@ class Registry:
             meter.begin()
             if kind.merged:
                 outputs.outputs_needed_by(result, name, targets)
+                if k is not None:
+                    plan_for = partial(plan, result="distances", targets=None)
+                    return compute_k_nearest(graph, numbers, k, labels, limit, plan_for, meter)
                 query = make_query(graph, True, limit, None, knobs, self.algorithm.limit_name)
                 return outputs.compute_nearest(graph, numbers, name, self.single_source, query, strategy, meter)
             if stream:
-                form = outputs.ResultForm(plan(), kind, targets, unreached, outputs.frames_of_stream(stream, graph.device))
+                frame_kind = outputs.frames_of_stream(stream, graph.device)
+                form = outputs.ResultForm(plan(), kind, targets, unreached, frame_kind, reduction)
                 found = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
                 return as_record_batches(found, form) if stream == outputs.ARROW else found
-            return outputs.compute_result_of_numbers(plan(), numbers, result, targets, unreached, meter)
+            return outputs.compute_result_of_numbers(plan(), numbers, result, targets, unreached, meter, reduction)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
         except KeyboardInterrupt as interrupt:

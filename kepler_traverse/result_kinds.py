@@ -8,12 +8,14 @@ To add a kind, add an entry to ``RESULT_KINDS``. A kind with ``records="source"`
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     from .frames import Column
     from .graph import Graph
+    from .opportunities import Reduction
     from .results import Traversals
     from .source_records import Observe, SourceRecords
 
@@ -61,6 +63,12 @@ class ResultKind:
     columns_of : callable or None
         ``columns_of(graph, algorithm, values, sizes)`` returns the columns after ``source``, from the concatenated arrays
         of any number of groups.
+    options : tuple of str
+        Options of the public functions that the kind takes in addition: ``"cutoffs"``, ``"values"``, ``"decay"``, ``"k"``,
+        ``"groups"``.
+        ``bound`` passes them to ``records_of`` and ``columns_of``.
+    names_values : bool
+        Whether the user names further columns, by ``values``.
     """
 
     name: str
@@ -81,6 +89,22 @@ class ResultKind:
     values: tuple[str, ...] = ()
     records_of: Callable[[Graph, Traversals, float | None, Observe | None], SourceRecords] | None = None
     columns_of: Callable[[Graph, str, dict[str, Any], Any], dict[str, Column]] | None = None
+    options: tuple[str, ...] = ()
+    names_values: bool = False
+
+    def bound(self, reduction: Reduction | None) -> ResultKind:
+        """Return the kind for the options of one call, which its functions get as their first argument."""
+        if reduction is None or self.records_of is None or self.columns_of is None:
+            return self
+        values = tuple(reduction.values) if self.names_values else self.values
+        records_of: Any = partial(cast(Any, self.records_of), reduction)
+        columns_of: Any = partial(cast(Any, self.columns_of), reduction)
+        return replace(self, records_of=records_of, columns_of=columns_of, values=values)
+
+    @property
+    def takes_cutoffs(self) -> bool:
+        """Whether ``cutoffs`` take the place of one limit of the distance."""
+        return "cutoffs" in self.options
 
     @property
     def in_files(self) -> bool:
@@ -141,6 +165,24 @@ def _level_columns(graph: Graph, algorithm: str, values: dict[str, Any], sizes: 
     from .source_records import level_columns
 
     return level_columns(sizes, **values)
+
+
+def _opportunities(*args: Any) -> SourceRecords:
+    from .opportunities import opportunities_of
+
+    return opportunities_of(*args)
+
+
+def _within(*args: Any) -> SourceRecords:
+    from .opportunities import within_of
+
+    return within_of(*args)
+
+
+def _cutoff_columns(*args: Any) -> dict[str, Column]:
+    from .opportunities import columns_of
+
+    return columns_of(*args)
 
 
 _KINDS = (
@@ -216,6 +258,40 @@ _KINDS = (
         means="one search from all sources together: a row for each vertex, with the nearest of the sources",
         columns=("vertex", "source", "distance"),
         records="nearest",
+        options=("k", "groups"),
+    ),
+    ResultKind(
+        name="opportunities",
+        means="a row for each source and cutoff: sums of the attributes of all vertices within it",
+        columns=("source", "cutoff"),
+        records="source",
+        takes_direction=True,
+        numbers=1,
+        records_of=_opportunities,
+        columns_of=_cutoff_columns,
+        options=("cutoffs", "values", "decay"),
+        names_values=True,
+    ),
+    ResultKind(
+        name="within",
+        means="a row for each source and cutoff: how many vertices are within it",
+        columns=("source", "cutoff", "vertices"),
+        records="source",
+        takes_direction=True,
+        keeps="counts",
+        numbers=2,
+        values=("vertices",),
+        records_of=_within,
+        columns_of=_cutoff_columns,
+        options=("cutoffs",),
+    ),
+    ResultKind(
+        name="isochrones",
+        means="a row for each source and vertex within the largest cutoff: the smallest cutoff that holds it",
+        columns=("source", "vertex", "band"),
+        records="vertex",
+        numbers=1,
+        options=("cutoffs",),
     ),
     ResultKind(
         name="pairs",

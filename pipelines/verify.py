@@ -21,6 +21,7 @@ import numpy as np
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.pairs import PairTable
+from kepler_traverse.opportunities import Reduction
 from kepler_traverse.read import read_graph
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
@@ -34,7 +35,7 @@ from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mar
 from .output.schemas import OUTPUT_SCHEMAS
 from .run.answered_tables import answered_tables, differing_table
 from .run.pair_file import pairs_digest, read_pairs
-from .run.prepare import read_options, targets_of
+from .run.prepare import read_options, reduction_of_settings, targets_of
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
 
@@ -164,7 +165,8 @@ def prove_output(
         prover: Any = Prover(graph, identity, of_distances, findings)
         part_of = Part
     else:
-        prover, part_of = Retraversal(graph, identity, targets, findings, pairs), AgainPart
+        reduction = _reduction(graph, manifest)
+        prover, part_of = Retraversal(graph, identity, targets, findings, pairs, reduction), AgainPart
     if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
         wrong = differing_vertices(folder / VERTICES, graph)
         if wrong:
@@ -288,6 +290,14 @@ def _pairs(graph: Graph, identity: Identity, settings: Settings) -> PairTable | 
     if pairs is None or pairs_digest(pairs) != identity.get("pairs"):
         raise InputError(f"{settings.pairs or 'manifest'}: these are not the pairs of the run; give its table by --pairs")
     return pairs
+
+
+def _reduction(graph: Graph, manifest: Manifest) -> Reduction | None:
+    """Return the cutoffs and attributes of the run, read again."""
+    found = reduction_of_settings(graph, Settings(**manifest["settings"]))
+    if found is not None and found.digest != manifest["identity"].get("reduction"):
+        raise InputError("the attributes in the file of vertices are not those of the run; give the file that the run read")
+    return found
 
 
 def _targets(graph: Graph, manifest: Manifest, file: str | None) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from ..algorithms import BFS
@@ -172,6 +173,11 @@ def bfs_many(
     memory: int | None = None,
     progress: bool | Report | None = False,
     stream: bool | Literal["arrow"] = False,
+    cutoffs: Sequence[float] | None = None,
+    values: Any = None,
+    decay: str | None = None,
+    k: int | None = None,
+    groups: Sequence[Any] | None = None,
 ) -> Any:
     """Return the hop distances from each of several sources, or results that are computed from them.
 
@@ -202,14 +208,19 @@ def bfs_many(
         - ``"nearest"``: a frame ``vertex, source, distance`` with the nearest source of each vertex that a source reaches,
           by one search from all sources together. Of several sources at the same distance it is the one to which the
           canonical predecessors lead.
+        - ``"opportunities"``: a frame ``source, cutoff``, and a column per attribute in ``values``: its sum over the
+          vertices within each of ``cutoffs``, including the source. It never holds distances of all sources.
+        - ``"within"``: a frame ``source, cutoff, vertices``: the number of vertices within each of ``cutoffs``.
+        - ``"isochrones"``: a frame ``source, vertex, band``: the smallest of ``cutoffs`` that holds the vertex.
     strategy : str
         ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source. The latter runs once per
         source. ``result="nearest"`` is one search and takes a name for one source.
     max_depth, targets, knobs, unreached
         As in ``bfs``.
     direction : {"out", "in"}
-        Direction of the distances in a summary: ``"out"`` from the source to the other vertices, ``"in"`` to the source.
-        NetworkX's ``closeness_centrality`` and ``harmonic_centrality`` use ``"in"``. Other results take ``"out"`` only.
+        Direction of the distances in a summary, in opportunities and within: ``"out"`` from the source to the other
+        vertices, ``"in"`` to the source. NetworkX's ``closeness_centrality`` and ``harmonic_centrality`` use ``"in"``.
+        Other results take ``"out"`` only.
     memory : int, optional
         Bytes that a traversal may take in addition to the graph and the result. Default: 80 % of the free memory.
     progress : bool or callable, optional
@@ -223,6 +234,25 @@ def bfs_many(
         ``"arrow"`` returns them as a ``pyarrow.RecordBatchReader``, whose columns have the same types in each batch; it is
         not for arrays (``"matrix"``, ``"reachable"``). The library holds the memory of one group at a time. A source that is
         given twice is searched twice. Not for ``"nearest"``.
+    cutoffs : sequence of int or float, optional
+        For ``"opportunities"``, ``"within"`` and ``"isochrones"``: distances in ascending order. A vertex at a cutoff is
+        within it. The largest one ends the search.
+    values : table, mapping or array, optional
+        For ``"opportunities"``: a table with a column ``vertex`` and a column per attribute, in which vertices that are not
+        listed have 0; a mapping of names to arrays with one value per vertex, by ascending id; or one such array, of the
+        name ``value``. Sums of integers are exact int64. Sums of floats are float64, folded by halves in an order that only
+        the number of vertices decides; they are equal on both devices.
+    decay : str, optional
+        Weights each value by its distance d: ``"exponential:R"`` by exp(-R d), ``"linear:D"`` by 1 - d / D up to D and 0
+        beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2). Sums are then float64. By default every weight is 1.
+    k : int, optional
+        For ``"nearest"``: return a frame ``vertex, rank, source, distance`` with the k nearest sources of each vertex, by
+        ascending distance, and at the same distance by ascending source. On a CPU, hops and integer weights take one search
+        from all sources. Float weights, and a GPU, take one search per source; memory holds one group of these. The
+        strategy is then one for many sources.
+    groups : sequence of int or str, optional
+        With ``k``: the group of each source. The frame begins with a column ``group`` and has the k nearest sources of each
+        group, such as the nearest school and the nearest hospital.
 
     Returns
     -------
@@ -234,6 +264,8 @@ def bfs_many(
     ------
     UnknownVertexError, StrategyError
         As ``bfs``.
+    PrecisionError
+        A sum of ``values`` could exceed int64 or float64.
     InputError
         There is no such result, or not with these options; it does not fit into memory; and as in ``bfs``.
 
@@ -262,6 +294,11 @@ def bfs_many(
         memory=memory,
         progress=progress,
         stream=stream,
+        cutoffs=cutoffs,
+        values=values,
+        decay=decay,
+        k=k,
+        groups=groups,
     )
 
 

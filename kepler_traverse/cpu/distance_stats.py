@@ -20,11 +20,11 @@ def figures(distance, offsets, limit) -> tuple:
     for i, of_source in enumerate(distance):
         _figures(of_source, offsets, limit, largest, scratch, counts[i], extremes[i], sums[0, i], sums[1, i])
     lowest, farthest = extremes.astype(np.float64).T
-    totals, harmonics = _folded(sums)
+    totals, harmonics = folded(sums)
     return counts[:, 0], lowest, farthest, totals, harmonics, counts[:, 1]
 
 
-def _folded(sums):
+def folded(sums):
     """Fold the sums of pieces, of shape (..., pieces), as the pieces were, until one is left."""
     while sums.shape[-1] > 1:
         n_pieces = -(-sums.shape[-1] // PIECE)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import InputError, option_text
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 # Names of the column that holds the ids, where a file has several.
@@ -114,18 +115,83 @@ def read_ids(path, what: str) -> IdFile:
     InputError
         The file cannot be read, or it is not sure which column holds the ids.
     """
-    try:
+    with _refused(path, what):
         with open(path, "rb") as file:
             data = file.read(4)
-            if data != b"PAR1":
+            if data != b"PAR1" and not (what == "vertices" and is_vertex_table(path)):
                 return IdFile(str(path), what, _lines(data + file.read()), is_text=True)
+        if data != b"PAR1":
+            table = _table(path)
+            return _ids_of_column(path, what, table[_column_of_ids(path, table.schema.names, what)])
         return IdFile(str(path), what, _parquet_column(Path(path), what), is_text=False)
+
+
+@contextmanager
+def _refused(path, what: str) -> Iterator[None]:
+    """Turn errors of reading a file into InputError."""
+    try:
+        yield
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         problem = " ".join(str(getattr(error, "strerror", None) or error).split())[:300]
         name = str(path) if str(path).isprintable() else repr(str(path))
         raise InputError(f"{name}: the file of {what} cannot be read: {problem}") from None
+
+
+def is_vertex_table(path) -> bool:
+    """Whether a file of vertices is CSV with column names, of which one is known to be that of the ids."""
+    if Path(path).suffix.lower() != ".csv":
+        return False
+    with open(path, "rb") as file:
+        first = file.readline().decode("utf-8-sig", errors="replace")
+    names = [name.strip().strip('"') for name in first.split(",")]
+    return len(names) > 1 and any(_is_known("vertices", name) for name in names)
+
+
+def read_vertex_table(path, names: list[str]):
+    """Read attributes of vertices from a table of a file of vertices.
+
+    Parameters
+    ----------
+    path : path
+        Parquet, or CSV with column names, with a column of ids.
+    names : list of str
+        Columns of attributes.
+
+    Returns
+    -------
+    IdFile
+    dict of str to pyarrow.ChunkedArray
+
+    Raises
+    ------
+    InputError
+        The file cannot be read or is no table, or it has no such column.
+    """
+    with _refused(path, "vertices"):
+        table = _table(path)
+        column = _column_of_ids(path, table.schema.names, "vertices")
+        for name in names:
+            if name not in table.schema.names or name == column:
+                known = ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
+                raise InputError(f"{path}: the file of vertices has no column of attributes {name!r}; it has {known}")
+        return _ids_of_column(path, "vertices", table[column]), {name: table[name] for name in names}
+
+
+def _table(path):
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    with open(path, "rb") as file:
+        if file.read(4) == b"PAR1":
+            return pyarrow.parquet.read_table(path)
+    if not is_vertex_table(path):
+        raise InputError(
+            f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
+            f"column names, one of them {_COLUMNS['vertices'][0]!r}"
+        )
+    return pyarrow.csv.read_csv(path)
 
 
 def _lines(data: bytes) -> list[str]:
@@ -139,19 +205,31 @@ def _parquet_column(path: Path, what: str) -> list:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        names = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]
-        known = [name for name in names if re.sub(r"[\W_]+", "", name).casefold().removesuffix("id") in _known(what)]
-        chosen = names if len(names) == 1 else known
-        if len(chosen) != 1:
-            shown = ", ".join(map(repr, names[:20])) or "no column"
-            raise InputError(
-                f"{path}: it is not sure which column of the file of {what} holds the ids; it has {shown}; "
-                f"give a file with that column alone, or call it {_COLUMNS[what][0]!r}"
-            )
-        values = file.read(columns=chosen).column(0).to_pylist()
+        chosen = _column_of_ids(path, file.schema_arrow.names, what)
+        return _ids_of_column(path, what, file.read(columns=[chosen]).column(0)).values
+
+
+def _column_of_ids(path, names: list[str], what: str) -> str:
+    names = [name for name in names if not name.startswith("__index_level_")]
+    chosen = names if len(names) == 1 else [name for name in names if _is_known(what, name)]
+    if len(chosen) != 1:
+        shown = ", ".join(map(repr, names[:20])) or "no column"
+        raise InputError(
+            f"{path}: it is not sure which column of the file of {what} holds the ids; it has {shown}; "
+            f"give a file with that column alone, or call it {_COLUMNS[what][0]!r}"
+        )
+    return chosen[0]
+
+
+def _ids_of_column(path, what: str, column) -> IdFile:
+    values = column.to_pylist()
     if None in values:
         raise InputError(f"{path}: row {values.index(None)} of the file of {what} is null; every row must be a vertex id")
-    return values
+    return IdFile(str(path), what, values, is_text=False)
+
+
+def _is_known(what: str, name: str) -> bool:
+    return re.sub(r"[\W_]+", "", name).casefold().removesuffix("id") in _known(what)
 
 
 def _known(what: str) -> set[str]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
-from ..algorithms import ALGORITHMS, BFS
-from ..errors import InputError, NegativeCycleError
+from ..algorithms import ALGORITHMS, BFS, Algorithm
+from ..errors import InputError, NegativeCycleError, option_text
 from ..frames import (
     Column,
     FrameKind,
@@ -29,6 +29,7 @@ from ..frames import (
     frames_on,
 )
 from ..graph import BuildReport, Graph, has_vertex
+from ..opportunities import Reduction, bands_of, reduction_of
 from ..plan import Plan
 from ..progress import Meter
 from ..protocols import Ids
@@ -160,6 +161,35 @@ def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCyc
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
+def refuse_options(result: str, **options: Any) -> None:
+    """Raise InputError for an option that the result kind does not take."""
+    for name, value in options.items():
+        if value is not None and name not in RESULT_KINDS[result].options:
+            able = " or ".join(f"result={other.name!r}" for other in RESULT_KINDS.values() if name in other.options)
+            raise InputError(f"{name} is for {able}, not {result!r}; leave it out")
+
+
+def reduction_for(
+    graph: Graph, algorithm: Algorithm, result: str, limit: float | None, cutoffs: Any, values: Any, decay: Any
+) -> Reduction | None:
+    """Return the checked options of a result kind that takes ``cutoffs``, None for other kinds.
+
+    Raises
+    ------
+    InputError
+        As ``reduction_of``; or the kind takes no such options; or a limit is given in addition to the cutoffs.
+    """
+    kind = RESULT_KINDS[result]
+    if not kind.takes_cutoffs:
+        refuse_options(result, cutoffs=cutoffs, values=values, decay=decay)
+        return None
+    if limit is not None:
+        raise InputError(
+            f"result={result!r} searches up to the largest of cutoffs; leave {option_text(algorithm.limit_name)} out"
+        )
+    return reduction_of(graph, algorithm.name, result, cutoffs, values, decay)
+
+
 def compute_result(
     plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str, meter: Meter | None = None
 ) -> Any:
@@ -168,10 +198,16 @@ def compute_result(
 
 
 def compute_result_of_numbers(
-    plan: Any, numbers: np.ndarray, result: str, targets: Ids | None, unreached: str, meter: Meter | None = None
+    plan: Any,
+    numbers: np.ndarray,
+    result: str,
+    targets: Ids | None,
+    unreached: str,
+    meter: Meter | None = None,
+    reduction: Reduction | None = None,
 ) -> Any:
     """Run a plan for many sources, given by their vertex numbers, and return the result of that name."""
-    form = ResultForm(plan, RESULT_KINDS[result], targets, unreached, frames_on(plan.graph.device))
+    form = ResultForm(plan, RESULT_KINDS[result], targets, unreached, frames_on(plan.graph.device), reduction)
     distinct, places = np.unique(numbers, return_inverse=True)
     groups = plan.iter_groups(distinct)
     try:
@@ -194,12 +230,25 @@ class ResultForm:
     targets : sequence of ids or None
     unreached : {"omit", "null", "cugraph"}
     frames : FrameKind
+    reduction : Reduction, optional
+        For kinds that take cutoffs.
     """
 
-    def __init__(self, plan: Any, kind: ResultKind, targets: Ids | None, unreached: str, frames: FrameKind) -> None:
+    def __init__(
+        self,
+        plan: Any,
+        kind: ResultKind,
+        targets: Ids | None,
+        unreached: str,
+        frames: FrameKind,
+        reduction: Reduction | None = None,
+    ) -> None:
         graph = plan.graph
         check_unreached(unreached, graph)
-        self.plan, self.kind, self._unreached, self._frames = plan, kind, unreached, frames
+        if kind.records == "vertex" and reduction is not None and unreached != "omit":
+            raise InputError(f"result={kind.name!r} has no unreached vertices; leave unreached out")
+        self.plan, self.kind, self._unreached, self._frames = plan, kind.bound(reduction), unreached, frames
+        self._cutoffs = None if reduction is None else reduction.cutoffs
         self._target_order: Any = None
         if kind.records == "target" or kind.is_dense:
             self._target_order = None if targets is None else graph.numbers_of(targets, "target")
@@ -219,7 +268,7 @@ class ResultForm:
         if kind.is_array and not kind.is_dense:
             return _bitmap(plan, groups, distinct.size, places)
         if kind.records == "vertex":
-            return _frame_of_vertices(plan, groups, places, self._unreached, self._frames)
+            return _frame_of_vertices(plan, groups, places, self._unreached, self._frames, self._cutoffs)
         if kind.records == "source":
             return _frame_of_sources(plan, kind, groups, places, distinct[places], self._frames)
         matrix = _matrix(plan, groups, places, self._target_order)
@@ -239,20 +288,38 @@ class ResultForm:
 
 
 def _frame_of_vertices(
-    plan: Any, groups: Iterable[Traversals], places: np.ndarray, unreached: str, frames: FrameKind
+    plan: Any,
+    groups: Iterable[Traversals],
+    places: np.ndarray,
+    unreached: str,
+    frames: FrameKind,
+    cutoffs: np.ndarray | None,
 ) -> Any:
-    """Return one frame for all sources: ``source, vertex, distance[, predecessor]``."""
+    """Return one frame for all sources: ``source, vertex, distance[, predecessor]``, or with cutoffs a band per vertex."""
     graph, query = plan.graph, plan.query
+
+    def frame(columns: dict[str, Column]) -> Any:
+        return frames.make(columns if cutoffs is None else _columns_with_bands(columns, cutoffs))
+
+    def with_query(found: Any) -> Any:
+        return attach_query(found, plan) if cutoffs is None else found  # no certificate can be made of bands
+
     if can_write_rows(graph, unreached) and places.size:
         rows = [row for group in groups for row in rows_of_group(graph, query, group)]
-        return attach_query(frames.make(columns_of_rows(graph, [rows[i] for i in places])), plan)
+        return with_query(frame(columns_of_rows(graph, [rows[i] for i in places])))
     found = []
     for group in groups:
         for traversal in group:
-            found.append(frames.make(columns_of(graph, traversal, query, unreached, with_source=True)))
+            found.append(frame(columns_of(graph, traversal, query, unreached, with_source=True)))
     if not found:
-        return frames.make(_empty_columns(plan, unreached))
-    return attach_query(frames.concatenate([found[i] for i in places]), plan)
+        return frame(_empty_columns(plan, unreached))
+    return with_query(frames.concatenate([found[i] for i in places]))
+
+
+def _columns_with_bands(columns: dict[str, Column], cutoffs: np.ndarray) -> dict[str, Column]:
+    """Return columns ``source, vertex, band`` for those with distances: the smallest cutoff that holds each of them."""
+    band = Column(bands_of(columns["distance"].values, cutoffs))
+    return {"source": columns["source"], "vertex": columns["vertex"], "band": band}
 
 
 def _empty_columns(plan: Any, unreached: str) -> dict[str, Column]:

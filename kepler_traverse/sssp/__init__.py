@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from ..algorithms import SSSP
@@ -166,6 +167,11 @@ def sssp_many(
     memory: int | None = None,
     progress: bool | Report | None = False,
     stream: bool | Literal["arrow"] = False,
+    cutoffs: Sequence[float] | None = None,
+    values: Any = None,
+    decay: str | None = None,
+    k: int | None = None,
+    groups: Sequence[Any] | None = None,
 ) -> Any:
     """Return the shortest distances from each of several sources, or results that are computed from them.
 
@@ -183,7 +189,7 @@ def sssp_many(
         integer weights it has the narrower type that holds all of its distances exactly. Integer distances beyond 2^53 make
         it int64, with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact. Other sums are
         added in float64, in an order that only the number of vertices decides.
-    strategy, direction, memory, progress, stream
+    strategy, direction, memory, progress, stream, cutoffs, values, decay, k, groups
         As in ``bfs_many``.
     cutoff, targets, knobs, unreached
         As in ``sssp``.
@@ -222,6 +228,11 @@ def sssp_many(
         memory=memory,
         progress=progress,
         stream=stream,
+        cutoffs=cutoffs,
+        values=values,
+        decay=decay,
+        k=k,
+        groups=groups,
     )
 
 

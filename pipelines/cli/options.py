@@ -125,6 +125,18 @@ def _size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
+def _names(text: str) -> list[str]:
+    names = [piece.strip() for piece in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r} holds an empty name; give names with one comma between two of them")
+    return names
+
+
+def _numbers(text: str) -> list[int | float]:
+    pieces = [piece.strip() for piece in text.split(",")]
+    return [_integer(piece) if _INTEGER.fullmatch(piece) else _number(piece) for piece in pieces]
+
+
 # Functions that parse the text of a flag, by kind; a switch has no text.
 PARSE: dict[str, Any] = {
     "text": str,
@@ -136,6 +148,8 @@ PARSE: dict[str, Any] = {
     "integer_or_auto": _integer_or_auto,
     "number_or_auto": _number_or_auto,
     "ids": _ids,
+    "names": _names,
+    "numbers": _numbers,
     "switch": None,
 }
 _METAVAR = {
@@ -146,6 +160,8 @@ _METAVAR = {
     "integer_or_auto": "auto|N",
     "number_or_auto": "auto|X",
     "ids": "ID,ID,...",
+    "names": "NAME,NAME,...",
+    "numbers": "X,X,...",
 }
 
 
@@ -206,14 +222,32 @@ class Settings:
         "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
         "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
         "row per source and target; reachable: one row per source and reached vertex, without distances; nearest: one "
-        "search from all sources together, one row per vertex with its nearest source; pairs: one row per row of --pairs; "
-        "paths: one row per vertex of the shortest path of each row of --pairs",
+        "search from all sources together, one row per vertex with its nearest source; opportunities: one row per source "
+        "and cutoff with the sums of --values; within: one row per source and cutoff with the number of vertices; "
+        "isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; pairs: one row per row of "
+        "--pairs; paths: one row per vertex of the shortest path of each row of --pairs",
+    )
+    cutoffs: list[int | float] | None = setting(
+        group="result",
+        example=(600, 1200),
+        help="distances in ascending order, for --result opportunities, within and isochrones; the largest ends each search",
+    )
+    values: list[str] | None = setting(
+        group="result",
+        example=("jobs", "schools"),
+        help="columns of the --vertices file to add up, for --result opportunities; vertices that it lacks have 0",
+    )
+    decay: str | None = setting(
+        group="result",
+        example="exponential:0.002",
+        help="weight of a value by its distance d, for --result opportunities: exponential:R is exp(-R d), linear:D is "
+        "1 - d/D up to D, gaussian:D is exp(-(d/D)^2/2); default: 1",
     )
     direction: Literal["out", "in"] = setting(
         "out",
         group="result",
-        help="direction of the distances of --result summary: out is from the source to the others, in is from the others "
-        "to the source, as in NetworkX",
+        help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
+        "others, in is from the others to the source, as in NetworkX",
     )
     predecessors: bool = setting(
         False,
@@ -338,7 +372,8 @@ class Settings:
     vertices: str | None = setting(
         group="edge list",
         example="vertices.txt",
-        help="file with the ids of additional vertices, which may have no edge: one id per line, or a Parquet file",
+        help="file with the ids of additional vertices, which may have no edge: one id per line, a Parquet file, or a .csv "
+        "table with column names; the other columns of a table are attributes for --values",
     )
     where: str | None = setting(
         group="edge list",
@@ -473,6 +508,8 @@ _KINDS: dict[object, str] = {
     float: "number",
     bool: "switch",
     list[int | str]: "ids",
+    list[str]: "names",
+    list[int | float]: "numbers",
     int | Literal["auto"]: "integer_or_auto",
     float | Literal["auto"]: "number_or_auto",
 }

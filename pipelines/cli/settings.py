@@ -48,6 +48,8 @@ def _annotation(option: Option) -> Any:
         "integer_or_auto": whole | Literal["auto"],
         "number_or_auto": number | Literal["auto"],
         "ids": Annotated[list[int | str], Field(min_length=1)],
+        "names": Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
+        "numbers": Annotated[list[int | float], Field(min_length=1)],
         "switch": bool,
     }
     kind = kinds[option.kind]
@@ -310,7 +312,8 @@ def _check_result(settings: Settings) -> None:
     if settings.algorithm not in form.algorithms:
         raise UsageError(f"--result {result} counts hops (bfs); sssp takes --result summary")
     if settings.direction == "in" and not form.takes_direction:
-        raise UsageError(f"--direction in is for --result summary, not {result}; leave it out, or swap the edges' columns")
+        able = " or ".join(name for name, other in OUTPUT_SCHEMAS.items() if other.takes_direction)
+        raise UsageError(f"--direction in is for --result {able}, not {result}; leave it out, or swap the edges' columns")
     if form.needs_pairs and settings.pairs is None:
         raise UsageError(f"--result {result} needs --pairs, the table of origins and destinations")
     if settings.pairs is not None and not form.needs_pairs:
@@ -319,8 +322,28 @@ def _check_result(settings: Settings) -> None:
         )
     if settings.pairs is not None and (settings.origin_column is None) != (settings.destination_column is None):
         raise UsageError("--origin-column and --destination-column name the two columns of --pairs; give both or none")
+    _check_cutoffs(settings)
     if form.merged and settings.batch_size != "auto":
         raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
+
+
+def _check_cutoffs(settings: Settings) -> None:
+    """Raise UsageError for --cutoffs, --values and --decay that do not belong to the result."""
+    result, form = settings.result, OUTPUT_SCHEMAS[settings.result]
+    for key in ("cutoffs", "values", "decay"):
+        given, takes = getattr(settings, key) is not None, key in form.options
+        if given and not takes:
+            able = " or ".join(name for name, other in OUTPUT_SCHEMAS.items() if key in other.options)
+            raise UsageError(f"--{key} is for --result {able}, not {result}; leave it out")
+        if takes and not given and key != "decay":
+            raise UsageError(f"--result {result} needs --{key}")
+    if form.takes_cutoffs:
+        limit = "max_depth" if settings.algorithm == "bfs" else "cutoff"
+        if getattr(settings, limit) is not None:
+            flag = limit.replace("_", "-")
+            raise UsageError(f"--result {result} searches up to the largest of --cutoffs; leave --{flag} out")
+    if settings.values is not None and settings.vertices is None:
+        raise UsageError("--values names columns of a table of vertices; give its file by --vertices")
 
 
 def unfit_for_mg(settings: Settings) -> str | None:
@@ -330,7 +353,7 @@ def unfit_for_mg(settings: Settings) -> str | None:
     form = OUTPUT_SCHEMAS[settings.result]
     if form.records == "matrix":
         return f"it writes no {settings.result}; take --result distances"
-    if form.has_predecessors or form.merged or form.needs_pairs:
+    if form.has_predecessors or form.merged or form.needs_pairs or form.options:
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
     if settings.direction == "in":
         return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"

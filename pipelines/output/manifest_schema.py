@@ -109,6 +109,7 @@ class Identity(_Model):
     batch_size: Annotated[StrictInt, Field(ge=1, lt=2**63)]
     direction: Literal["out", "in"] = "out"
     pairs: _Hash | None = None
+    reduction: _Hash | None = None
 
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
@@ -120,6 +121,8 @@ class Identity(_Model):
             raise ValueError(f"result {self.result!r} goes {'with' if self.pairs is None else 'without'} pairs")
         if self.algorithm == "bfs" and isinstance(self.limit, float):
             raise ValueError("a limit of hops is an integer")
+        if (self.reduction is not None) != form.takes_cutoffs:
+            raise ValueError(f"result {self.result!r} goes {'with' if form.takes_cutoffs else 'without'} cutoffs")
         if self.algorithm not in form.algorithms:
             raise ValueError(f"{self.result} are those of {form.algorithms[0]}")
         return self

@@ -93,6 +93,7 @@ class Identity(TypedDict):
     batch_size: int
     direction: NotRequired[Literal["out", "in"]]
     pairs: NotRequired[str]
+    reduction: NotRequired[str]
 
 
 class GraphFacts(TypedDict):

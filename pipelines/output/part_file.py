@@ -283,7 +283,11 @@ def read_footer(file: PartReader) -> Footer:
 
 def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
     """Describe how the columns of a file differ from an output schema with the graph's ids; ``""`` if they agree."""
-    if schema.names != list(form.columns):
+    if form.names_values:
+        begins = schema.names[: len(form.columns)] == list(form.columns) and len(schema.names) > len(form.columns)
+        if not begins or len(set(schema.names)) < len(schema.names):
+            return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)} and those of the attributes"
+    elif schema.names != list(form.columns):
         return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}"
     ids: Any = graph.ids
     for field in schema:
@@ -342,6 +346,8 @@ def checked_part(
     try:
         with open_part(path) as file:
             footer = read_footer(file)
+            if form.names_values:
+                columns = file.schema.names
             same = footer["run"] == run and footer["part"] == number and footer["result"] == result
             if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
                 return None

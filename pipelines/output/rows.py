@@ -20,6 +20,7 @@ from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.multi_source.pairs import PairTable, returned_distances
 from kepler_traverse.multi_source.routes import rows_of_edges, walk_back
+from kepler_traverse.opportunities import Reduction, bands_of
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum
@@ -168,6 +169,7 @@ def rows_of(
     target_order: np.ndarray | None,
     vertices: Vertices | None = None,
     pairs: PairTable | None = None,
+    reduction: Reduction | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
@@ -186,12 +188,14 @@ def rows_of(
         Those of the graph, reused from group to group.
     pairs : PairTable, optional
         The rows to answer, for a result that needs them.
+    reduction : Reduction, optional
+        For kinds that take cutoffs.
     """
     if is_made_on_host(result, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
         of_kind = _of_matrix if OUTPUT_SCHEMAS[result].records == "matrix" else _of_all_reached
-        return of_kind(result, vertices or Vertices(graph), query, here)
-    kind = OUTPUT_SCHEMAS[result]
+        return of_kind(result, vertices or Vertices(graph), query, here, reduction)
+    kind = OUTPUT_SCHEMAS[result].bound(reduction)
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
     if kind.records == "pair":
@@ -234,14 +238,21 @@ def _held(array: Array | None) -> Any:
     return array
 
 
-def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
+def _of_all_reached(
+    result: str, vertices: Vertices, query: Query, traversals: Traversals, reduction: Reduction | None
+) -> Iterator[Rows]:
     kind = OUTPUT_SCHEMAS[result]
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
         written = as_written(traversal, query)
         selection = vertices.of(written)
         columns = {"source": vertices.source_column(traversal.source, selection.size), "vertex": selection.ids}
-        if not kind.has_distance:
+        if reduction is not None:
+            number = np.arange(selection.size) if selection.number is None else selection.number
+            band = bands_of(selection.taken(written.distance), reduction.cutoffs)
+            total = checksum_of_rows(traversal.source, [bits_of(number), bits_of(band)])
+            columns["band"] = pa.array(band)
+        elif not kind.has_distance:
             number = np.arange(selection.size) if selection.number is None else selection.number
             total = checksum_of_rows(traversal.source, [bits_of(number)])
         else:
@@ -255,7 +266,13 @@ def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: T
         yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
 
 
-def _of_matrix(result: str, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:  # noqa: ARG001
+def _of_matrix(
+    result: str,  # noqa: ARG001
+    vertices: Vertices,
+    query: Query,
+    traversals: Traversals,
+    reduction: Reduction | None,  # noqa: ARG001
+) -> Iterator[Rows]:
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
         written = as_written(traversal, query)

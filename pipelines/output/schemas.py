@@ -18,7 +18,19 @@ ROWS_PER_GROUP = 1_000_000
 SOURCES_PER_PART = 4096  # keeps the footer of a part file small if the graph is tiny
 
 ResultName = Literal[
-    "distances", "predecessors", "matrix", "summary", "levels", "targets", "reachable", "nearest", "pairs", "paths"
+    "distances",
+    "predecessors",
+    "matrix",
+    "summary",
+    "levels",
+    "targets",
+    "reachable",
+    "nearest",
+    "opportunities",
+    "within",
+    "isochrones",
+    "pairs",
+    "paths",
 ]
 
 

@@ -191,7 +191,7 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
     identity: Identity = {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
         "algorithm": settings.algorithm,
-        "limit": request.limit,
+        "limit": request.limit if request.reduction is None else None,
         "targets": None if request.targets is None else _digest(request.targets),
         "result": request.result,
         "direction": settings.direction,
@@ -199,8 +199,11 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         "sources": _digest(prepared.names),
         "batch_size": sizing.batch_size,
     }
-    if request.pairs is not None:  # only then, so that the fingerprints of other runs stay as they were
+    # Only these runs have the keys, so that the fingerprints of other runs stay as they were.
+    if request.pairs is not None:
         identity["pairs"] = pairs_digest(request.pairs)
+    if request.reduction is not None:
+        identity["reduction"] = request.reduction.digest
     return identity
 
 

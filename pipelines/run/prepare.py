@@ -23,11 +23,13 @@ import psutil
 from kepler_traverse import compile_clock, cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
+from kepler_traverse.cuda import opportunities as sums_on_gpu
 from kepler_traverse.errors import CapacityError, DeviceError, InputError
-from kepler_traverse.formats.ids import integer_id, read_ids
+from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.multi_source.planning import available_memory
+from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 
@@ -137,6 +139,9 @@ def prepare(
     numbers, names, duplicates = chosen_sources(graph, settings, pairs)
     targets = targets_of(graph, settings.targets, settings.targets_file, settings.target_column)
     request = request_of(settings, targets, pairs)
+    reduction = reduction_of_settings(graph, settings)
+    if reduction is not None:
+        request = replace(request, reduction=reduction, limit=reduction.limit)
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
     with _threads_of_a_worker(settings, graph, numbers.size):
         threads = 0 if graph.device == "cuda" else numba.get_num_threads()
@@ -203,7 +208,8 @@ def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[in
         most = n if request.limit is None else int(min(n, request.limit + 1))
         return min(most, 2 * depth + 1 if depth else n), most
     if form.records == "source":
-        return 1, 1
+        rows = 1 if request.reduction is None else request.reduction.cutoffs.size
+        return rows, rows
     if request.pairs is not None:
         sizes = np.diff(request.pairs.lists.offsets)
         mean, most = -(-int(sizes.sum()) // sizes.size), int(sizes.max())
@@ -298,6 +304,23 @@ def request_of(settings: Settings, targets: Ids | None, pairs: PairTable | None 
         direction=settings.direction,
         pairs=pairs,
     )
+
+
+def reduction_of_settings(graph: Graph, settings: Settings) -> Reduction | None:
+    """Return the cutoffs and the attributes that a result takes; None for a result that takes none.
+
+    Raises
+    ------
+    InputError
+        The file of vertices cannot be read or lacks a column; and as ``kepler_traverse.opportunities.reduction_of``.
+    """
+    if not OUTPUT_SCHEMAS[settings.result].takes_cutoffs:
+        return None
+    values = None
+    if settings.values is not None:
+        ids, columns = read_vertex_table(settings.vertices, settings.values)
+        values = {VERTEX: ids.ids(graph.has_string_ids), **columns}
+    return reduction_of(graph, settings.algorithm, settings.result, settings.cutoffs, values, settings.decay)
 
 
 def _graph(
@@ -484,7 +507,7 @@ def load_of(prepared: Prepared) -> Load:
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=(0 if form.records == "matrix" else form.id_columns * wide)
         + (distance if form.has_distance else 0)
-        + 8 * form.numbers,
+        + 8 * (form.numbers + (len(request.reduction.values) if form.names_values and request.reduction else 0)),
         rows_per_source=rows,
         most_rows=most_rows,
         certified=certified,
@@ -496,8 +519,12 @@ def load_of(prepared: Prepared) -> Load:
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of its statistics."""
     graph, request = prepared.graph, prepared.request
-    is_summed = graph.device == "cuda" and request.result in ("summary", "levels")
-    return nbytes + (figures_on_gpu.bytes_needed(request.algorithm, group, graph.n_vertices) if is_summed else 0)
+    if graph.device != "cuda" or OUTPUT_SCHEMAS[request.result].records != "source":
+        return nbytes
+    if request.reduction is not None:
+        sizes = len(request.reduction.values), request.reduction.cutoffs.size
+        nbytes += sums_on_gpu.bytes_needed(group, graph.n_vertices, *sizes)
+    return nbytes + figures_on_gpu.bytes_needed(request.algorithm, group, graph.n_vertices)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

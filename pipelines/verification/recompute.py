@@ -10,6 +10,7 @@ import pyarrow as pa
 from kepler_traverse.errors import CertificateError, NegativeCycleError, UnknownVertexError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.pairs import PairTable
+from kepler_traverse.opportunities import Reduction
 
 from ..output.checksums import checksums_in
 from ..output.manifest_types import Footer, Identity
@@ -36,6 +37,8 @@ class Retraversal:
     targets : list of ids or None
     findings : Findings
     pairs : PairTable or None
+    reduction : Reduction or None
+        For results that take cutoffs.
     """
 
     def __init__(
@@ -45,12 +48,13 @@ class Retraversal:
         targets: Ids | None,
         findings: Findings,
         pairs: PairTable | None = None,
+        reduction: Reduction | None = None,
     ):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[identity["result"]], findings
         request = Request(
             algorithm=identity["algorithm"],
             strategy="auto",
-            limit=identity["limit"],
+            limit=identity["limit"] if reduction is None else reduction.limit,
             targets=targets,
             result=identity["result"],
             certify="all",
@@ -58,10 +62,13 @@ class Retraversal:
             direction=identity.get("direction", "out"),
             pairs=pairs,
             at_once=min(identity["batch_size"], SOURCES_PER_PART),
+            reduction=reduction,
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())
         self.most_rows = max(graph.n_vertices, 0 if targets is None else len(targets), largest)
+        if reduction is not None:
+            self.most_rows = max(self.most_rows, reduction.cutoffs.size)
 
     def of(self, part: int, numbers: list[int]) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) of each source, as the job writes them.
@@ -103,7 +110,9 @@ class AgainPart(Part):
         for group, rows in enumerate(file.group_rows):
             if rows > most:
                 raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
-        checksums = checksums_in(_tables(file), self._graph, numbers, self._prover.form.columns)
+        form = self._prover.form
+        columns = file.schema.names if form.names_values else form.columns
+        checksums = checksums_in(_tables(file), self._graph, numbers, columns)
         try:
             self._compare(_Rows(_tables(file)), numbers.tolist(), footer)
         except NegativeCycleError as error:
@@ -163,6 +172,8 @@ def _difference(written: pa.Table, right: pa.Table) -> str:
     """Return the difference between the rows of one source and the right ones; empty if they are equal bit for bit."""
     if written.num_rows != right.num_rows:
         return f"it has {written.num_rows} rows, not {right.num_rows}"
+    if written.num_rows and written.schema.names != right.schema.names:
+        return f"its columns are {', '.join(written.schema.names)}, not {', '.join(right.schema.names)}"
     if written.num_rows and written.schema.types != right.schema.types:
         types = ", ".join(f"{field.name} {field.type}" for field in right.schema)
         return f"its columns are not of the types {types}"

@@ -12,6 +12,7 @@ from kepler_traverse._arrays import Array
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.pairs import PairTable
+from kepler_traverse.opportunities import Reduction
 from kepler_traverse.query import Query, TargetLists
 from kepler_traverse.results import Traversals
 from kepler_traverse.strategy import Shape
@@ -47,6 +48,8 @@ class Request:
         Strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise.
     shape : Shape or None
         What the driver's plan has measured of the graph, so that no worker measures it again.
+    reduction : Reduction or None
+        Cutoffs and attributes of the vertices, for kinds of results that take them.
     """
 
     algorithm: str
@@ -62,6 +65,7 @@ class Request:
     chosen: str = ""
     shape: Shape | None = None
     pairs: PairTable | None = None
+    reduction: Reduction | None = None
 
 
 def weights_of(graph: Graph) -> Array:

@@ -219,7 +219,14 @@ class BatchTraverser:
         with clock("rows"):  # part of the work is done here, the rest per source
             request = self._request
             made = rows_of(
-                request.result, self._graph, self._query, traversals, self._target_order, self._vertices, request.pairs
+                request.result,
+                self._graph,
+                self._query,
+                traversals,
+                self._target_order,
+                self._vertices,
+                request.pairs,
+                request.reduction,
             )
         while True:
             with clock("rows"):

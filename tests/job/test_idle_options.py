@@ -63,6 +63,9 @@ VALUES = {
     "where": "b != 3",
     "oneway_column": "c",
     "only_vertices": "{folder}/some.txt",
+    "cutoffs": "1,3",
+    "values": "b",
+    "decay": "linear:2",
 }
 TOGETHER = {
     "src_column": ["--dst-column", "b"],
@@ -78,6 +81,11 @@ BASES = {
     **{f"bfs {result}": ["--result", result] for result in ("distances", "predecessors", "summary", "levels", "reachable")},
     **{f"sssp {result}": ["--algorithm", "sssp", "--result", result] for result in ("distances", "summary", "nearest")},
     "bfs nearest": ["--result", "nearest"],
+    "opportunities": [
+        *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
+    ],
+    "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
+    "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
     "a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2"],
     "nearest on a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2", "--result", "nearest"],
@@ -96,6 +104,7 @@ def folder(tmp_path_factory):
     (path / "ids.txt").write_text("3\n4\n")
     (path / "more.txt").write_text("99\n")
     (path / "some.txt").write_text("1\n2\n3\n")
+    (path / "table.csv").write_text("vertex,a,b\n1,2,3\n9,8,7\n")
     (path / "two.txt").write_text("1\n2\n")
     (path / "trips.csv").write_text("origin,destination\n1,3\n2,4\n")
     (path / "scheduler.json").write_text("{}")

@@ -34,6 +34,7 @@ from kepler_traverse.cuda import (
     kernel_spec,
     kernel_trace,
     launch,
+    opportunities,
     vertex_ids,
 )
 from kepler_traverse.cuda.compiler import header_folders, options
@@ -49,17 +50,8 @@ PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
-    *(
-        csr_build,
-        edge_rows,
-        vertex_ids,
-        edge_weights,
-        graph_statistics,
-        exact,
-        distance_stats,
-        certificate_gpu,
-        certificate_many_gpu,
-    ),
+    *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities),
+    *(certificate_gpu, certificate_many_gpu),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
@@ -290,6 +282,10 @@ KNOBS = [
     bfs_source_per_block._ENTRIES[np.dtype(np.int16)].variant(SLOTS=8192, UNDIRECTED=1),
     distance_stats._OF_LEVELS.variant(COUNT_BYTES=4),
     distance_stats._HOPS.variant(HOP_BYTES=4),
+    opportunities._REDUCE.variant(HOP_BYTES=1),
+    opportunities._REDUCE.variant(HOP_BYTES=4, DECAY=1),
+    opportunities._REDUCE.variant(DECAY=2),
+    opportunities._REDUCE.variant(DECAY=3),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=4),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
@@ -382,6 +378,15 @@ def test_a_product_is_rounded_before_it_is_added(nvrtc):
         assert "add.f64" not in ptx, "one without .rn may be joined with a product"
 
 
+@pytest.mark.parametrize("decay", [1, 2, 3])
+def test_a_decay_is_computed_without_fused_products(nvrtc, decay):
+    entry = opportunities._REDUCE.variant(DECAY=decay)
+    ptx = compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
+    assert "mul.rn.f64" in ptx or "mul.f64" in ptx
+    assert "fma" not in ptx
+    assert ".ftz" not in ptx
+
+
 def test_the_check_notices_a_wrong_parameter(nvrtc):
     file = csr_build._FILE
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
@@ -434,7 +439,7 @@ def test_numbers_of_enumerations_are_those_of_python(file, enumeration, expected
 
 
 def test_a_reduction_block_has_as_many_values_on_both_devices():
-    assert distance_stats.PIECE == cpu_distance_stats.PIECE
+    assert distance_stats.PIECE == opportunities.PIECE == cpu_distance_stats.PIECE
 
 
 def test_python_files_hold_no_kernels():

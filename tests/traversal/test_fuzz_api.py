@@ -134,6 +134,16 @@ def some_of(*ids):
     return lambda value: value != [] and list_of(lambda v: type(v) is int and v in ids)(value)
 
 
+def ascends(*kinds):
+    """Whether a value is a list of cutoffs of these types."""
+    return lambda value: (
+        type(value) is list
+        and bool(value)
+        and all(type(v) in kinds and 0 <= v <= 1e300 for v in value)
+        and value == sorted(set(value))
+    )
+
+
 SEARCH = {"strategy": ("auto", one_of("auto")), "knobs": (None, lambda value: value is None)}
 SHOWN = {"unreached": ("omit", one_of("omit", "null", "cugraph"))}
 HOPS = {"max_depth": (None, or_none(is_limit))}
@@ -144,6 +154,7 @@ MULTI_SOURCE = {
     "result": ("distances", one_of("distances", "predecessors", "matrix", "reachable", "summary", "nearest")),
     "targets": (None, or_none(list_of(is_id))),
 }
+WITH_CUTOFFS = ("opportunities", "within", "isochrones")
 PLANNED = {"n_sources": (2, is_whole), "shape": (None, lambda value: value is None)}
 GIVEN = {"graph": (GRAPH, never)}
 LONG = {"progress": (False, or_none(is_flag)), "stream": (False, is_flag)}
@@ -205,7 +216,7 @@ def calls(path):
     yield "sssp_many of names", kepler_traverse.sssp_many, many
     yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | HOPS | MULTI_SOURCE | SHOWN | MEMORY | LONG
     yield "sssp_many", kepler_traverse.sssp_many, GIVEN | SOURCES | SEARCH | WEIGHTED | MULTI_SOURCE | SHOWN | MEMORY | LONG
-    for result in ("matrix", "targets", "summary", "levels", "reachable", "nearest", "predecessors"):
+    for result in (*("matrix", "targets", "summary", "levels", "reachable", "nearest", "predecessors"), *WITH_CUTOFFS):
         fixed = GIVEN | SOURCES | {"result": (result, one_of(result))}
         if result == "targets":
             fixed["targets"] = ([3], list_of(is_id))
@@ -215,6 +226,17 @@ def calls(path):
             fixed["direction"] = ("in", one_of("in", "out"))
         elif result == "nearest":
             fixed["sources"] = ([1], lambda value: value != [] and are_sources(value))
+            fixed["k"] = (2, or_none(lambda value: is_whole(value) and value > 0))
+            fixed["groups"] = (None, or_none(lambda value: list_of(is_whole)(value) and len(value) == 1))
+        elif result in WITH_CUTOFFS:
+            fixed["cutoffs"] = ([1, 2], ascends(int))
+            fixed["direction"] = ("out", one_of("out") if result == "isochrones" else one_of("out", "in"))
+            if result == "opportunities":
+                fixed["values"] = ({"a": [1] * GRAPH.n_vertices}, never)
+                fixed["decay"] = ("linear:2", or_none(one_of("linear:2", "gaussian:1e3")))
+            yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed
+            yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | {"cutoffs": ([1, 2], ascends(int, float))}
+            continue
         yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed | HOPS
         if result != "levels":
             yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | WEIGHTED

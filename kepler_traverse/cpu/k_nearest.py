@@ -1,0 +1,106 @@
+"""The k nearest sources of each vertex by one search from all of them, with up to k labels per vertex."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distances and the positions of the k nearest sources of each vertex.
+
+    Labels are taken in the order of (distance, source), which an edge of weight 0 or more cannot decrease. So the first k
+    labels of a vertex that are of different sources are its nearest ones, and a label that comes later need not go on.
+
+    Parameters
+    ----------
+    offsets, targets : arrays
+    weights : int64 array of shape (n_edges,)
+        0 or more; or of shape (0,), where every edge counts 1. No path's sum may exceed int64.
+    sources : int64 array
+        Distinct vertex numbers, ascending.
+    k : int
+    limit : int
+        Larger distances are left out.
+
+    Returns
+    -------
+    int64 arrays of shape (n_vertices, k)
+        Distances, and positions in ``sources``, in ascending order of (distance, position); -1 where there is none.
+    """
+    n = offsets.size - 1
+    distance, owner = np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64)
+    _search(offsets, targets, weights, sources, k, limit, distance, owner)
+    return distance, owner
+
+
+@njit(cache=True, nogil=True)
+def _search(offsets, targets, weights, sources, k, limit, distance, owner):
+    n_labels = np.zeros(offsets.size - 1, np.int64)
+    # A heap of labels: distance, position of the source, vertex.
+    heap = np.empty((max(2 * sources.size, 1024), 3), np.int64)
+    size = 0
+    for i in range(sources.size):
+        heap = _pushed(heap, size, 0, i, sources[i])
+        size += 1
+    while size > 0:
+        d, source, v = heap[0, 0], heap[0, 1], heap[0, 2]
+        size -= 1
+        _sink(heap, size)
+        count = n_labels[v]
+        if count == k or _has(owner, v, count, source):
+            continue
+        distance[v, count], owner[v, count] = d, source
+        n_labels[v] = count + 1
+        for e in range(offsets[v], offsets[v + 1]):
+            u = targets[e]
+            further = d + (weights[e] if weights.size else 1)
+            if further <= limit and n_labels[u] < k and not _has(owner, u, n_labels[u], source):
+                heap = _pushed(heap, size, further, source, u)
+                size += 1
+
+
+@njit(cache=True, nogil=True)
+def _has(owner, v, count, source):
+    for j in range(count):  # noqa: SIM110 - Numba compiles no generator here
+        if owner[v, j] == source:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _before(heap, i, d, source):
+    return heap[i, 0] < d or (heap[i, 0] == d and heap[i, 1] < source)
+
+
+@njit(cache=True, nogil=True)
+def _pushed(heap, size, d, source, v):
+    """Add a label; return the heap, which may have grown."""
+    if size == len(heap):
+        grown = np.empty((2 * size, 3), np.int64)
+        grown[:size] = heap
+        heap = grown
+    at = size
+    while at > 0 and not _before(heap, (at - 1) // 2, d, source):
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at, 0], heap[at, 1], heap[at, 2] = d, source, v
+    return heap
+
+
+@njit(cache=True, nogil=True)
+def _sink(heap, size):
+    """Remove the first label of ``size + 1``."""
+    d, source, v = heap[size, 0], heap[size, 1], heap[size, 2]
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and _before(heap, child + 1, heap[child, 0], heap[child, 1]):
+            child += 1
+        if not _before(heap, child, d, source):
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at, 0], heap[at, 1], heap[at, 2] = d, source, v

@@ -1,0 +1,205 @@
+// Sums of vertex attributes within cutoffs, for several sources.
+//
+// The number of vertices alone decides the order of a sum of floats (kepler_traverse/opportunities.py), so that it has
+// the same bits as on a CPU: reduction blocks of REDUCTION_BLOCK values in ascending order of the vertices are summed
+// by halves, and so are the sums of the blocks. Vertices beyond a cutoff count as 0. Sums of integers are exact in any
+// order: the host refuses attributes whose sum could exceed an int64.
+//
+//   opportunities_reduce_warp   a warp sums one reduction block of one source, for each attribute and cutoff
+//   opportunities_fold_warp     reduces REDUCTION_BLOCK sums to one
+//
+//   sums   of shape (n_sources, n_attributes, n_cutoffs, reduction blocks), 64 bits each: integers, or bits of doubles
+//
+// Compile-time constants:
+//   BLOCK             threads per block
+//   REDUCTION_BLOCK   values per reduction block
+//   HOP_BYTES         bytes per hop count; 0 if distances are weighted, of type weight_t
+//   DECAY             0 none, 1 exponential, 2 linear, 3 gaussian; with one, all attributes are floats
+#include <kt/float_order.cuh>
+
+#include "row_reductions.cuh"
+
+namespace {
+
+using kt::add_rounded;
+using kt::ALL_LANES;
+using kt::int32;
+using kt::int64;
+using kt::lesser;
+using kt::reduction_blocks_of;
+using kt::VALUES_PER_LANE;
+using kt::WARP;
+
+constexpr int32 NO_DECAY = 0, EXPONENTIAL = 1, LINEAR = 2;
+
+// Distances, and integers in their order.
+#if HOP_BYTES
+using distance_t = kt::Signed<HOP_BYTES>::type;
+using distance_key = int32;
+constexpr distance_key BEYOND = 0x7fffffff;  // no cutoff is so large
+KT_DEVICE distance_key key_of_distance(distance_t hops) { return hops == kt::UNREACHED ? BEYOND : hops; }
+#else
+using distance_t = weight_t;
+using distance_key = kt::key_of<weight_t>;
+constexpr distance_key BEYOND = kt::Key<weight_t>::INFINITE;
+KT_DEVICE distance_key key_of_distance(distance_t distance) { return kt::to_ordered(distance); }
+#endif
+
+// A template, so that only the branch of the type is compiled.
+template <typename Key>
+KT_DEVICE double distance_of(Key key) {
+  if constexpr (HOP_BYTES > 0) {
+    return static_cast<double>(key);
+  } else if constexpr (sizeof(key) == sizeof(float)) {
+    return kt::widened(kt::from_ordered<float>(key));
+  } else {
+    return static_cast<double>(kt::from_ordered<weight_t>(key));
+  }
+}
+
+// Members, of which a variant may use none.
+struct Decay {
+  // exp(x) for x <= 0, of the very sums and products of cpu/opportunities.py.
+  KT_DEVICE static double exponential(double x) {
+    if (!(x > -746.0)) return 0.0;
+    const double at = add_rounded(x * 1.4426950408889634, 0.5);
+    int64 n = static_cast<int64>(at);
+    if (static_cast<double>(n) > at) --n;  // rounded down
+    const double whole = static_cast<double>(n);
+    const double r =
+        add_rounded(add_rounded(x, -(whole * 6.93147180369123816490e-01)), -(whole * 1.90821492927058770002e-10));
+    double p = 1.0 / 6227020800.0;
+    p = add_rounded(p * r, 1.0 / 479001600.0);
+    p = add_rounded(p * r, 1.0 / 39916800.0);
+    p = add_rounded(p * r, 1.0 / 3628800.0);
+    p = add_rounded(p * r, 1.0 / 362880.0);
+    p = add_rounded(p * r, 1.0 / 40320.0);
+    p = add_rounded(p * r, 1.0 / 5040.0);
+    p = add_rounded(p * r, 1.0 / 720.0);
+    p = add_rounded(p * r, 1.0 / 120.0);
+    p = add_rounded(p * r, 1.0 / 24.0);
+    p = add_rounded(p * r, 1.0 / 6.0);
+    p = add_rounded(p * r, 0.5);
+    p = add_rounded(p * r, 1.0);
+    p = add_rounded(p * r, 1.0);
+    const int64 half = -((1 - n) / 2);  // rounded down, as n is not above 0
+    return p * kt::float_of((half + 1023) << 52) * kt::float_of((n - half + 1023) << 52);
+  }
+
+  KT_DEVICE static double weight_at(double d, double parameter) {
+    if constexpr (DECAY == LINEAR) {
+      return d < parameter ? add_rounded(1.0, -(d / parameter)) : 0.0;
+    } else if constexpr (DECAY == EXPONENTIAL) {
+      return exponential(-(parameter * d));
+    } else {
+      const double t = d / parameter;
+      return exponential(-0.5 * (t * t));
+    }
+  }
+};
+
+KT_DEVICE int64 sum_of(int64 a, int64 b) { return a + b; }
+KT_DEVICE double sum_of(double a, double b) { return add_rounded(a, b); }
+
+// Sums the VALUES_PER_LANE values of a lane by halves; `of(i)` is the i-th.
+template <typename T, int32 FIRST = 0, int32 STEP = 1, typename Of>
+KT_DEVICE T folded(const Of& of) {
+  if constexpr (STEP == VALUES_PER_LANE) {
+    return of(FIRST);
+  } else {
+    const T one = folded<T, FIRST, 2 * STEP>(of);
+    return sum_of(one, folded<T, FIRST + STEP, 2 * STEP>(of));
+  }
+}
+
+// Sums the values of all lanes by halves. The result is that of lane 0.
+template <typename T>
+KT_DEVICE T folded_over_lanes(T mine) {
+  for (int32 half = WARP / 2; half > 0; half /= 2) mine = sum_of(mine, kt::shuffle_down(ALL_LANES, mine, half));
+  return mine;
+}
+
+}  // namespace
+
+// What the host passes (cuda/opportunities.py).
+struct OpportunityArgs {
+  const kt::uint8* distance;
+  int64 pitch;  // from the distances of one source to those of the next
+  int64 n_vertices;
+  int64 n_sources;
+  const int64* bounds;  // of each cutoff the key of the largest distance within
+  int64 n_cutoffs;
+  const int64* values;  // of shape (n_attributes, n_vertices): integers, then bits of doubles
+  int64 n_integers;
+  int64 n_attributes;
+  double parameter;  // of the decay
+  int64* sums;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(const OpportunityArgs args) {
+  const int64 n_reduction_blocks = reduction_blocks_of(args.n_vertices);
+  // Consecutive warps take the same vertices of several sources, so that attributes are read from a cache.
+  for (int64 i = kt::warp_id(); i < args.n_sources * n_reduction_blocks; i += kt::n_warps()) {
+    const int64 source = i % args.n_sources, reduction_block = i / args.n_sources;
+    const int64 first = reduction_block * REDUCTION_BLOCK, end = lesser(first + REDUCTION_BLOCK, args.n_vertices);
+    const distance_t* const distances = reinterpret_cast<const distance_t*>(args.distance) + source * args.pitch;
+    distance_key keys[VALUES_PER_LANE];
+    const distance_key largest = static_cast<distance_key>(kt::load_constant(args.bounds + args.n_cutoffs - 1));
+    bool any = false;
+#pragma unroll
+    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+      const int64 v = first + j * WARP + kt::lane();
+      keys[j] = v < end ? key_of_distance(kt::load_constant(distances + v)) : BEYOND;
+      any = any || keys[j] <= largest;
+    }
+    any = kt::ballot(ALL_LANES, any) != 0;
+    for (int64 a = 0; a < args.n_attributes; ++a) {
+      int64* const sums = args.sums + (source * args.n_attributes + a) * args.n_cutoffs * n_reduction_blocks;
+      const bool is_integer = a < args.n_integers;
+      int64 words[VALUES_PER_LANE];
+#pragma unroll
+      for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+        words[j] = 0;  // the bits of 0.0, too
+        if (!any || keys[j] > largest) continue;
+        const int64 v = first + j * WARP + kt::lane();
+        words[j] = kt::load_constant(args.values + a * args.n_vertices + v);
+        if constexpr (DECAY != NO_DECAY) {
+          const double d = distance_of(keys[j]);
+          words[j] = kt::bits_of(kt::float_of(words[j]) * Decay::weight_at(d, args.parameter));
+        }
+      }
+      for (int64 c = 0; c < args.n_cutoffs; ++c) {
+        const distance_key bound = static_cast<distance_key>(kt::load_constant(args.bounds + c));
+        int64 word = 0;
+        if (any && is_integer) {
+          word = folded_over_lanes(folded<int64>([&](int32 j) -> int64 { return keys[j] <= bound ? words[j] : 0; }));
+        } else if (any) {
+          word = kt::bits_of(folded_over_lanes(
+              folded<double>([&](int32 j) -> double { return keys[j] <= bound ? kt::float_of(words[j]) : 0.0; })));
+        }
+        if (kt::lane() == 0) sums[c * n_reduction_blocks + reduction_block] = word;
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    opportunities_fold_warp(const int64* __restrict__ sums, int64 n_sums, int64 n_rows, int64 n_cutoffs,
+                            int64 n_integers, int64 n_attributes, int64* folded_sums) {
+  const int64 n_reduction_blocks = reduction_blocks_of(n_sums);
+  for (int64 i = kt::warp_id(); i < n_rows * n_reduction_blocks; i += kt::n_warps()) {
+    const int64 row = i / n_reduction_blocks, first = i % n_reduction_blocks * REDUCTION_BLOCK;
+    const auto word_at = [&](int32 j) -> int64 {
+      const int64 at = first + j * WARP + kt::lane();
+      return at < n_sums ? kt::load_constant(sums + row * n_sums + at) : 0;
+    };
+    int64 word;
+    if (row / n_cutoffs % n_attributes < n_integers) {
+      word = folded_over_lanes(folded<int64>(word_at));
+    } else {
+      word =
+          kt::bits_of(folded_over_lanes(folded<double>([&](int32 j) -> double { return kt::float_of(word_at(j)); })));
+    }
+    if (kt::lane() == 0) folded_sums[i] = word;
+  }
+}

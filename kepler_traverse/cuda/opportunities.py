@@ -1,0 +1,137 @@
+"""Sums of vertex attributes within cutoffs on a GPU, for several sources; see opportunities.cu.
+
+The same results as ``cpu.opportunities``. For k sources, n vertices, distances of b bytes, and a attributes with c cutoffs,
+there are 2 launches (1 up to 1,024 vertices, 3 from 2^20 on) for as many sources as ``SUMS_AT_ONCE`` allows. They read k n b
+bytes of distances, and k n a 8 bytes of attributes, which are shared by sources and mostly come from a cache. They write and
+read 8 a c bytes per source and reduction block.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import flatten_distances, is_hops
+from . import cp
+from .compiler import Request, kernel
+from .kernel_spec import WARP, Entry, arguments, struct_arguments
+from .launch import launch
+
+BLOCK = 256
+PIECE = 1024  # values of a reduction block; as many as on a CPU, so that sums have the same bits
+SUMS_AT_ONCE = 1 << 23  # sums of reduction blocks that are held at once: 64 MiB
+
+_FILE = Path(__file__).parent / "kernels" / "opportunities.cu"
+_CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("HOP_BYTES", 0), ("DECAY", 0))
+_REDUCE = Entry(
+    "opportunities_reduce_warp",
+    _FILE,
+    BLOCK,
+    struct_arguments(_FILE, "OpportunityArgs"),
+    item_threads=WARP,
+    constants=_CONSTANTS,
+)
+_FOLD = Entry(
+    "opportunities_fold_warp",
+    _FILE,
+    BLOCK,
+    arguments(
+        *("int64* sums", "int64 n_sums", "int64 n_rows", "int64 n_cutoffs", "int64 n_integers", "int64 n_attributes"),
+        "int64* folded_sums",
+    ),
+    item_threads=WARP,
+    constants=_CONSTANTS,
+)
+ENTRIES = (_REDUCE, _FOLD)
+
+
+def sums(distance, bounds: np.ndarray, values, n_integers: int, decay: int, parameter: float) -> np.ndarray:
+    """As ``kepler_traverse.opportunities.sums_within``, as words: integers, or the bits of floats.
+
+    Parameters
+    ----------
+    distance : array of shape (k, n_vertices)
+        Hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances.
+    bounds : array of shape (n_cutoffs,), NumPy
+        In the type of the distances, ascending.
+    values : int64 array of shape (n_attributes, n_vertices)
+        Integers, then the bits of floats.
+    n_integers, decay, parameter
+        How many attributes are integers; the decay as a number, and its parameter.
+
+    Returns
+    -------
+    int64 array of shape (k, n_attributes, n_cutoffs), NumPy
+    """
+    k, n = distance.shape
+    width = len(values) * bounds.size
+    at_once = max(1, SUMS_AT_ONCE // max(width * _n_reduction_blocks(n), 1))
+    keys = cp.asarray(_keys_of(bounds))
+    parts = [
+        _sums(distance[first : first + at_once], keys, values, n_integers, decay, parameter)
+        for first in range(0, k, at_once)
+    ]
+    return np.concatenate(parts).reshape(k, len(values), bounds.size)
+
+
+def _sums(distance, keys, values, n_integers: int, decay: int, parameter: float) -> np.ndarray:
+    (k, n), width = distance.shape, len(values) * keys.size
+    size = _n_reduction_blocks(n)
+    memory, pitch = flatten_distances(distance)
+    found = cp.empty(k * width * size, np.int64)
+    args = {
+        "distance": memory.view(np.uint8),
+        "pitch": pitch,
+        "n_vertices": np.int64(n),
+        "n_sources": np.int64(k),
+        "bounds": keys,
+        "n_cutoffs": np.int64(keys.size),
+        "values": values.reshape(-1),
+        "n_integers": np.int64(n_integers),
+        "n_attributes": np.int64(len(values)),
+        "parameter": np.float64(parameter),
+        "sums": found,
+    }
+    launch(_kernel(_REDUCE, distance.dtype, decay), k * size, args)
+    counts = np.int64(keys.size), np.int64(n_integers), np.int64(len(values))
+    while size > 1:
+        folded = cp.empty(k * width * _n_reduction_blocks(size), np.int64)
+        items = k * width * _n_reduction_blocks(size)
+        launch(_kernel(_FOLD, distance.dtype, decay), items, (found, np.int64(size), np.int64(k * width), *counts, folded))
+        found, size = folded, _n_reduction_blocks(size)
+    return found.get()
+
+
+def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: int) -> int:
+    """Return the bytes that the sums need while they are computed, and those of the attributes."""
+    width = n_attributes * n_cutoffs
+    blocks = _n_reduction_blocks(n_vertices)
+    blocks += _n_reduction_blocks(blocks)
+    held = min(n_sources * width * blocks, max(2 * SUMS_AT_ONCE, width * blocks))
+    return 8 * (held + n_attributes * n_vertices + n_cutoffs)
+
+
+def likely_kernels(hops: bool, weight_t, decay: int = 0) -> list[Request]:
+    """Kernels for distances that are not known yet."""
+    if hops:
+        return [Request(_REDUCE.variant(HOP_BYTES=width, DECAY=decay)) for width in (1, 2)]
+    return [Request(_REDUCE.variant(DECAY=decay), np.int32, weight_t)]
+
+
+def _kernel(entry: Entry, kind: np.dtype, decay: int):
+    if is_hops(kind):
+        return kernel(entry.variant(HOP_BYTES=kind.itemsize, DECAY=decay), np.int32)
+    return kernel(entry.variant(DECAY=decay), np.int32, kind)
+
+
+def _keys_of(bounds: np.ndarray) -> np.ndarray:
+    """Return distances as the keys of kt/float_order.cuh, which have their order."""
+    if bounds.dtype.kind == "i":
+        return bounds.astype(np.int64)
+    bits = bounds.view(f"i{bounds.itemsize}")
+    return np.where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).astype(np.int64)
+
+
+def _n_reduction_blocks(size: int) -> int:
+    return -(-size // PIECE)

@@ -1,0 +1,198 @@
+"""The k nearest sources of each vertex, with ties in favor of the source of the smaller number.
+
+On a CPU, hops and sums of integer weights take one search from all sources with k labels per vertex. On a GPU, and with
+float weights, there is one search per source, and each group of sources is merged into the k labels: a float sum may round
+to that of a nearer source, which one search would not notice where it drops a label. Both are exact and return the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace
+from ..algorithms import ALGORITHMS
+from ..cpu import k_nearest as cpu
+from ..errors import InputError
+from ..frames import Column, as_returned_distance, concatenate_frames, frame_from
+from ..graph import Graph
+from ..progress import Meter
+from ..results import Traversals
+
+
+def labels_of(groups: Any, k: Any, sources: Any, numbers: np.ndarray) -> list[Any] | None:
+    """Return the argument ``groups`` as one label per source, None if it is not given.
+
+    Raises
+    ------
+    InputError
+        ``k`` is not given; groups are not one per source, or not of one type; groups or sources have no order.
+    """
+    if groups is None:
+        return None
+    if k is None:
+        raise InputError("groups needs k, how many sources of each group to return per vertex")
+    for name, given in (("groups", groups), ("sources", sources)):
+        if isinstance(given, (set, frozenset)):
+            raise InputError(f"{name} must be a list in the order of the sources and their groups; a set has no order")
+    labels = arguments.ids("groups", groups)
+    if len(labels) != numbers.size:
+        raise InputError(f"groups has {len(labels)} values, not {numbers.size}: give one per source")
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    if len({type(label) for label in labels}) > 1 or not all(isinstance(label, (int, str)) for label in labels):
+        raise InputError("groups must be all integers or all strings")
+    return labels
+
+
+def compute_k_nearest(
+    graph: Graph, numbers: np.ndarray, k: Any, labels: list[Any] | None, limit: float | None, plan_for: Any, meter: Meter
+) -> Any:
+    """Return a frame ``[group,] vertex, rank, source, distance`` of the k nearest sources of each vertex.
+
+    Parameters
+    ----------
+    graph : Graph
+    numbers : int64 array of vertex numbers
+        The sources.
+    k : int
+    labels : list of int or str, or None
+        The group of each source. With groups each vertex has its k nearest sources of each group.
+    limit : int, float or None
+    plan_for : callable
+        ``plan_for(n_sources=n)`` returns a ``MultiSourcePlan`` of distances.
+    meter : Meter
+
+    Raises
+    ------
+    InputError
+        ``k`` is less than 1; there is no source.
+    """
+    k = arguments.whole("k", k, least=1)
+    if not numbers.size:
+        raise InputError("result='nearest' needs at least one source")
+    with meter.running():
+        if labels is None:
+            return frame_from(k_nearest_columns(graph, np.unique(numbers), k, limit, plan_for, meter), graph.device)
+        frames = []
+        for label in sorted(set(labels)):
+            own = np.unique(numbers[np.array([each == label for each in labels])])
+            columns = k_nearest_columns(graph, own, k, limit, plan_for, meter)
+            frame = frame_from(columns, graph.device)
+            frame.insert(0, "group", label)
+            frames.append(frame)
+        return concatenate_frames(frames, graph.device)
+
+
+def k_nearest_columns(
+    graph: Graph, numbers: np.ndarray, k: int, limit: float | None, plan_for: Any, meter: Meter
+) -> dict[str, Column]:
+    """Columns by ascending vertex, then by rank; called within ``meter.running``."""
+    plan = plan_for(n_sources=numbers.size)
+    algorithm, k = ALGORITHMS[plan.algorithm], min(k, numbers.size)
+    xp = namespace(graph.offsets)
+    if _takes_one_search(graph, algorithm.counts_hops):
+        weights = np.zeros(0, np.int64) if algorithm.counts_hops else graph.weights.astype(np.int64)
+        most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
+        distance, owner = cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
+        meter.advance(numbers.size)
+    else:
+        try:
+            distance, owner = merge_groups(meter.over(plan.iter_groups(numbers)), graph.n_vertices, k, limit, xp)
+        except BaseException:  # whoever keeps the error keeps this plan
+            plan.release()
+            raise
+    vertex, rank = xp.nonzero(owner >= 0)
+    found, source = distance[vertex, rank], xp.asarray(numbers)[owner[vertex, rank]]
+    if algorithm.counts_hops:
+        found = found.astype(np.int32)
+    elif graph.integer_weights:
+        found = found.astype(graph.distance_dtype)
+    else:
+        found = as_returned_distance(graph, found)
+    return {
+        "vertex": Column(graph.ids_at(vertex)),
+        "rank": Column(rank.astype(np.int64) + 1),
+        "source": Column(graph.ids_at(source)),
+        "distance": Column(found),
+    }
+
+
+def _takes_one_search(graph: Graph, counts_hops: bool) -> bool:
+    """Whether sums are exact integers without a sum below zero or beyond int64, on a CPU."""
+    if device_of(graph.offsets) == "cuda":
+        return False
+    if counts_hops:
+        return True
+    return graph.returns_integers and not graph.has_negative_weights and graph.max_sum + graph.heaviest < MAX_INTEGER
+
+
+def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: float | None, xp: Any) -> tuple[Array, Array]:
+    """Return the distances and the positions of the k nearest sources of each vertex, from the distances of all.
+
+    Parameters
+    ----------
+    groups : iterable of Traversals
+        By ascending source. Each is used before the next one is requested.
+    n_vertices, k : int
+    limit : int, float or None
+    xp : module
+        NumPy or CuPy.
+
+    Returns
+    -------
+    arrays of shape (n_vertices, k)
+        Distances, in the widest type of a group; and int64 positions in the order of the sources, -1 where there is none.
+    """
+    keys = xp.full((k, n_vertices), MAX_INTEGER, np.int64)
+    owner = xp.full((k, n_vertices), -1, np.int64)
+    kind, position = np.dtype(np.int8), 0
+    for group in groups:
+        if group.distance.dtype != kind:
+            keys = _changed(keys, kind, group.distance.dtype, xp)
+            kind = _wider(kind, group.distance.dtype)
+        for distance in group.distance:
+            near = is_reached(distance) if limit is None else is_reached(distance) & at_most(distance, limit)
+            key = xp.where(near, _keys_of(distance.astype(kind, copy=False)), MAX_INTEGER)
+            own = xp.where(near, position, -1)
+            moves = xp.zeros(n_vertices, bool)
+            for j in range(k):
+                # A label of an earlier source stays before this one where distances are equal. Once one label has moved, all
+                # after it move.
+                moves |= key < keys[j]
+                keys[j], key = xp.where(moves, key, keys[j]), xp.where(moves, keys[j], key)
+                owner[j], own = xp.where(moves, own, owner[j]), xp.where(moves, owner[j], own)
+            position += 1
+    return _distances_of(keys, kind).T, owner.T
+
+
+def _keys_of(distance: Array) -> Array:
+    """Distances as int64 in the same order: the bits of floats, so that a GPU compares subnormal numbers, too."""
+    if distance.dtype.kind == "i":
+        return distance.astype(np.int64)
+    bits = distance.view(f"i{distance.itemsize}")
+    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).astype(np.int64)
+
+
+def _distances_of(keys: Array, kind: np.dtype) -> Array:
+    if kind.kind == "i":
+        return keys if kind.itemsize == 8 else keys.astype(np.int64)
+    bits = keys.astype(f"i{kind.itemsize}")
+    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).view(kind)
+
+
+def _wider(kind: np.dtype, to: np.dtype) -> np.dtype:
+    """Return the type that holds distances of two groups: int64 where one has sums beyond 2^53."""
+    if kind.kind == to.kind:
+        return np.promote_types(kind, to)
+    return kind if kind == np.int64 else to
+
+
+def _changed(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
+    """Return the keys of distances of one type as those of a type that holds them all."""
+    wide = _wider(kind, to)
+    none = keys == MAX_INTEGER
+    distance = xp.where(none, 0, keys)
+    return xp.where(none, MAX_INTEGER, _keys_of(_distances_of(distance, kind).astype(wide)))

@@ -1,0 +1,391 @@
+"""Sums of vertex attributes within cutoffs of each source (cumulative opportunities), and counts of vertices.
+
+A group of sources is reduced on the device where its distances are, so that distances of all sources are never held. Sums of
+integers are exact. Sums of floats are equal bit for bit on every device and for any number of sources at once: they are
+folded by halves in reduction blocks of the vertices in ascending order, as ``distance_stats`` describes, with 0.0 for
+vertices beyond the cutoff. The sum within one cutoff does not depend on the other cutoffs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from . import arguments
+from ._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, namespace, to_host
+from .algorithms import ALGORITHMS
+from .cpu import opportunities as cpu
+from .cuda import opportunities as sums_on_gpu
+from .distance_stats import summary_of_distances
+from .errors import InputError, PrecisionError, option_text
+from .frames import Column
+from .graph import Graph
+from .results import Traversals
+from .source_records import Observe, SourceRecords, level_counts_of
+
+DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
+VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which no attribute may have
+VALUE = "value"  # the name of an attribute that was given as one array
+
+
+class Reduction:
+    """What to reduce the distances of each source to: checked options of the result kinds that take ``cutoffs``.
+
+    Attributes
+    ----------
+    cutoffs : int64 or float64 array of shape (n_cutoffs,), NumPy
+        Ascending. The last one limits the search.
+    values : dict of str to int64 or float64 array of shape (n_vertices,), NumPy
+        Attributes of the vertices by name; empty for kinds that take none. With a decay they are float64.
+    decay : int
+        Of ``cpu.opportunities``; 0 for none.
+    parameter : float
+        Of the decay.
+    """
+
+    def __init__(
+        self,
+        *,
+        cutoffs: np.ndarray,
+        values: dict[str, np.ndarray] | None = None,
+        decay: int = cpu.NO_DECAY,
+        parameter: float = 0.0,
+    ):
+        self.cutoffs, self.values = cutoffs, values or {}
+        self.decay, self.parameter = decay, parameter
+        self._on_gpu: dict[int, Array] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reduction) and self.digest == other.digest
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each process stacks the values and copies them to its own device.
+        return {name: value for name, value in vars(self).items() if name != "stacked"} | {"_on_gpu": {}}
+
+    @property
+    def limit(self) -> float | int:
+        """The largest cutoff, as a Python number."""
+        return self.cutoffs[-1].item()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that determines a result."""
+        options = [self.cutoffs.tolist(), self.decay, self.parameter, [(n, str(v.dtype)) for n, v in self.values.items()]]
+        found = hashlib.sha256(json.dumps(options).encode())
+        for value in self.values.values():
+            found.update(np.ascontiguousarray(value).data)
+        return found.hexdigest()
+
+    @cached_property
+    def stacked(self) -> tuple[np.ndarray, np.ndarray]:
+        """The attributes of integers, and those of floats: arrays of shape (n_attributes, n_vertices)."""
+        integers, floats = self.ordered()
+        size = next((value.size for value in self.values.values()), 0)
+        return (
+            np.array([self.values[name] for name in integers], np.int64).reshape(-1, size),
+            np.array([self.values[name] for name in floats], np.float64).reshape(-1, size),
+        )
+
+    def ordered(self) -> tuple[list[str], list[str]]:
+        """Names of the attributes of integers, and of those of floats."""
+        integers = [name for name, value in self.values.items() if value.dtype.kind == "i"]
+        return integers, [name for name in self.values if name not in integers]
+
+    def words(self) -> Array:
+        """The values on the current GPU: int64 of shape (n_attributes, n_vertices), integers and then bits of floats."""
+        from .cuda import cp
+
+        device = cp.cuda.runtime.getDevice()
+        if device not in self._on_gpu:
+            integers, floats = self.stacked
+            self._on_gpu[device] = cp.asarray(np.concatenate([integers, floats.view(np.int64)]))
+        return self._on_gpu[device]
+
+
+def reduction_of(graph: Graph, algorithm: str, result: str, cutoffs: Any, values: Any, decay: Any) -> Reduction:
+    """Check the options of a result kind that takes ``cutoffs``.
+
+    Parameters
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    result : {"opportunities", "within", "isochrones"}
+    cutoffs : sequence of int or float
+        Ascending, at least one; whole numbers for hops.
+    values : table, mapping or array
+        For ``"opportunities"``; see ``bfs_many``.
+    decay : str or None
+
+    Raises
+    ------
+    InputError
+        An option is missing, does not belong to the kind, or has a wrong value; values are not finite, or not one per
+        vertex; a vertex has several.
+    UnknownVertexError
+        A table has a vertex that the graph lacks.
+    PrecisionError
+        A sum of values could exceed int64, or float64.
+    """
+    checked = cutoffs_of(result, algorithm, cutoffs)
+    if result != "opportunities":
+        for name, value in (("values", values), ("decay", decay)):
+            if value is not None:
+                raise InputError(f"{name} is for result='opportunities', not {result!r}; leave it out")
+        counted = result == "within" and not ALGORITHMS[algorithm].counts_hops
+        return Reduction(cutoffs=checked, values={"vertices": np.ones(graph.n_vertices, np.int64)} if counted else {})
+    if values is None:
+        raise InputError(f"result={result!r} needs {option_text('values')}, the attributes of the vertices to add up")
+    kind, parameter = decay_of(decay)
+    if kind != cpu.NO_DECAY and graph.has_negative_weights:
+        raise InputError("decay needs distances of 0 or more, and the graph has negative weights; leave decay out")
+    found = attributes_of(graph, values)
+    if kind != cpu.NO_DECAY:
+        found = {name: value.astype(np.float64) for name, value in found.items()}
+    for name, value in found.items():
+        _refuse_overflow(name, value)
+    return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter)
+
+
+def cutoffs_of(result: str, algorithm: str, cutoffs: Any) -> np.ndarray:
+    """Return cutoffs as an int64 array if all are integers, else float64; see ``reduction_of``."""
+    if cutoffs is None:
+        raise InputError(f"result={result!r} needs {option_text('cutoffs')}, the largest distances to count")
+    given = _listed(cutoffs)
+    if not given:
+        raise InputError(f"cutoffs must be a list of at least one number, not {arguments.describe(cutoffs)}")
+    numbers = [arguments.limit("cutoffs", number) for number in given]
+    if ALGORITHMS[algorithm].counts_hops:
+        numbers = [int(arguments.whole("cutoffs", number)) for number in numbers]
+    if any(number == np.inf for number in numbers):
+        raise InputError("cutoffs must be finite; result='summary' counts all vertices that a source reaches")
+    if any(one >= other for one, other in itertools.pairwise(numbers)):
+        raise InputError(f"cutoffs must ascend, each larger than the one before, not {arguments.describe(numbers)}")
+    whole = all(isinstance(number, int) and number <= MAX_INTEGER for number in numbers)
+    return np.array(numbers, np.int64 if whole else np.float64)
+
+
+def _listed(cutoffs: Any) -> list[Any]:
+    """Return the numbers of a sequence as a list; an empty one for anything else."""
+    if isinstance(cutoffs, (str, bytes, Mapping)):
+        return []
+    try:
+        return list(to_host(cutoffs)) if device_of(cutoffs) == "cuda" else list(cutoffs)
+    except TypeError:
+        return []
+
+
+def decay_of(decay: Any) -> tuple[int, float]:
+    """Return a decay such as ``"exponential:0.002"`` as a number and its parameter."""
+    if decay is None:
+        return cpu.NO_DECAY, 0.0
+    name, _, text = arguments.text("decay", decay, "'exponential:0.002', 'linear:1800' or 'gaussian:600'").partition(":")
+    try:
+        parameter = float(text) if name in DECAYS and "_" not in text else np.nan
+    except ValueError:
+        parameter = np.nan
+    if not 0 < parameter < np.inf:
+        raise InputError(
+            f"decay={arguments.describe(decay)} must be exponential:RATE, linear:DISTANCE or gaussian:DISTANCE, with a "
+            "positive number"
+        )
+    return DECAYS[name], parameter
+
+
+def attributes_of(graph: Graph, values: Any) -> dict[str, np.ndarray]:
+    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``reduction_of``."""
+    columns = _columns(values)
+    if columns is None:
+        if hasattr(values, "index") and not isinstance(values, (list, tuple)):
+            raise InputError("values must be a table, a mapping or an array; give a Series as a table, by reset_index()")
+        columns = {VALUE: values}
+    vertices = columns.pop(VERTEX, None)
+    if not columns:
+        raise InputError("values has no column besides vertex; give the attributes to add up")
+    for name in columns:
+        if not isinstance(name, str) or name in ("", SOURCE, CUTOFF):
+            raise InputError(f"values: {arguments.describe(name)} cannot be the name of an attribute; rename the column")
+    if vertices is None:
+        return {name: _numbers(name, column, graph.n_vertices, graph) for name, column in columns.items()}
+    numbers = graph.numbers_of(vertices, VERTEX)
+    sorted_numbers = np.sort(numbers)
+    twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
+    if twice.size:
+        raise InputError(
+            f"values: vertex {_name(graph, twice[0])} occurs {int((numbers == twice[0]).sum())} times; add up its rows first"
+        )
+    found = {}
+    for name, column in columns.items():
+        array = _numbers(name, column, numbers.size, graph, numbers)
+        found[name] = np.zeros(graph.n_vertices, array.dtype)
+        found[name][numbers] = array
+    return found
+
+
+def _columns(values: Any) -> dict[Any, Any] | None:
+    """Columns of a table or a mapping by name; None for anything else."""
+    if isinstance(values, Mapping):
+        return dict(values)
+    if hasattr(values, "column_names"):  # pyarrow
+        return {name: values[name] for name in values.column_names}
+    if not hasattr(values, "columns"):
+        return None
+    index = getattr(getattr(values, "index", None), "name", None)
+    if index is not None and index not in values.columns:
+        values = values.reset_index()
+    names = list(values.columns)
+    if len(set(names)) < len(names):
+        raise InputError("values: two columns have the same name; rename one")
+    return {name: values[name] for name in names}
+
+
+def _numbers(name: str, column: Any, size: int, graph: Graph, numbers: np.ndarray | None = None) -> np.ndarray:
+    """Return a column of finite numbers as int64 or float64."""
+    array = to_host(arguments.as_array(f"values[{name!r}]", column))
+    if array.size != size:
+        what = "one per vertex, in the order of their ids" if numbers is None else "one per row"
+        raise InputError(f"values[{name!r}] has {array.size} values, not {size}: give {what}")
+    if array.dtype.kind == "f":
+        wrong = np.flatnonzero(~np.isfinite(array))
+        if wrong.size:
+            vertex = wrong[0] if numbers is None else numbers[wrong[0]]
+            raise InputError(
+                f"values[{name!r}] is {array[wrong[0]]} at vertex {_name(graph, vertex)} ({wrong.size} such values); "
+                "give finite numbers"
+            )
+        return array.astype(np.float64)
+    if array.dtype.kind == "u" and array.size and int(array.max()) > MAX_INTEGER:
+        raise InputError(f"values[{name!r}] holds {int(array.max())}, which is beyond int64; scale the values down")
+    return array.astype(np.int64)
+
+
+def _name(graph: Graph, number: Any) -> Any:
+    return graph.ids_at(namespace(graph.offsets).asarray([int(number)])).tolist()[0]
+
+
+def _refuse_overflow(name: str, values: np.ndarray) -> None:
+    """Raise PrecisionError if the sum over some vertices could exceed the type of the values."""
+    if values.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            if not float(np.abs(values).sum()) < np.finfo(np.float64).max / 2:
+                raise PrecisionError(f"the sum of values[{name!r}] exceeds float64; scale the values down")
+        return
+    for signed in (values[values > 0], values[values < 0]):
+        total = (int((signed >> 32).sum()) << 32) + int((signed & (2**32 - 1)).sum())  # neither sum can overflow
+        if abs(total) > MAX_INTEGER:
+            raise PrecisionError(
+                f"the sum of values[{name!r}] can reach {total}, beyond int64; scale the values down, or give floats"
+            )
+
+
+def bounds_of(cutoffs: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Return the largest distance within each cutoff, in the type of the distances."""
+    bounds = np.array([as_distance(cutoff, kind) for cutoff in cutoffs.tolist()], kind)
+    if kind.kind == "f":
+        return np.minimum(bounds, np.finfo(kind).max)
+    # The largest int32 stands for unreached vertices in kernels; no path has so many edges.
+    return np.minimum(bounds, kind.type(np.iinfo(kind).max - 1)) if kind == np.int32 else bounds
+
+
+def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
+    """Add up the attributes of the vertices within each cutoff of each source, on the device of the distances.
+
+    Parameters
+    ----------
+    distance : array of shape (k, n_vertices)
+        Hops (-1 where unreached), or weighted distances (inf, for integers 2**63 - 1).
+    reduction : Reduction
+
+    Returns
+    -------
+    dict of str to int64 or float64 array of shape (k, n_cutoffs), NumPy
+    """
+    bounds = bounds_of(reduction.cutoffs, distance.dtype)
+    integers, floats = reduction.ordered()
+    if device_of(distance) == "cuda":
+        words = sums_on_gpu.sums(distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter)
+        exact, rounded = words[:, : len(integers)], words[:, len(integers) :].view(np.float64)
+    else:
+        args = _lowest(distance.dtype), bounds, *reduction.stacked, reduction.decay, reduction.parameter
+        exact, rounded = cpu.sums(distance, *args)
+    found = {name: exact[:, i] for i, name in enumerate(integers)}
+    found |= {name: rounded[:, i] for i, name in enumerate(floats)}
+    return {name: np.ascontiguousarray(found[name]) for name in reduction.values}
+
+
+def _lowest(kind: np.dtype) -> Any:
+    """The smallest distance of a reached vertex, in its own type."""
+    if is_hops(kind):
+        return kind.type(0)
+    return kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
+
+
+def opportunities_of(
+    reduction: Reduction, graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None = None
+) -> SourceRecords:
+    """Records of ``result="opportunities"``: for each source and cutoff the sum of each attribute."""
+    found = sums_within(traversals.distance, reduction)
+    sizes = np.full(len(traversals), reduction.cutoffs.size, np.int64)
+    figures = None
+    if observe is not None:  # the statistics of a part file
+        if ALGORITHMS[traversals.algorithm].counts_hops:
+            for counts, edges in level_counts_of(graph, traversals, limit):
+                observe(counts, edges, _last_level(counts))
+        else:
+            figures = summary_of_distances(traversals.distance, graph.offsets, limit)
+    return SourceRecords({name: value.reshape(-1) for name, value in found.items()}, sizes, figures)
+
+
+def within_of(
+    reduction: Reduction, graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None = None
+) -> SourceRecords:
+    """Records of ``result="within"``: for each source and cutoff the number of vertices."""
+    if ALGORITHMS[traversals.algorithm].counts_hops:
+        found = []
+        for counts, edges in level_counts_of(graph, traversals, limit):
+            if observe is not None:
+                observe(counts, edges, _last_level(counts))
+            found.append(_counts_within(counts, reduction.cutoffs))
+        return SourceRecords(
+            {"vertices": np.concatenate(found).reshape(-1)}, np.full(len(traversals), reduction.cutoffs.size)
+        )
+    return opportunities_of(reduction, graph, traversals, limit, observe)  # of the attribute that is 1 everywhere
+
+
+def _counts_within(counts: Array, cutoffs: np.ndarray) -> np.ndarray:
+    xp = namespace(counts)
+    totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
+    return to_host(totals[:, xp.asarray(np.minimum(cutoffs, counts.shape[1] - 1))])
+
+
+def _last_level(counts: Array) -> np.ndarray:
+    """The last level of each source that is not empty."""
+    there = to_host(counts[:, ::-1] > 0)
+    return counts.shape[1] - 1 - np.argmax(there, axis=1)
+
+
+def columns_of(
+    reduction: Reduction,
+    graph: Graph,  # noqa: ARG001
+    algorithm: str,  # noqa: ARG001
+    values: dict[str, np.ndarray],
+    sizes: np.ndarray,
+) -> dict[str, Column]:
+    """Columns after ``source``: ``cutoff``, and one per attribute."""
+    return {CUTOFF: Column(np.tile(reduction.cutoffs, sizes.size)), **{name: Column(v) for name, v in values.items()}}
+
+
+def bands_of(distance: Array, cutoffs: np.ndarray) -> Array:
+    """Return the smallest cutoff that holds each distance; no distance is beyond the last cutoff."""
+    xp = namespace(distance)
+    positions = xp.zeros(distance.shape, np.int64)
+    for cutoff in cutoffs[:-1].tolist():
+        positions += ~at_most(distance, cutoff)
+    return xp.asarray(cutoffs)[positions]

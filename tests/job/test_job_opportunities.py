@@ -1,0 +1,205 @@
+"""Opportunities, counts and isochrones of the job: those of the library, for any batches, resumed, verified, refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import bfs_many, read_graph, sssp_many
+from pipelines import verify
+from pipelines.batch_sources import main
+from tests.job.test_result_kinds import first_lost, forge, last_twice, manifest_of, one_more, parts_of, written
+
+N_SOURCES = 11
+CASES = {
+    "opportunities": ["--result", "opportunities", "--values", "jobs,area", "--cutoffs", "0,2"],
+    "opportunities of weights": [
+        *("--result", "opportunities", "--algorithm", "sssp", "--values", "jobs,area", "--cutoffs", "3,9.5,14"),
+        *("--decay", "exponential:0.1"),
+    ],
+    "opportunities, inwards": ["--result", "opportunities", "--values", "jobs", "--cutoffs", "1,3", "--direction", "in"],
+    "within": ["--result", "within", "--cutoffs", "0,1,200"],
+    "within of weights": ["--result", "within", "--algorithm", "sssp", "--cutoffs", "3,9.5"],
+    "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
+    "isochrones of weights": ["--result", "isochrones", "--algorithm", "sssp", "--cutoffs", "3,9.5"],
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with an edge list and a table of vertices, of which some have no edge."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(7)
+    src, dst = rng.integers(0, 45, (2, 100)) * 7
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(0, 9, 100)}), folder / "edges.parquet")
+    ids = np.unique([*src, *dst, 1000, 2000])[::-1]
+    table = pd.DataFrame({"vertex": ids, "jobs": rng.integers(-9, 99, ids.size), "area": rng.random(ids.size)})
+    table.to_parquet(folder / "vertices.parquet")
+    table.to_csv(folder / "vertices.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def job(data, tmp_path_factory):
+    root, done = tmp_path_factory.mktemp("runs"), {}
+
+    def command(case, folder, *more, batch_size=4, vertices="vertices.parquet"):
+        words = [data / "edges.parquet", "--vertices", data / vertices, "--random-sources", N_SOURCES, "--device", "cpu"]
+        words += [*CASES[case], "--batch-size", batch_size, "--workers", 1, "--no-report", "--json", "--output", folder]
+        return [str(word) for word in (*words, *more)]
+
+    def run(case, *more, **way):
+        key = (case, *more, *way.items())
+        if key not in done:
+            done[key] = root / str(len(done))
+            assert main(command(case, done[key], *more, **way)) == 0
+        return done[key]
+
+    run.command = command
+    return run
+
+
+def answer(data, case, sources):
+    """What the library says."""
+    flags = dict(zip(CASES[case][::2], CASES[case][1::2], strict=True))
+    hops = flags.get("--algorithm") != "sssp"
+    table = pd.read_parquet(data / "vertices.parquet")
+    graph = read_graph(data / "edges.parquet", device="cpu", weighted=not hops, vertices=table["vertex"].to_numpy())
+    options = {"cutoffs": [float(each) if "." in each else int(each) for each in flags["--cutoffs"].split(",")]}
+    if "--values" in flags:
+        options["values"] = table[["vertex", *flags["--values"].split(",")]]
+    options |= {name: flags[f"--{name}"] for name in ("decay", "direction") if f"--{name}" in flags}
+    return (bfs_many if hops else sssp_many)(graph, sources, result=flags["--result"], **options)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_equal_the_librarys_for_any_batches(case, data, job):
+    folder = job(case)
+    manifest = manifest_of(folder)
+    sources = [source for part in manifest["parts"] for source in part["sources"]]
+    pd.testing.assert_frame_equal(written(folder), answer(data, case, sources), check_exact=True)
+    for other in (job(case, batch_size=1), job(case, batch_size=99), job(case, "--certify", "none")):
+        assert manifest_of(other)["digest"] == manifest["digest"]
+        assert written(other).equals(written(folder))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_output_is_verified_by_traversing_again(case, data, job, capsys):
+    code, found = proven(job(case), data, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
+
+
+def proven(folder, data, capsys):
+    capsys.readouterr()
+    code = verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu", "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("change", [one_more, first_lost, last_twice])
+@pytest.mark.parametrize("case", ["opportunities", "within", "isochrones"])
+def test_wrong_rows_are_found_although_all_hashes_agree(case, change, data, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job(case), folder)
+    forge(folder, change)
+    code, found = proven(folder, data, capsys)
+    assert code == 5
+    kinds = {"rows", "checksum"} if change is last_twice else {"wrong result"}
+    assert {fault["kind"] for fault in found["faults"]} == kinds
+
+
+def test_a_renamed_attribute_is_found(data, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job("opportunities"), folder)
+    forge(folder, lambda table: table.rename_columns(["source", "cutoff", "area", "jobs"]))
+    code, found = proven(folder, data, capsys)
+    assert (code, found["faults"][0]["kind"]) == (5, "wrong result")
+    assert "its columns are source, cutoff, area, jobs, not source, cutoff, jobs, area" in found["faults"][0]["message"]
+
+
+@pytest.mark.parametrize("case", ["opportunities", "isochrones"])
+def test_parts_unknown_to_the_manifest_stay_if_their_rows_are_right(case, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job(case), folder)
+    before = parts_of(folder)
+    (folder / "_SUCCESS").unlink()
+    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
+    (folder / "_manifest.json").write_text(json.dumps(lagging))
+    capsys.readouterr()
+    assert main(job.command(case, folder, "--resume")) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["computed"], summary["kept"]) == (0, len(before))
+    assert parts_of(folder) == before
+
+
+def test_a_run_with_other_cutoffs_or_attributes_is_not_resumed(data, job, tmp_path, capsys):
+    folder = job("opportunities")
+    words = job.command("opportunities", folder, "--resume")
+    assert main([word if word != "0,2" else "0,3" for word in words]) == 2
+    assert "reduction was" in capsys.readouterr().err
+    table = pd.read_parquet(data / "vertices.parquet")
+    table["jobs"] += 1
+    table.to_parquet(tmp_path / "vertices.parquet")
+    assert main([word.replace(str(data / "vertices"), str(tmp_path / "vertices")) for word in words]) == 2
+    assert "reduction was" in capsys.readouterr().err
+
+
+def test_a_csv_of_vertices_gives_the_same_rows(job):
+    assert written(job("opportunities", vertices="vertices.csv")).equals(written(job("opportunities")))
+
+
+def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
+    folder, moved = tmp_path / "out", tmp_path / "vertices.parquet"
+    shutil.copy(data / "vertices.parquet", moved)
+    words = job.command("opportunities", folder)
+    assert main([word if word != str(data / "vertices.parquet") else str(moved) for word in words]) == 0
+    table = pd.read_parquet(moved)
+    table["jobs"] += 1
+    table.to_parquet(moved)
+    assert verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu"]) == 2
+    assert "are not those of the run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--result", "opportunities", "--values", "jobs"], "--result opportunities needs --cutoffs"),
+        (["--result", "opportunities", "--cutoffs", "1"], "--result opportunities needs --values"),
+        (["--result", "within"], "--result within needs --cutoffs"),
+        (["--cutoffs", "1"], "--cutoffs is for --result opportunities or within or isochrones, not distances"),
+        (
+            ["--result", "within", "--cutoffs", "1", "--decay", "linear:3"],
+            "--decay is for --result opportunities, not within",
+        ),
+        (["--result", "within", "--cutoffs", "1,x"], "'x' is no number"),
+        (["--result", "within", "--cutoffs", "2,1"], "cutoffs must ascend"),
+        (["--result", "within", "--cutoffs", "1.5"], "cutoffs must be a whole number"),
+        (["--result", "within", "--cutoffs", "1", "--max-depth", "3"], "leave --max-depth out"),
+        (
+            ["--result", "opportunities", "--cutoffs", "1", "--values", "shops"],
+            "no column of attributes 'shops'; it has 'jobs'",
+        ),
+        (["--result", "opportunities", "--cutoffs", "1", "--values", "jobs,"], "holds an empty name"),
+        (["--result", "opportunities", "--cutoffs", "1", "--values", "jobs", "--decay", "flat"], "must be exponential:RATE"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_written(words, message, data, tmp_path, capsys):
+    argv = [data / "edges.parquet", "--vertices", data / "vertices.parquet", "--all-sources", "--device", "cpu", *words]
+    assert main([str(word) for word in (*argv, "--output", tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_values_need_a_table_of_vertices(data, tmp_path, capsys):
+    words = ["--all-sources", "--device", "cpu", "--result", "opportunities", "--cutoffs", "1", "--values", "jobs"]
+    argv = [str(data / "edges.parquet"), *words, "--output", str(tmp_path / "out")]
+    assert main(argv) == 2
+    assert "give its file by --vertices" in capsys.readouterr().err
+    (tmp_path / "ids.txt").write_text("7\n14\n")
+    assert main([*argv, "--vertices", str(tmp_path / "ids.txt")]) == 2
+    assert "attributes need a table; give --vertices FILE as Parquet, or as .csv" in capsys.readouterr().err

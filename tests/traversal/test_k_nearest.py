@@ -1,0 +1,162 @@
+"""The k nearest sources of each vertex: equal to sorting the distances from all sources, on either device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kepler_traverse import bfs_many, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
+from kepler_traverse.cpu import k_nearest as on_cpu
+from kepler_traverse.errors import InputError
+from kepler_traverse.frames import arrow_table
+from kepler_traverse.multi_source import k_nearest
+from kepler_traverse.progress import Meter
+from tests.support.devices import on_a_device, orders, running
+from tests.support.graphs import NAMED, build, weights_for
+
+MODES = orders(in_turn={"block": 64})
+
+
+def expected(many, graph, sources, k, **limit):
+    """By a sort of all distances."""
+    rows = many(graph, sorted(set(sources)), result="distances", **limit)
+    rows = rows.sort_values(["vertex", "distance", "source"]).groupby("vertex").head(k).reset_index(drop=True)
+    rows.insert(1, "rank", rows.groupby("vertex").cumcount() + 1)
+    return rows[["vertex", "rank", "source", "distance"]]
+
+
+@st.composite
+def networks(draw):
+    n = draw(st.integers(1, 12))
+    ends = st.integers(0, n - 1)
+    kinds = [st.integers(0, 3), st.sampled_from([0.0, 0.1, 0.2, 1e-45, 1e30]), st.integers(2**53, 2**54)]
+    elements = draw(st.sampled_from(kinds))
+    edges = draw(st.lists(st.tuples(ends, ends, elements), min_size=1, max_size=40))
+    src, dst, weight = map(np.array, zip(*edges, strict=True))
+    graph = graph_from_edges(src, dst, weight, vertices=np.arange(n), directed=draw(st.booleans()))
+    return graph, draw(st.lists(ends, min_size=1, max_size=8)), draw(st.integers(1, 5))
+
+
+@given(networks(), st.sampled_from([None, 0, 2]))
+def test_it_equals_a_sort_of_all_distances(network, limit):
+    graph, sources, k = network
+    for many, name in ((bfs_many, "max_depth"), (sssp_many, "cutoff")):
+        limits = {} if limit is None else {name: limit}
+        found = many(graph, sources, result="nearest", k=k, **limits)
+        pd.testing.assert_frame_equal(found, expected(many, graph, sources, k, **limits), check_exact=True)
+
+
+@on_a_device
+@pytest.mark.parametrize("name", ["two components", "lattice", "in-star"])
+@pytest.mark.parametrize("kind", ["integers", "floats"])
+def test_a_gpu_returns_the_same(name, kind):
+    edges = [row[:2] for row in NAMED[name]]
+    graph = build(edges, weights_for(edges, 4, kind), directed=False)
+    sources = graph.ids[:: max(1, graph.n_vertices // 6)].tolist()
+    numbers = graph.numbers_of(sources)
+
+    def found(graph, planned):
+        def plan_for(n_sources):
+            return planned(graph, n_sources=n_sources, strategy="one_at_a_time")
+
+        return arrow_table(k_nearest.k_nearest_columns(graph, numbers, 3, None, plan_for, Meter(None, 0)))
+
+    for many, planned in ((bfs_many, plan_bfs_many), (sssp_many, plan_sssp_many)):
+        on_host = many(graph, sources, result="nearest", k=3)
+        with running(next(iter(MODES.values()))):
+            pd.testing.assert_frame_equal(found(graph.to("cuda"), planned).to_pandas(), on_host, check_exact=True)
+
+
+def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
+    edges = NAMED["power law"]
+    graph = build(edges, weights_for(edges, 4), directed=False)
+    sources = graph.ids[::20].tolist()
+    one = sssp_many(graph, sources, result="nearest", k=4)
+    monkeypatch.setattr(k_nearest, "_takes_one_search", lambda *_: False)
+    pd.testing.assert_frame_equal(sssp_many(graph, sources, result="nearest", k=4), one, check_exact=True)
+
+
+def test_a_wider_type_of_a_later_group_changes_no_label():
+    graph = build([(0, 1), (1, 2), (2, 3)], [1, 2**24, 2**30])
+    found = sssp_many(graph, [0, 1, 2], result="nearest", k=2, strategy="one_at_a_time")
+    pd.testing.assert_frame_equal(found, expected(sssp_many, graph, [0, 1, 2], 2), check_exact=True)
+
+
+def test_float_sums_that_round_to_the_same_are_ties_of_the_sources():
+    """From 1 the distance of 2 is smaller, and that of 3 equal: one search would drop the label of 0 at 2."""
+    graph = graph_from_edges(
+        np.array([0, 1, 2]), np.array([2, 2, 3]), np.array([1 + 2**-23, 1, 2**25], np.float32), weight_type="float32"
+    )
+    found = sssp_many(graph, [0, 1], result="nearest", k=1).set_index("vertex")["source"]
+    assert (found[2], found[3]) == (1, 0)
+
+
+def test_groups_have_their_own_nearest_sources():
+    graph = build([(v, v + 1) for v in range(6)], [1] * 6, directed=False)
+    found = bfs_many(graph, [0, 6, 3], result="nearest", k=1, groups=["school", "school", "clinic"])
+    assert list(found.columns) == ["group", "vertex", "rank", "source", "distance"]
+    school = found[found["group"] == "school"]
+    assert found["group"].tolist() == ["clinic"] * 7 + ["school"] * 7
+    assert school["source"].tolist() == [0, 0, 0, 0, 6, 6, 6]
+    assert found[found["group"] == "clinic"]["distance"].tolist() == [3, 2, 1, 0, 1, 2, 3]
+
+
+def test_labels_behind_a_new_one_keep_their_order(monkeypatch):
+    monkeypatch.setattr(k_nearest, "_takes_one_search", lambda *_: False)
+    graph = build([(0, 9), (1, 9), (2, 9)], [5, 5, 3])
+    found = sssp_many(graph, [0, 1, 2], result="nearest", k=2).set_index("vertex").loc[9]
+    assert found["source"].tolist() == [2, 0]
+
+
+def test_a_heap_that_grows_loses_no_label():
+    n = 3000
+    graph = graph_from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), directed=False)  # the hub pushes them all
+    distance, owner = on_cpu.k_nearest(graph.offsets, graph.targets, np.zeros(0, np.int64), np.array([1, 2, 5]), 2, 2**40)
+    assert distance[0].tolist() == [1, 1]
+    assert owner[0].tolist() == [0, 1]
+    assert (distance[6:] == 2).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be 1 or more"),
+        ({"k": 1.5}, "k must be a whole number"),
+        ({"groups": [1]}, "groups needs k"),
+        ({"k": 1, "groups": [1, 2]}, "groups has 2 values, not 1"),
+        ({"k": 1, "groups": [None]}, "groups"),
+        ({"k": 1, "result": "summary"}, "k is for result='nearest', not 'summary'"),
+        ({"k": 1, "targets": [1]}, "leave targets out"),
+    ],
+)
+def test_wrong_options_are_refused(options, message):
+    graph = build([(0, 1)], [1])
+    with pytest.raises(InputError, match=message):
+        bfs_many(graph, [0], **{"result": "nearest", **options})
+
+
+def test_no_source_is_refused():
+    with pytest.raises(InputError, match="needs at least one source"):
+        bfs_many(build([(0, 1)]), [], result="nearest", k=1)
+
+
+def test_distances_equal_those_of_pandana():
+    pandana = pytest.importorskip("pandana")
+    rng = np.random.default_rng(6)
+    n, radius = 60, 25.0
+    src, dst = rng.integers(0, n, (2, 150))
+    weight = rng.integers(1, 10, 150)
+    x, y = pd.Series(rng.random(n)), pd.Series(rng.random(n))
+    lengths = pd.DataFrame({"w": weight.astype(float)})
+    network = pandana.Network(x, y, pd.Series(src), pd.Series(dst), lengths, twoway=True)
+    network.precompute(radius + 1)
+    shops = rng.choice(n, 9, replace=False)
+    network.set_pois("shops", radius, 3, x.loc[shops], y.loc[shops])
+    theirs = network.nearest_pois(radius, "shops", num_pois=3)
+    graph = graph_from_edges(src, dst, weight, directed=False, vertices=np.arange(n))
+    found = sssp_many(graph, shops, result="nearest", k=3, cutoff=radius)
+    ours = found.pivot(index="vertex", columns="rank", values="distance").reindex(np.arange(n)).fillna(radius)
+    np.testing.assert_array_equal(ours, theirs.loc[np.arange(n)])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         StrategyError,
         UnknownVertexError,
     )
+    from .formats.geoparquet import write_geoparquet
     from .graph import Graph
     from .multi_source.planning import MultiSourcePlan
     from .path_frames import paths
@@ -72,6 +73,7 @@ __all__ = [
     "sssp_many",
     "sssp_pairs",
     "strategies",
+    "write_geoparquet",
 ]
 
 # The module that each name is imported from, when it is first used: NumPy and Numba take most of a second to import.
@@ -111,6 +113,7 @@ _HOMES = {
     "sssp_many": "sssp",
     "sssp_pairs": "sssp",
     "strategies": "registry",
+    "write_geoparquet": "formats.geoparquet",
 }
 
 

@@ -97,7 +97,7 @@ class Registry:
         *,
         result: str,
         strategy: str,
-        limit: float | None,
+        limit: float | Sequence[float] | None,
         targets: Sequence[Any] | None,
         knobs: Mapping[str, Any] | object | None,
         unreached: str,
@@ -116,7 +116,9 @@ class Registry:
         checked = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory, stream)
         graph, numbers, targets = checked
         reduction = outputs.reduction_for(graph, self.algorithm, result, limit, cutoffs, values, decay)
-        limit = limit if reduction is None else reduction.limit
+        bound: Any = limit if reduction is None else reduction.limit
+        limits = outputs.limits_per_source(self.algorithm, result, bound, sources, numbers.size)
+        bound = bound if limits is None else max(limits, default=None)
         outputs.refuse_options(result, k=k, groups=groups)
         labels = labels_of(groups, k, sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
@@ -125,13 +127,14 @@ class Registry:
         else:
             n_searches = numbers.size if stream else np.unique(numbers).size
         meter = meter_of(progress, n_searches, graph.device)
+        needs_distances = limits is not None and RESULT_KINDS[result].keeps == "counts"
         plan = partial(
             self.plan_multi_source,
             graph,
             n_sources=numbers.size,
-            result=result,
+            result="distances" if needs_distances else result,
             strategy=strategy,
-            limit=limit,
+            limit=bound,
             targets=targets,
             knobs=knobs,
             memory=memory,
@@ -144,16 +147,20 @@ class Registry:
                 outputs.outputs_needed_by(result, name, targets)
                 if k is not None:
                     plan_for = partial(plan, result="distances", targets=None)
-                    return compute_k_nearest(graph, numbers, k, labels, limit, plan_for, meter)
-                query = make_query(graph, True, limit, None, knobs, self.algorithm.limit_name)
+                    return compute_k_nearest(graph, numbers, k, labels, bound, plan_for, meter)
+                query = make_query(graph, True, bound, None, knobs, self.algorithm.limit_name)
                 return outputs.compute_nearest(graph, numbers, name, self.single_source, query, strategy, meter)
+            searches: Any = plan()
+            if limits is not None:
+                outputs.outputs_needed_by(result, name, targets)
+                searches = outputs.LimitedSearches(searches, numbers, limits)
             if stream:
                 frame_kind = outputs.frames_of_stream(stream, graph.device)
-                form = outputs.ResultForm(plan(), kind, targets, unreached, frame_kind, reduction)
+                form = outputs.ResultForm(searches, kind, targets, unreached, frame_kind, reduction)
                 found = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
                 return as_record_batches(found, form) if stream == outputs.ARROW else found
-            return outputs.compute_result_of_numbers(plan(), numbers, result, targets, unreached, meter, reduction)
+            return outputs.compute_result_of_numbers(searches, numbers, result, targets, unreached, meter, reduction)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
         except KeyboardInterrupt as interrupt:

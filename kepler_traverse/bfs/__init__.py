@@ -165,7 +165,7 @@ def bfs_many(
     *,
     result: str = "distances",
     strategy: str = "auto",
-    max_depth: int | None = None,
+    max_depth: int | Sequence[int] | None = None,
     targets: Ids | None = None,
     knobs: Knobs | None = None,
     unreached: str = "omit",
@@ -215,7 +215,9 @@ def bfs_many(
     strategy : str
         ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source. The latter runs once per
         source. ``result="nearest"`` is one search and takes a name for one source.
-    max_depth, targets, knobs, unreached
+    max_depth : int or sequence of int, optional
+        As in ``bfs``; or one per source. All searches then run to the largest, and results are cut at their own.
+    targets, knobs, unreached
         As in ``bfs``.
     direction : {"out", "in"}
         Direction of the distances in a summary, in opportunities and within: ``"out"`` from the source to the other

@@ -7,14 +7,14 @@ while they are concatenated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_of
 from ..algorithms import ALGORITHMS, BFS, Algorithm
 from ..errors import InputError, NegativeCycleError, option_text
 from ..frames import (
@@ -170,7 +170,7 @@ def refuse_options(result: str, **options: Any) -> None:
 
 
 def reduction_for(
-    graph: Graph, algorithm: Algorithm, result: str, limit: float | None, cutoffs: Any, values: Any, decay: Any
+    graph: Graph, algorithm: Algorithm, result: str, limit: Any, cutoffs: Any, values: Any, decay: Any
 ) -> Reduction | None:
     """Return the checked options of a result kind that takes ``cutoffs``, None for other kinds.
 
@@ -188,6 +188,76 @@ def reduction_for(
             f"result={result!r} searches up to the largest of cutoffs; leave {option_text(algorithm.limit_name)} out"
         )
     return reduction_of(graph, algorithm.name, result, cutoffs, values, decay)
+
+
+def limits_per_source(algorithm: Algorithm, result: str, limit: Any, sources: Any, n_sources: int) -> list[Any] | None:
+    """Return the limits of the sources, None if all have the same.
+
+    Raises
+    ------
+    InputError
+        There is not one limit per source, or a limit has a wrong value; or the result has no searches of their own.
+    """
+    is_sequence = (
+        hasattr(limit, "__len__") and not isinstance(limit, (str, bytes, Mapping)) and getattr(limit, "ndim", 1) == 1
+    )
+    if not is_sequence:
+        return None
+    name, kind = algorithm.limit_name, RESULT_KINDS[result]
+    if kind.merged or kind.takes_cutoffs:
+        raise InputError(f"{name} must be one number for result={result!r}; {name} per source is for the other results")
+    if isinstance(sources, (set, frozenset)):
+        raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
+    if len(limit) != n_sources:
+        raise InputError(f"{name} has {len(limit)} values, not {n_sources}: give one per source, or one number for all")
+    limits = [arguments.limit(name, each) for each in to_host(arguments.as_array(name, limit)).tolist()]
+    if algorithm.counts_hops:
+        limits = [int(min(each, algorithm.largest_limit(each))) for each in limits]
+    return limits
+
+
+class LimitedSearches:
+    """A plan whose searches run to the largest of several limits, and whose results are cut at that of each source.
+
+    Parameters
+    ----------
+    plan : MultiSourcePlan
+        It keeps distances.
+    numbers : int64 array of shape (k,), NumPy
+        Vertex numbers of the sources.
+    limits : list of int or float
+        One per source; the same source has the same limit each time.
+
+    Raises
+    ------
+    InputError
+        A source is given twice with different limits.
+    """
+
+    def __init__(self, plan: Any, numbers: np.ndarray, limits: list[Any]):
+        self._plan = plan
+        self._limits: dict[int, Any] = {}
+        for number, limit in zip(numbers.tolist(), limits, strict=True):
+            if self._limits.setdefault(number, limit) != limit:
+                name = plan.graph.ids_at(namespace(plan.graph.offsets).asarray([number])).tolist()[0]
+                raise InputError(
+                    f"source {arguments.describe(name)} is given twice with different limits; call once for each"
+                )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._plan, name)
+
+    def iter_groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
+        """Yield the groups of the plan; vertices beyond the limit of their source are unreached."""
+        for group in self._plan.iter_groups(numbers):
+            xp = namespace(group.distance)
+            limits = [self._limits[source] for source in group.sources.tolist()]
+            beyond = xp.stack([~at_most(row, limit) for row, limit in zip(group.distance, limits, strict=True)])
+            distance = xp.where(beyond, unreached_of(group.distance.dtype), group.distance)
+            predecessor = group.predecessor
+            if predecessor is not None:
+                predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
+            yield replace(group, distance=distance, predecessor=predecessor, limits=limits)
 
 
 def compute_result(
@@ -302,7 +372,8 @@ def _frame_of_vertices(
         return frames.make(columns if cutoffs is None else _columns_with_bands(columns, cutoffs))
 
     def with_query(found: Any) -> Any:
-        return attach_query(found, plan) if cutoffs is None else found  # no certificate can be made of bands
+        # A certificate of a frame has one limit for all sources, and none can be made of bands.
+        return found if isinstance(plan, LimitedSearches) or cutoffs is not None else attach_query(found, plan)
 
     if can_write_rows(graph, unreached) and places.size:
         rows = [row for group in groups for row in rows_of_group(graph, query, group)]

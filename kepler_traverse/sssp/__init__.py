@@ -159,7 +159,7 @@ def sssp_many(
     *,
     result: str = "distances",
     strategy: str = "auto",
-    cutoff: float | None = None,
+    cutoff: float | Sequence[float] | None = None,
     targets: Ids | None = None,
     knobs: Knobs | None = None,
     unreached: str = "omit",
@@ -191,7 +191,9 @@ def sssp_many(
         added in float64, in an order that only the number of vertices decides.
     strategy, direction, memory, progress, stream, cutoffs, values, decay, k, groups
         As in ``bfs_many``.
-    cutoff, targets, knobs, unreached
+    cutoff : float or sequence of float, optional
+        As in ``sssp``; or one per source. All searches then run to the largest, and results are cut at their own.
+    targets, knobs, unreached
         As in ``sssp``.
 
     Returns

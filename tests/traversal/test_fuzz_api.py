@@ -148,6 +148,14 @@ SEARCH = {"strategy": ("auto", one_of("auto")), "knobs": (None, lambda value: va
 SHOWN = {"unreached": ("omit", one_of("omit", "null", "cugraph"))}
 HOPS = {"max_depth": (None, or_none(is_limit))}
 WEIGHTED = {"cutoff": (None, or_none(is_limit))}
+
+
+def per_source(n_sources):
+    """Whether a value is a limit, or a list of one per source."""
+    return or_none(lambda value: is_limit(value) or (list_of(is_limit)(value) and len(value) == n_sources))
+
+
+MANY_HOPS, MANY_WEIGHTED = {"max_depth": (None, per_source(2))}, {"cutoff": (None, per_source(2))}
 ALONE = {"predecessors": (True, is_flag), "targets": (None, or_none(list_of(is_id)))}
 MEMORY = {"memory": (None, or_none(lambda value: is_whole(value) and value > 10**6))}
 MULTI_SOURCE = {
@@ -214,8 +222,9 @@ def calls(path):
     yield "bfs of names", kepler_traverse.bfs, names
     many = {"graph": (NAMES, never), "sources": (["a"], are_names), "targets": (["b"], or_none(list_of(is_name)))}
     yield "sssp_many of names", kepler_traverse.sssp_many, many
-    yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | HOPS | MULTI_SOURCE | SHOWN | MEMORY | LONG
-    yield "sssp_many", kepler_traverse.sssp_many, GIVEN | SOURCES | SEARCH | WEIGHTED | MULTI_SOURCE | SHOWN | MEMORY | LONG
+    yield "bfs_many", kepler_traverse.bfs_many, GIVEN | SOURCES | SEARCH | MANY_HOPS | MULTI_SOURCE | SHOWN | MEMORY | LONG
+    many = GIVEN | SOURCES | SEARCH | MANY_WEIGHTED | MULTI_SOURCE | SHOWN | MEMORY | LONG
+    yield "sssp_many", kepler_traverse.sssp_many, many
     for result in (*("matrix", "targets", "summary", "levels", "reachable", "nearest", "predecessors"), *WITH_CUTOFFS):
         fixed = GIVEN | SOURCES | {"result": (result, one_of(result))}
         if result == "targets":
@@ -237,9 +246,10 @@ def calls(path):
             yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed
             yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | {"cutoffs": ([1, 2], ascends(int, float))}
             continue
-        yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed | HOPS
+        is_one = result == "nearest"
+        yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed | (HOPS if is_one else MANY_HOPS)
         if result != "levels":
-            yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | WEIGHTED
+            yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | (WEIGHTED if is_one else MANY_WEIGHTED)
     yield "plan_bfs", kepler_traverse.plan_bfs, GIVEN | SEARCH | HOPS | ALONE
     yield "plan_sssp", kepler_traverse.plan_sssp, GIVEN | SEARCH | WEIGHTED | ALONE
     planned = MULTI_SOURCE | {

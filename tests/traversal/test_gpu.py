@@ -5,9 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from kepler_traverse import Graph, NegativeCycleError, bfs, graph_from_edges, paths, plan_bfs, plan_sssp, sssp
+from kepler_traverse import (
+    Graph,
+    NegativeCycleError,
+    bfs,
+    bfs_many,
+    graph_from_edges,
+    paths,
+    plan_bfs,
+    plan_sssp,
+    sssp,
+    sssp_many,
+)
 from kepler_traverse import cuda as cuda_package
 from kepler_traverse._arrays import to_host
 from kepler_traverse.bfs import STRATEGIES as BFS
@@ -366,3 +378,25 @@ def test_a_file_read_on_the_gpu_gives_the_cpus_graph(format, tmp_path):
     file = tmp_path / f"edges.{format}"
     frame.to_parquet(file) if format == "parquet" else frame.to_csv(file, index=False)
     assert read_graph(file, device="cuda").fingerprint == read_graph(file, device="cpu").fingerprint
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("many", [bfs_many, sssp_many])
+def test_frames_with_cutoffs_and_of_k_nearest_are_those_of_a_cpu(many):
+    rng = np.random.default_rng(3)
+    src, dst = rng.integers(0, 400, (2, 2000))
+    graph = graph_from_edges(src, dst, rng.integers(1, 9, 2000), vertices=np.arange(400))
+    there, sources = graph.to("cuda"), [5, 399, 5, 17]
+    values = pd.DataFrame({"vertex": np.arange(399, -1, -1), "jobs": rng.integers(0, 99, 400), "area": rng.random(400)})
+    calls = [
+        {"result": "opportunities", "values": values, "cutoffs": [1, 3, 20]},
+        {"result": "opportunities", "values": values, "cutoffs": [3, 20], "decay": "exponential:0.3"},
+        {"result": "within", "cutoffs": [0, 2, 9]},
+        {"result": "isochrones", "cutoffs": [2, 9]},
+        {"result": "nearest", "k": 2},
+        {"result": "nearest", "k": 2, "groups": [1, 2, 1, 1]},
+        {"result": "distances", "max_depth" if many is bfs_many else "cutoff": [1, 2, 1, 3]},
+    ]
+    for call in calls:
+        found = many(there, sources, **call).to_pandas()
+        pd.testing.assert_frame_equal(found, many(graph, sources, **call), check_exact=True)

@@ -1,0 +1,73 @@
+"""GeoParquet files of points: metadata, well-known binary, refusals, and the reading by GeoPandas where it is there."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import graph_from_edges, sssp_many, write_geoparquet
+from kepler_traverse.errors import InputError, UnknownVertexError
+
+GRAPH = graph_from_edges(np.array([10, 20]), np.array([20, 30]), np.array([300, 400]))
+VERTICES = pd.DataFrame({"vertex": [30, 20, 10, 99], "x": [13.5, 13.25, 13.0, 0], "y": [52.0, 52.5, 52.25, 0]})
+
+
+def bands():
+    return sssp_many(GRAPH, [10], result="isochrones", cutoffs=[300, 900])
+
+
+def test_a_file_has_the_points_of_its_rows_and_their_metadata(tmp_path):
+    write_geoparquet(bands(), tmp_path / "bands.parquet", VERTICES)
+    table = pq.read_table(tmp_path / "bands.parquet")
+    assert table.column_names == ["source", "vertex", "band", "geometry"]
+    assert table["band"].to_pylist() == [300, 300, 900]
+    points = [struct.unpack("<BIdd", value) for value in table["geometry"].to_pylist()]
+    assert points == [(1, 1, 13.0, 52.25), (1, 1, 13.25, 52.5), (1, 1, 13.5, 52.0)]
+    geo = json.loads(table.schema.metadata[b"geo"])
+    column = {"encoding": "WKB", "geometry_types": ["Point"], "bbox": [13.0, 52.0, 13.5, 52.5]}
+    assert geo == {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
+
+
+@pytest.mark.parametrize("vertices", [pa.Table.from_pandas(VERTICES), VERTICES.to_dict("list")])
+def test_tables_of_other_libraries_are_taken(vertices, tmp_path):
+    write_geoparquet(pa.Table.from_pandas(bands()), tmp_path / "a.parquet", vertices, crs=None)
+    write_geoparquet(bands().iloc[:0], tmp_path / "b.parquet", vertices, crs={"type": "GeographicCRS"})
+    found = [json.loads(pq.read_schema(tmp_path / name).metadata[b"geo"]) for name in ("a.parquet", "b.parquet")]
+    assert found[0]["columns"]["geometry"]["crs"] is None
+    assert found[1]["columns"]["geometry"]["crs"] == {"type": "GeographicCRS"}
+    assert "bbox" not in found[1]["columns"]["geometry"]
+
+
+def test_geopandas_reads_it(tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    write_geoparquet(bands(), tmp_path / "bands.parquet", VERTICES)
+    frame = geopandas.read_parquet(tmp_path / "bands.parquet")
+    assert frame.geometry.x.tolist() == [13.0, 13.25, 13.5]
+    assert frame.crs.to_epsg() in (4326, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"vertices": VERTICES[["vertex", "x"]]}, InputError, "vertices has no column 'y'; it has 'vertex', 'x'"),
+        ({"vertices": VERTICES[1:]}, UnknownVertexError, "vertices lacks 1 vertices of frame, the first 30"),
+        ({"vertices": pd.concat([VERTICES, VERTICES])}, InputError, "a vertex twice"),
+        ({"vertices": VERTICES.replace(13.5, np.inf)}, InputError, r"vertices\['x'\] is inf at vertex 30"),
+        ({"vertices": VERTICES.assign(vertex=list("abcd"))}, (InputError, UnknownVertexError), "vertices"),
+        ({"crs": "EPSG:25833"}, InputError, "crs must be 'OGC:CRS84'"),
+        ({"frame": 5}, InputError, "frame must be a data frame"),
+        ({"frame": pd.DataFrame({"a": [1]})}, InputError, "frame has no column 'vertex'"),
+        ({"frame": pd.DataFrame({"vertex": [10], "geometry": [1]})}, InputError, "has a column 'geometry' already"),
+    ],
+)
+def test_wrong_arguments_are_refused(change, error, message, tmp_path):
+    options = {"frame": bands(), "vertices": VERTICES} | change
+    with pytest.raises(error, match=message):
+        write_geoparquet(options.pop("frame"), tmp_path / "a.parquet", **options)
+    assert not (tmp_path / "a.parquet").exists()

@@ -50,6 +50,10 @@ def write_geoparquet(frame: Any, path: Any, vertices: Any, *, x: str = "x", y: s
     import pyarrow.compute
     import pyarrow.parquet
 
+    file = _path(path)
+    for name, value in (("x", x), ("y", y)):
+        arguments.text(name, value, "the name of a column of vertices")
+    entry = _crs_entry(crs)
     table, places = _arrow(frame, "frame"), _arrow(vertices, "vertices")
     for name, columns, needed in (("frame", table, ["vertex"]), ("vertices", places, ["vertex", x, y])):
         for column in needed:
@@ -83,12 +87,21 @@ def write_geoparquet(frame: Any, path: Any, vertices: Any, *, x: str = "x", y: s
         len(points),
         [None, pyarrow.py_buffer(np.arange(len(points) + 1, dtype=np.int32) * _POINT.itemsize), pyarrow.py_buffer(points)],
     )
-    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"], **_crs_entry(crs)}
+    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"], **entry}
     if len(points):
         column["bbox"] = [float(f(points[axis])) for f in (np.min, np.max) for axis in ("x", "y")]
     metadata = {"version": "1.1.0", "primary_column": _GEOMETRY, "columns": {_GEOMETRY: column}}
     table = table.append_column(_GEOMETRY, binary).replace_schema_metadata({"geo": json.dumps(metadata)})
-    pyarrow.parquet.write_table(table, os.fspath(path), compression="zstd")
+    try:
+        pyarrow.parquet.write_table(table, file, compression="zstd")
+    except OSError as error:
+        raise InputError(f"path {file!r} cannot be written: {error.strerror or error}") from None
+
+
+def _path(path: Any) -> str:
+    if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path) or not os.fspath(path):
+        raise InputError(f"path must be the path of a file, not {arguments.describe(path)}")
+    return os.fspath(path)
 
 
 def _crs_entry(crs: Any) -> dict[str, Any]:
@@ -96,7 +109,10 @@ def _crs_entry(crs: Any) -> dict[str, Any]:
     if isinstance(crs, str) and crs == CRS84:
         return {}
     if crs is None or isinstance(crs, Mapping):
-        return {"crs": None if crs is None else dict(crs)}
+        try:
+            return {"crs": None if crs is None else json.loads(json.dumps(dict(crs), allow_nan=False))}
+        except (TypeError, ValueError):
+            raise InputError("crs must be a mapping in PROJJSON, which holds texts, numbers, lists and mappings") from None
     raise InputError(f"crs must be {CRS84!r}, a mapping in PROJJSON, or None, not {arguments.describe(crs)}")
 
 
@@ -106,10 +122,13 @@ def _arrow(value: Any, name: str) -> Any:
 
     if isinstance(value, pyarrow.Table):
         return value
-    if isinstance(value, Mapping):
-        return pyarrow.table(dict(value))
-    if hasattr(value, "to_arrow"):
-        return pyarrow.table(value.to_arrow())
-    if hasattr(value, "columns") and hasattr(value, "iloc"):
-        return pyarrow.Table.from_pandas(value, preserve_index=False)
+    try:
+        if isinstance(value, Mapping):
+            return pyarrow.table(dict(value))
+        if hasattr(value, "columns") and hasattr(value, "to_arrow"):
+            return pyarrow.table(value.to_arrow())
+        if hasattr(value, "columns") and hasattr(value, "iloc"):
+            return pyarrow.Table.from_pandas(value, preserve_index=False)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise InputError(f"{name} cannot be converted to a table of pyarrow: {' '.join(str(error).split())[:200]}") from None
     raise InputError(f"{name} must be a data frame or a pyarrow table, not {arguments.describe(value)}")

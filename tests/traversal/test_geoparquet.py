@@ -61,6 +61,9 @@ def test_geopandas_reads_it(tmp_path):
         ({"vertices": VERTICES.replace(13.5, np.inf)}, InputError, r"vertices\['x'\] is inf at vertex 30"),
         ({"vertices": VERTICES.assign(vertex=list("abcd"))}, (InputError, UnknownVertexError), "vertices"),
         ({"crs": "EPSG:25833"}, InputError, "crs must be 'OGC:CRS84'"),
+        ({"crs": {"a": {1}}}, InputError, "crs must be a mapping in PROJJSON"),
+        ({"x": 5}, InputError, "x must be the name of a column"),
+        ({"vertices": {"vertex": [1, "a"], "x": [1, 2], "y": [1, 2]}}, InputError, "vertices cannot be converted"),
         ({"frame": 5}, InputError, "frame must be a data frame"),
         ({"frame": pd.DataFrame({"a": [1]})}, InputError, "frame has no column 'vertex'"),
         ({"frame": pd.DataFrame({"vertex": [10], "geometry": [1]})}, InputError, "has a column 'geometry' already"),
@@ -71,3 +74,10 @@ def test_wrong_arguments_are_refused(change, error, message, tmp_path):
     with pytest.raises(error, match=message):
         write_geoparquet(options.pop("frame"), tmp_path / "a.parquet", **options)
     assert not (tmp_path / "a.parquet").exists()
+
+
+@pytest.mark.parametrize("path", [5, None, "", "a\0b", "no/such/folder/a.parquet", b"bytes"])
+def test_wrong_paths_are_refused(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="path"):
+        write_geoparquet(bands(), path, VERTICES)

@@ -12,7 +12,7 @@ import numpy as np
 from . import arguments, frames
 from ._arrays import namespace
 from .algorithms import Algorithm
-from .errors import NegativeCycleError
+from .errors import InputError, NegativeCycleError
 from .graph import Graph
 from .interrupts import forget_interrupted
 from .multi_source import outputs, pairs
@@ -120,6 +120,8 @@ class Registry:
         limits = outputs.limits_per_source(self.algorithm, result, bound, sources, numbers.size)
         bound = bound if limits is None else max(limits, default=None)
         outputs.refuse_options(result, k=k, groups=groups)
+        if result == "k_nearest" and k is None:
+            raise InputError("result='k_nearest' needs k, how many sources to return per vertex")
         labels = labels_of(groups, k, sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
         if labels is not None:

@@ -261,6 +261,14 @@ _KINDS = (
         options=("k", "groups"),
     ),
     ResultKind(
+        name="k_nearest",
+        means="a row for each vertex and rank: the k nearest of the sources, by distance and then by source",
+        columns=("vertex", "rank", "source", "distance"),
+        records="nearest",
+        numbers=1,
+        options=("k", "groups"),
+    ),
+    ResultKind(
         name="opportunities",
         means="a row for each source and cutoff: sums of the attributes of all vertices within it",
         columns=("source", "cutoff"),

@@ -217,6 +217,10 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
             said = settings[limit if key == "limit" else key]
             if said != identity[key]:
                 raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
+        if settings["nearest_k"] != identity.get("k"):
+            raise ValueError(
+                f"its settings have nearest_k {settings['nearest_k']!r}, and its identity {identity.get('k')!r}"
+            )
     except ValueError as error:
         findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None

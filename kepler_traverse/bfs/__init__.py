@@ -248,10 +248,10 @@ def bfs_many(
         Weights each value by its distance d: ``"exponential:R"`` by exp(-R d), ``"linear:D"`` by 1 - d / D up to D and 0
         beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2). Sums are then float64. By default every weight is 1.
     k : int, optional
-        For ``"nearest"``: return a frame ``vertex, rank, source, distance`` with the k nearest sources of each vertex, by
-        ascending distance, and at the same distance by ascending source. On a CPU, hops and integer weights take one search
-        from all sources. Float weights, and a GPU, take one search per source; memory holds one group of these. The
-        strategy is then one for many sources.
+        For ``"nearest"``, which then means ``"k_nearest"``: return a frame ``vertex, rank, source, distance`` with the k
+        nearest sources of each vertex, by ascending distance, and at the same distance by ascending source. On a CPU, hops
+        and integer weights take one search from all sources. Float weights, and a GPU, take one search per source; memory
+        holds one group of these. The strategy is then one for many sources.
     groups : sequence of int or str, optional
         With ``k``: the group of each source. The frame begins with a column ``group`` and has the k nearest sources of each
         group, such as the nearest school and the nearest hospital.

@@ -17,7 +17,7 @@ from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namesp
 from ..algorithms import ALGORITHMS
 from ..cpu import k_nearest as cpu
 from ..errors import InputError
-from ..frames import Column, as_returned_distance, concatenate_frames, frame_from
+from ..frames import Column, concatenate_frames, frame_from
 from ..graph import Graph
 from ..progress import Meter
 from ..results import Traversals
@@ -104,20 +104,38 @@ def k_nearest_columns(
         except BaseException:  # whoever keeps the error keeps this plan
             plan.release()
             raise
+    return columns_of_labels(graph, plan.algorithm, numbers, distance, owner)[0]
+
+
+def columns_of_labels(
+    graph: Graph, algorithm: str, numbers: np.ndarray, distance: Array, owner: Array
+) -> tuple[dict[str, Column], tuple[Array, Array, Array, Array]]:
+    """Return ``vertex, rank, source, distance`` by ascending vertex and rank, as columns and as numbers.
+
+    Parameters
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    numbers : int64 array, NumPy
+        Vertex numbers of the sources, ascending.
+    distance, owner : arrays of shape (n_vertices, k)
+        Results of ``merge_groups``.
+    """
+    xp = namespace(owner)
     vertex, rank = xp.nonzero(owner >= 0)
     found, source = distance[vertex, rank], xp.asarray(numbers)[owner[vertex, rank]]
-    if algorithm.counts_hops:
+    rank = rank.astype(np.int64) + 1
+    if ALGORITHMS[algorithm].counts_hops:
         found = found.astype(np.int32)
     elif graph.integer_weights:
         found = found.astype(graph.distance_dtype)
-    else:
-        found = as_returned_distance(graph, found)
-    return {
+    columns = {
         "vertex": Column(graph.ids_at(vertex)),
-        "rank": Column(rank.astype(np.int64) + 1),
+        "rank": Column(rank),
         "source": Column(graph.ids_at(source)),
         "distance": Column(found),
     }
+    return columns, (vertex, rank, source, found)
 
 
 def _takes_one_search(graph: Graph, counts_hops: bool) -> bool:

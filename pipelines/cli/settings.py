@@ -141,6 +141,8 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
     result = _result_of(in_file, flags, config)
     if settings.pairs is not None and not settings.predecessors and "result" not in in_file and "result" not in flags:
         result = "pairs"
+    if settings.nearest_k is not None and result == "nearest":
+        result = "k_nearest"
     settings = replace(settings, result=result, predecessors=result == "predecessors")
     _check_texts(settings, flags, config)
     _check_together(settings)
@@ -330,6 +332,8 @@ def _check_result(settings: Settings) -> None:
 def _check_cutoffs(settings: Settings) -> None:
     """Raise UsageError for --cutoffs, --values and --decay that do not belong to the result."""
     result, form = settings.result, OUTPUT_SCHEMAS[settings.result]
+    if (settings.nearest_k is None) if "k" in form.options and result != "nearest" else (settings.nearest_k is not None):
+        raise UsageError(f"--nearest-k is for --result nearest or k_nearest, which needs it, not {result}")
     for key in ("cutoffs", "values", "decay"):
         given, takes = getattr(settings, key) is not None, key in form.options
         if given and not takes:

@@ -94,6 +94,7 @@ class Identity(TypedDict):
     direction: NotRequired[Literal["out", "in"]]
     pairs: NotRequired[str]
     reduction: NotRequired[str]
+    k: NotRequired[int]
 
 
 class GraphFacts(TypedDict):

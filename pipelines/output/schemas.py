@@ -26,6 +26,7 @@ ResultName = Literal[
     "targets",
     "reachable",
     "nearest",
+    "k_nearest",
     "opportunities",
     "within",
     "isochrones",

@@ -204,6 +204,8 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         identity["pairs"] = pairs_digest(request.pairs)
     if request.reduction is not None:
         identity["reduction"] = request.reduction.digest
+    if request.k is not None:
+        identity["k"] = request.k
     return identity
 
 

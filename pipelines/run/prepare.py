@@ -217,6 +217,7 @@ def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[in
             return mean * min(n, _VERTICES_PER_PATH), most * min(n, 16 * _VERTICES_PER_PATH)
         return mean, most
     rows = n if request.targets is None else len(request.targets)
+    rows *= request.k or 1
     return rows, rows
 
 
@@ -303,6 +304,7 @@ def request_of(settings: Settings, targets: Ids | None, pairs: PairTable | None 
         knobs=settings.knobs,
         direction=settings.direction,
         pairs=pairs,
+        k=settings.nearest_k,
     )
 
 

@@ -63,10 +63,11 @@ class Retraversal:
             pairs=pairs,
             at_once=min(identity["batch_size"], SOURCES_PER_PART),
             reduction=reduction,
+            k=identity.get("k"),
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())
-        self.most_rows = max(graph.n_vertices, 0 if targets is None else len(targets), largest)
+        self.most_rows = max(graph.n_vertices * (request.k or 1), 0 if targets is None else len(targets), largest)
         if reduction is not None:
             self.most_rows = max(self.most_rows, reduction.cutoffs.size)
 

@@ -1,25 +1,29 @@
 """``--result nearest``: one search from all sources together, written as one part.
 
 The search runs on the graph with one added vertex (a super-source), which has an edge to each source. The search cannot be
-split into groups. If it fails, all sources are reported.
+split into groups. If it fails, all sources are reported. With ``--nearest-k`` there is a search per source, and also one
+part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from kepler_traverse._arrays import to_host
+from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.bfs import STRATEGIES as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import NegativeCycleError
-from kepler_traverse.frames import arrow_table
+from kepler_traverse.frames import Column, arrow_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source import outputs as library
+from kepler_traverse.multi_source.k_nearest import columns_of_labels, merge_groups
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.plan import make_query
-from kepler_traverse.results import Traversal
+from kepler_traverse.results import Traversal, Traversals
 from kepler_traverse.sssp import STRATEGIES as SSSP
 from kepler_traverse.strategy import pick
 
@@ -31,7 +35,21 @@ from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .phase_timer import Phases
 from .request import Knobs, Request
-from .traverse import SourceRows, release_cached_memory
+from .traverse import SourceRows, certify_group, release_cached_memory
+
+_ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
+
+
+class _Found(NamedTuple):
+    """The rows of a search: columns, the source of each row, what a checksum covers, distances, and counts."""
+
+    columns: dict[str, Column]
+    source: np.ndarray
+    bits: list[np.ndarray]
+    distance: np.ndarray
+    edges: int
+    rounds: int
+    seconds: float
 
 
 class NearestSourcePlan:
@@ -109,29 +127,86 @@ class NearestSourceTraverser:
         if found is None:
             context.failed.extend((int(number), reason) for number in numbers)
             return
-        traversal, seconds = found
-        columns, (vertex, source, distance) = library.nearest_columns(self._graph, traversal, self._plan.query.limit)
-        edges = int(self._graph.degrees[vertex].sum())
-        vertex, source, distance = to_host(vertex), to_host(source), to_host(distance)
-        context.tally.add(None, seconds, edges, int(traversal.rounds), histogram_of_values(traversal.algorithm, distance))
-        table = arrow_table(columns)
-        checksums = checksums_by_source(numbers, source, [bits_of(vertex), bits_of(distance)])
+        histogram = histogram_of_values(self._plan.algorithm, found.distance)
+        context.tally.add(None, found.seconds, found.edges, found.rounds, histogram)
+        table = arrow_table(found.columns)
+        checksums = checksums_by_source(numbers, found.source, found.bits)
         for name, checksum in zip(names_of(self._graph, numbers), checksums, strict=True):
             yield name, table, checksum
             table = table.slice(0, 0)
 
-    def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[tuple[Traversal, float] | None, str, bool]:
+    def _search(self, numbers: np.ndarray, clock: Phases) -> _Found:
+        with clock("traverse") as traversing:
+            rooted, traversal = self._plan.run(numbers)
+        with clock("certify"):
+            if self._request.certify != "none":
+                certify(rooted, traversal).require()
+        columns, (vertex, source, distance) = library.nearest_columns(self._graph, traversal, self._plan.query.limit)
+        edges = int(self._graph.degrees[vertex].sum())
+        vertex, source, distance = to_host(vertex), to_host(source), to_host(distance)
+        bits = [bits_of(vertex), bits_of(distance)]
+        return _Found(columns, source, bits, distance, edges, int(traversal.rounds), traversing.seconds)
+
+    def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[_Found | None, str, bool]:
         """Search from all sources; the exception, which keeps arrays alive, is gone when this returns."""
         try:
-            with clock("traverse") as traversing:
-                rooted, traversal = self._plan.run(numbers)
-            with clock("certify"):
-                if self._request.certify != "none":
-                    certify(rooted, traversal).require()
+            return self._search(numbers, clock), "", False
         except NegativeCycleError:
             raise
         except Exception as error:
             if is_sticky(error):
                 raise
             return None, f"{type(error).__name__}: the search from all sources together: {error}", is_out_of_memory(error)
-        return (traversal, traversing.seconds), "", False
+
+
+class KNearestPlan(NearestSourcePlan):
+    """Searches from each source, whose groups are merged into the k nearest sources of each vertex.
+
+    Parameters
+    ----------
+    plan : MultiSourcePlan
+        Of distances.
+    k, n_sources : int
+    """
+
+    def __init__(self, plan: MultiSourcePlan, k: int, n_sources: int):
+        self.graph, self.algorithm, self.group = plan.graph, plan.algorithm, n_sources
+        self.strategy: Any = plan.strategy
+        self.query, self.depth = plan.query, plan.depth
+        self.searches, self.k = plan, k
+        self.nbytes = plan.nbytes + 8 * plan.graph.n_vertices * (2 * k + _ARRAYS_OF_MERGE)
+        self.why = f"{plan.why}; the {k} nearest of {n_sources} sources"
+
+
+class KNearestTraverser(NearestSourceTraverser):
+    """Searches from each source, certifies each group, and merges it; it has the same method as ``BatchTraverser``."""
+
+    _plan: KNearestPlan
+
+    def _search(self, numbers: np.ndarray, clock: Phases) -> _Found:
+        plan, graph = self._plan, self._graph
+        ascending = np.sort(numbers)
+        plan.searches.adopt()
+        seconds, rounds = 0.0, 0
+
+        def certified() -> Iterator[Traversals]:
+            nonlocal seconds, rounds
+            groups = plan.searches.iter_groups(ascending)
+            while True:
+                with clock("traverse") as traversing:
+                    group = next(groups, None)
+                if group is None:
+                    return
+                seconds += traversing.seconds
+                rounds = max(rounds, *map(int, group.rounds))
+                with clock("certify"):
+                    if self._request.certify != "none":
+                        certify_group(graph, group)
+                yield group
+
+        xp, k = namespace(graph.offsets), min(plan.k, ascending.size)
+        distance, owner = merge_groups(certified(), graph.n_vertices, k, plan.query.limit, xp)
+        columns, found = columns_of_labels(graph, plan.algorithm, ascending, distance, owner)
+        edges = int(graph.degrees[found[0][found[1] == 1]].sum())
+        vertex, rank, source, distance = map(to_host, found)
+        return _Found(columns, source, [bits_of(vertex), bits_of(rank), bits_of(distance)], distance, edges, rounds, seconds)

@@ -12,7 +12,7 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import OUTPUT_SCHEMAS
-from .nearest_source import NearestSourcePlan
+from .nearest_source import KNearestPlan, NearestSourcePlan
 from .request import Request
 
 
@@ -24,7 +24,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     """
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
-    if kind.merged:
+    if kind.merged and request.k is None:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
     proven = request.certify != "none"
     if kind.needs_pairs:
@@ -42,8 +42,10 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     if request.shape is not None:
         options["shape"] = request.shape
     if request.algorithm == "bfs":
-        return plan_bfs_many(graph, max_depth=cast("int | None", request.limit), **options)
-    return plan_sssp_many(graph, cutoff=request.limit, **options)
+        plan = plan_bfs_many(graph, max_depth=cast("int | None", request.limit), **options)
+    else:
+        plan = plan_sssp_many(graph, cutoff=request.limit, **options)
+    return plan if request.k is None else KNearestPlan(plan, request.k, request.at_once)
 
 
 def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourcePlan:

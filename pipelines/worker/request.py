@@ -50,6 +50,8 @@ class Request:
         What the driver's plan has measured of the graph, so that no worker measures it again.
     reduction : Reduction or None
         Cutoffs and attributes of the vertices, for kinds of results that take them.
+    k : int or None
+        Number of nearest sources of each vertex, for the kind that takes it.
     """
 
     algorithm: str
@@ -66,6 +68,7 @@ class Request:
     shape: Shape | None = None
     pairs: PairTable | None = None
     reduction: Reduction | None = None
+    k: int | None = None
 
 
 def weights_of(graph: Graph) -> Array:

@@ -32,7 +32,7 @@ from ..scheduling.package_version import version_here
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .host_limits import CPU_COUNT
-from .nearest_source import NearestSourcePlan, NearestSourceTraverser
+from .nearest_source import KNearestTraverser, NearestSourcePlan, NearestSourceTraverser
 from .planning import plan_for
 from .request import Request, weights_of
 from .traverse import Batches, BatchTraverser, SourceRows, TraversedBatch, release_cached_memory
@@ -104,7 +104,7 @@ def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     """Return the traverser for a plan that ``plan_for`` has made for the same request."""
     graph = graph_in_direction(graph, request.direction)
     return (
-        NearestSourceTraverser(graph, plan, request)
+        (NearestSourceTraverser if request.k is None else KNearestTraverser)(graph, plan, request)
         if isinstance(plan, NearestSourcePlan)
         else BatchTraverser(graph, plan, request)
     )

@@ -311,10 +311,15 @@ class BatchTraverser:
         return self._plan.run(sources, pairs.of(np.array(sources)).lists)
 
     def _certify(self, traversals: Traversals) -> None:
-        if traversals.predecessor is not None:
-            for traversal in traversals:
-                certify(self._graph, traversal).require()
-            return
-        # A search that ended at its targets has a limit of its own.
-        distance: Any = traversals.distance
-        certify_many(self._graph, traversals.sources, distance, traversals.limits).require()
+        certify_group(self._graph, traversals)
+
+
+def certify_group(graph: Graph, traversals: Traversals) -> None:
+    """Certify the traversals of a group; raise CertificateError for a wrong one."""
+    if traversals.predecessor is not None:
+        for traversal in traversals:
+            certify(graph, traversal).require()
+        return
+    # A search that ended at its targets has a limit of its own.
+    distance: Any = traversals.distance
+    certify_many(graph, traversals.sources, distance, traversals.limits).require()

@@ -66,6 +66,7 @@ VALUES = {
     "cutoffs": "1,3",
     "values": "b",
     "decay": "linear:2",
+    "nearest_k": "2",
 }
 TOGETHER = {
     "src_column": ["--dst-column", "b"],

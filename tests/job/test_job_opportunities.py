@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import bfs_many, read_graph, sssp_many
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
 from tests.job.test_result_kinds import first_lost, forge, last_twice, manifest_of, one_more, parts_of, written
@@ -28,6 +29,13 @@ CASES = {
     "within of weights": ["--result", "within", "--algorithm", "sssp", "--cutoffs", "3,9.5"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
     "isochrones of weights": ["--result", "isochrones", "--algorithm", "sssp", "--cutoffs", "3,9.5"],
+}
+
+
+NEAREST = {
+    "k_nearest": ["--result", "nearest", "--nearest-k", "3"],
+    "k_nearest to a limit": ["--result", "k_nearest", "--nearest-k", "2", "--max-depth", "1"],
+    "k_nearest of weights": ["--result", "nearest", "--nearest-k", "20", "--algorithm", "sssp"],
 }
 
 
@@ -51,7 +59,9 @@ def job(data, tmp_path_factory):
 
     def command(case, folder, *more, batch_size=4, vertices="vertices.parquet"):
         words = [data / "edges.parquet", "--vertices", data / vertices, "--random-sources", N_SOURCES, "--device", "cpu"]
-        words += [*CASES[case], "--batch-size", batch_size, "--workers", 1, "--no-report", "--json", "--output", folder]
+        words += CASES[case] if case in CASES else NEAREST[case]
+        words += ["--batch-size", batch_size, "--workers", 1] if case in CASES else []
+        words += ["--no-report", "--json", "--output", folder]
         return [str(word) for word in (*words, *more)]
 
     def run(case, *more, **way):
@@ -171,6 +181,8 @@ def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
         (["--result", "opportunities", "--values", "jobs"], "--result opportunities needs --cutoffs"),
         (["--result", "opportunities", "--cutoffs", "1"], "--result opportunities needs --values"),
         (["--result", "within"], "--result within needs --cutoffs"),
+        (["--nearest-k", "2"], "--nearest-k is for --result nearest or k_nearest"),
+        (["--result", "k_nearest"], "--nearest-k is for --result nearest or k_nearest"),
         (["--cutoffs", "1"], "--cutoffs is for --result opportunities or within or isochrones, not distances"),
         (
             ["--result", "within", "--cutoffs", "1", "--decay", "linear:3"],
@@ -203,3 +215,55 @@ def test_values_need_a_table_of_vertices(data, tmp_path, capsys):
     (tmp_path / "ids.txt").write_text("7\n14\n")
     assert main([*argv, "--vertices", str(tmp_path / "ids.txt")]) == 2
     assert "attributes need a table; give --vertices FILE as Parquet, or as .csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("case", NEAREST)
+def test_the_k_nearest_are_those_of_the_library(case, data, job, capsys):
+    folder = job(case)
+    manifest = manifest_of(folder)
+    flags = dict(zip(NEAREST[case][::2], NEAREST[case][1::2], strict=True))
+    hops = flags.get("--algorithm") != "sssp"
+    table = pd.read_parquet(data / "vertices.parquet")
+    graph = read_graph(data / "edges.parquet", device="cpu", weighted=not hops, vertices=table["vertex"].to_numpy())
+    (part,) = manifest["parts"]
+    limit = {"max_depth": 1} if "--max-depth" in flags else {}
+    expected = (bfs_many if hops else sssp_many)(
+        graph, part["sources"], result="nearest", k=int(flags["--nearest-k"]), **limit
+    )
+    pd.testing.assert_frame_equal(written(folder), expected, check_exact=True)
+    assert (manifest["result"], manifest["identity"]["k"]) == ("k_nearest", int(flags["--nearest-k"]))
+    assert manifest_of(job(case, "--certify", "none"))["digest"] == manifest["digest"]
+    code, found = proven(folder, data, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
+    assert main(job.command(case, folder, "--resume")) == 0
+
+
+@pytest.mark.parametrize("change", [one_more, first_lost])
+def test_wrong_k_nearest_are_found(change, data, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job("k_nearest"), folder)
+    forge(folder, change)
+    code, found = proven(folder, data, capsys)
+    assert code == 5
+    assert {fault["kind"] for fault in found["faults"]} == {"wrong result"}
+
+
+def test_wrong_distances_fail_before_they_are_merged(data, tmp_path, monkeypatch):
+    run = MultiSourcePlan.iter_groups
+
+    def too_near(plan, numbers):
+        for group in run(plan, numbers):
+            group.distance[group.distance == 2] = 1
+            yield group
+
+    monkeypatch.setattr(MultiSourcePlan, "iter_groups", too_near)
+    argv = [data / "edges.parquet", "--random-sources", 5, "--device", "cpu", *NEAREST["k_nearest"]]
+    assert main([str(word) for word in (*argv, "--no-report", "--output", tmp_path / "out")]) == 3
+    assert "CertificateError" in manifest_of(tmp_path / "out")["failed"][0]["error"]
+
+
+def test_a_run_with_another_k_is_not_resumed(job, capsys):
+    folder = job("k_nearest")
+    words = job.command("k_nearest", folder, "--resume")
+    assert main([word if word != "3" else "4" for word in words]) == 2
+    assert "k was 3 and is 4" in capsys.readouterr().err

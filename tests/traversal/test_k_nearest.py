@@ -128,8 +128,9 @@ def test_a_heap_that_grows_loses_no_label():
         ({"groups": [1]}, "groups needs k"),
         ({"k": 1, "groups": [1, 2]}, "groups has 2 values, not 1"),
         ({"k": 1, "groups": [None]}, "groups"),
-        ({"k": 1, "result": "summary"}, "k is for result='nearest', not 'summary'"),
+        ({"k": 1, "result": "summary"}, "k is for result='nearest' or result='k_nearest', not 'summary'"),
         ({"k": 1, "targets": [1]}, "leave targets out"),
+        ({"result": "k_nearest"}, "needs k"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -106,6 +106,7 @@ TESTS: dict[str, tuple[Tests, ...]] = {
         ("cuda/kernels/distance_stats.cu", "cuda/kernels/hop_histograms.cu", "kernels/row_reductions.cuh"),
         (("tests/traversal/test_distance_stats.py",),),
     ),
+    "cuda/kernels/opportunities.cu": (("tests/traversal/test_opportunities.py",),),
     "cuda/kernels/csr_build.cu": ((*SIMT, "-k", "assembled or turned"), STRESS),
     "kt/advance.cuh": (SYSTEMS, SCANS, WAYS_4K, QUICK, BITS, H_BF, (PAPERS,)),
     "kt/advance_unrolled.cuh": (WAYS, WAYS_SSSP, BLOCKS, BLOCKS_SSSP),

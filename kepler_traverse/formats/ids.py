@@ -191,7 +191,9 @@ def _table(path):
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
             f"column names, one of them {_COLUMNS['vertices'][0]!r}"
         )
-    return pyarrow.csv.read_csv(path)
+    names = pyarrow.csv.open_csv(path).schema.names
+    ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}  # 007 is no 7 where ids are strings
+    return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=ids))
 
 
 def _lines(data: bytes) -> list[str]:

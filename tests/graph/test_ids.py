@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import graph_from_edges
+from kepler_traverse import graph_from_edges, read_graph
 from kepler_traverse.errors import InputError, UnknownVertexError
-from kepler_traverse.formats.ids import read_ids
+from kepler_traverse.formats.ids import read_ids, read_vertex_table
 from pipelines.run import prepare
 from tests.support.edge_files import read, refusal, write
 
@@ -252,3 +252,46 @@ def test_an_unknown_name_that_is_like_no_other_comes_alone(tmp_path):
 def test_a_name_that_no_text_can_hold_is_unknown(tmp_path, count):
     with pytest.raises(UnknownVertexError, match=rf"{count} sources? (is|are) not in the graph: '\\udc80'"):
         words("Home", "Work", tmp_path=tmp_path).numbers_of(count * ["\udc80"])
+
+
+def test_a_csv_of_vertices_with_column_names_is_a_table(tmp_path):
+    path = tmp_path / "vertices.csv"
+    path.write_text("jobs,vertex\n3,007\n4,8\n")
+    assert read_ids(path, "vertices").ids(strings=True) == ["007", "8"]
+    assert read_ids(path, "vertices").ids(strings=False) == [7, 8]
+    ids, columns = read_vertex_table(path, ["jobs"])
+    assert ids.ids(strings=False) == [7, 8]
+    assert columns["jobs"].to_pylist() == [3, 4]
+    graph = graph_from_files(tmp_path, path)
+    assert graph.ids.tolist() == [1, 2, 7, 8]
+
+
+def graph_from_files(folder, vertices):
+    (folder / "edges.csv").write_text("src,dst\n1,2\n")
+    return read_graph(folder / "edges.csv", vertices=str(vertices), device="cpu")
+
+
+def test_a_csv_of_ids_alone_is_text(tmp_path):
+    path = tmp_path / "ids.csv"
+    path.write_text("7\n8\n")
+    assert read_ids(path, "vertices").ids(strings=False) == [7, 8]
+    path.write_text("vertex,jobs\n7,1\n")
+    with pytest.raises(InputError, match="is not a vertex"):  # only a file of vertices is a table
+        read_ids(path, "sources").ids(strings=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "message"),
+    [
+        ("vertex,jobs\n7,1\n", ["shops"], "no column of attributes 'shops'; it has 'jobs'"),
+        ("vertex,jobs\n7,1\n", ["vertex"], "no column of attributes 'vertex'"),
+        ("vertex,id,jobs\n7,8,1\n", ["jobs"], "it is not sure which column"),
+        ("7\n8\n", ["jobs"], "attributes need a table"),
+        ("vertex,jobs\n7,1\n8\n", ["jobs"], "cannot be read"),
+    ],
+)
+def test_a_table_of_vertices_that_cannot_be_used_is_refused(tmp_path, text, names, message):
+    path = tmp_path / "vertices.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_vertex_table(path, names)

@@ -302,6 +302,12 @@ def test_integers_beyond_2_to_the_53_are_exact():
         ({"cutoffs": [1], "values": {"vertex": [40], "a": [math.inf]}}, InputError, r"values\['a'\] is inf at vertex 40"),
         ({"cutoffs": [1], "values": {"source": IDS}}, InputError, "'source' cannot be the name"),
         ({"cutoffs": [1], "values": {"a": ["x"] * 5}}, InputError, "must hold numbers"),
+        (
+            {"cutoffs": [1], "values": {"a": np.ones(5, bool)}},
+            InputError,
+            r"values\['a'\]: attributes must be numbers, not bool",
+        ),
+        ({"cutoffs": [1], "values": pa.table({"a": [1, 2, None, 4, 5]})}, InputError, r"values\['a'\] holds 1 nulls"),
         ({"cutoffs": [1], "values": {"a": [2**63 - 1, 1, 0, 0, 0]}}, PrecisionError, "beyond int64"),
         ({"cutoffs": [1], "values": {"a": [-(2**63), -1, 0, 0, 0]}}, PrecisionError, "beyond int64"),
         ({"cutoffs": [1], "values": {"a": [1e308] * 5}}, PrecisionError, "exceeds float64"),

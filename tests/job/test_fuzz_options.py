@@ -256,8 +256,17 @@ def test_every_program_says_what_it_takes(program, capsys):
 
 def test_the_plan_is_json_for_every_result(folder, capsys):
     results = next(option.choices for option in OPTIONS if option.key == "result")
+    (folder / "attributes.csv").write_text("vertex,jobs\n1,5\n")
+    cutoffs = ["--cutoffs", "1,2"]
+    needed = {
+        "targets": ["--targets", "2"],
+        "k_nearest": ["--nearest-k", "2"],
+        "opportunities": [*cutoffs, "--values", "jobs", "--vertices", str(folder / "attributes.csv")],
+        "within": cutoffs,
+        "isochrones": cutoffs,
+    }
     for result in results:
-        more = ["--targets", "2"] if result == "targets" else []
+        more = needed.get(result, [])
         assert not set(more) & set(TARGET_CHOICES)
         assert batch_sources.main([*base_of(folder), "--result", result, "--json", *more]) == 0
         assert json.loads(capsys.readouterr().out)["result"] == result

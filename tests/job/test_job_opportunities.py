@@ -15,6 +15,7 @@ from kepler_traverse import bfs_many, read_graph, sssp_many
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
+from pipelines.scheduling.in_process import NAME
 from tests.job.test_result_kinds import first_lost, forge, last_twice, manifest_of, one_more, parts_of, written
 
 N_SOURCES = 11
@@ -97,6 +98,14 @@ def test_rows_equal_the_librarys_for_any_batches(case, data, job):
     for other in (job(case, batch_size=1), job(case, batch_size=99), job(case, "--certify", "none")):
         assert manifest_of(other)["digest"] == manifest["digest"]
         assert written(other).equals(written(folder))
+
+
+def test_workers_get_the_attributes(job):
+    here = job("opportunities of weights")
+    there = job("opportunities of weights", "--dashboard-address", "localhost:0")  # asked for, so there is a cluster
+    assert {part["worker"] for part in manifest_of(there)["parts"]}.isdisjoint({NAME})
+    assert {part["worker"] for part in manifest_of(here)["parts"]} == {NAME}
+    assert parts_of(there) == parts_of(here)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,0 +1,1 @@
+"""Contraction hierarchies: shortcuts that make searches on road networks short."""

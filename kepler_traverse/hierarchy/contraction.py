@@ -1,0 +1,474 @@
+"""Contraction of a graph: the order of its vertices, and the shortcuts that keep distances, on the threads of the CPU.
+
+Geisberger, Sanders, Schultes, Delling 2008 (contraction hierarchies), with the priorities of Delling, Goldberg, Nowatzyk,
+Werneck 2011 (PHAST). Vertices are contracted in rounds. A round takes all vertices whose priority is lower than that of
+their neighbours; no two of them are neighbours, so threads contract them independently. What a round does depends on the
+graph as it was before the round only, never on the number of threads.
+
+A vertex v is contracted by joining its neighbours: for each edge (u, v) and (v, w), a shortcut (u, w) with the sum of both
+weights, unless a witness exists, a path from u to w that is not longer and avoids all vertices of the round. A witness
+search that gives up early costs a superfluous shortcut, never a wrong distance.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..cpu import threads
+from ..cpu.atomics import atomic_add
+
+CHUNK = 64  # vertices that a thread takes at a time
+_NONE = -1
+_LONG = 3  # an edge counts as at most so many original edges in a priority
+
+
+class Lists:
+    """Adjacency lists that change: one range of a pool per vertex, with room to grow.
+
+    Attributes
+    ----------
+    begin, size, room : int64, int32 and int32 arrays of shape (n,)
+        Where the list of a vertex begins, its entries, and the entries that fit.
+    head, weight, via, hops : int32, int64, int32 and uint8 arrays
+        The pool: the other end, the weight, the vertex that a shortcut passes (-1 for an edge of the graph), and the
+        number of edges of the graph on it, at most 255.
+    """
+
+    def __init__(self, offsets: np.ndarray, targets: np.ndarray, weights: np.ndarray):
+        self.begin = offsets[:-1].astype(np.int64)
+        self.size = np.diff(offsets).astype(np.int32)
+        self.room = self.size.copy()
+        spare = offsets[-1] // 2 + 1024
+        self.head = np.concatenate([targets.astype(np.int32), np.empty(spare, np.int32)])
+        self.weight = np.concatenate([weights.astype(np.int64), np.empty(spare, np.int64)])
+        self.via = np.full(self.head.size, _NONE, np.int32)
+        self.hops = np.ones(self.head.size, np.uint8)
+        self.used = int(offsets[-1])
+        _drop_loops_and_duplicates(*self.arrays())
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.begin, self.size, self.room, self.head, self.weight, self.via, self.hops
+
+    def make_room(self, vertices: np.ndarray, added: np.ndarray) -> None:
+        """Move the lists of vertices to which entries will be added, where these do not fit."""
+        needed = self.size[vertices] + added
+        crowded = needed > self.room[vertices]
+        moved, rooms = vertices[crowded], (needed[crowded] * 3 // 2 + 4).astype(np.int64)
+        if not moved.size:
+            return
+        total = int(rooms.sum())
+        if self.used + total > self.head.size:
+            more = max(total, self.head.size // 2)
+            for name in ("head", "weight", "via", "hops"):
+                pool = getattr(self, name)
+                setattr(self, name, np.concatenate([pool[: self.used], np.empty(more, pool.dtype)]))
+        begins = self.used + np.concatenate([[0], np.cumsum(rooms)[:-1]])
+        self.used += total
+        _move(moved, begins, rooms, *self.arrays())
+
+
+@njit(cache=True, nogil=True)
+def _drop_loops_and_duplicates(begin, size, room, head, weight, via, hops):
+    """Leave of parallel edges the lightest, and no self-loop: neither is on a shortest path."""
+    for v in range(begin.size):
+        first, kept = begin[v], 0
+        for i in range(first, first + size[v]):
+            u, w = head[i], weight[i]
+            if u == v:
+                continue
+            at = first
+            while at < first + kept and head[at] != u:
+                at += 1
+            if at == first + kept:
+                head[at], weight[at] = u, w
+                kept += 1
+            elif w < weight[at]:
+                weight[at] = w
+        size[v] = kept
+
+
+@njit(cache=True, nogil=True)
+def _move(vertices, begins, rooms, begin, size, room, head, weight, via, hops):
+    for j in range(vertices.size):
+        v = vertices[j]
+        old, new = begin[v], begins[j]
+        for i in range(size[v]):
+            head[new + i], weight[new + i] = head[old + i], weight[old + i]
+            via[new + i], hops[new + i] = via[old + i], hops[old + i]
+        begin[v], room[v] = new, rooms[j]
+
+
+# --- witness searches -----------------------------------------------------------------------------------------------------
+
+
+class Workspaces:
+    """What threads need for their witness searches; a row per thread.
+
+    Attributes
+    ----------
+    distance, stamp : int64 arrays of shape (threads, n)
+        Tentative distances, and the search that wrote them.
+    limit, goal : int64 arrays of shape (threads, n)
+        How long a witness may be, and the search that still looks for it.
+    heap : int64 array of shape (threads, entries, 2)
+    state : int64 array of shape (threads, 8)
+        The number of the last search, alone in its cache line.
+    """
+
+    def __init__(self, n: int, n_threads: int, entries: int = 4096):
+        self.distance, self.limit = np.empty((n_threads, n), np.int64), np.empty((n_threads, n), np.int64)
+        self.stamp, self.goal = np.zeros((n_threads, n), np.int64), np.zeros((n_threads, n), np.int64)
+        self.heap, self.state = np.empty((n_threads, entries, 2), np.int64), np.zeros((n_threads, 8), np.int64)
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.distance, self.stamp, self.limit, self.goal, self.heap, self.state
+
+
+@njit(cache=True, nogil=True)
+def _push(heap, size, key, value):
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if heap[parent, 0] <= key:
+            break
+        heap[i, 0], heap[i, 1] = heap[parent, 0], heap[parent, 1]
+        i = parent
+    heap[i, 0], heap[i, 1] = key, value
+    return size + 1
+
+
+@njit(cache=True, nogil=True)
+def _pop(heap, size):
+    """Remove the smallest entry, which the caller has read. Return the new size."""
+    size -= 1
+    key, value = heap[size, 0], heap[size, 1]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1, 0] < heap[child, 0]:
+            child += 1
+        if heap[child, 0] >= key:
+            break
+        heap[i, 0], heap[i, 1] = heap[child, 0], heap[child, 1]
+        i = child
+    heap[i, 0], heap[i, 1] = key, value
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _search(source, avoided, chosen, longest, wanted, most, begin, size, head, weight, distance, stamp, limit, goal, heap, now):
+    """Search from a vertex until all goals have witnesses or ``most`` vertices are settled; witnessed goals lose their mark.
+
+    A tentative distance is enough: it is the length of a path.
+    """
+    n_heap = _push(heap, 0, 0, source)
+    distance[source], stamp[source] = 0, now
+    for _ in range(most):
+        if n_heap == 0:
+            return
+        far, u = heap[0, 0], heap[0, 1]
+        if far > longest:
+            return
+        n_heap = _pop(heap, n_heap)
+        if far > distance[u]:
+            continue
+        for i in range(begin[u], begin[u] + size[u]):
+            v, total = head[i], far + weight[i]
+            if total > longest or v == avoided or chosen[v] or (stamp[v] == now and distance[v] <= total):
+                continue
+            stamp[v], distance[v] = now, total
+            if goal[v] == now and total <= limit[v]:
+                goal[v] = 0
+                wanted -= 1
+                if wanted == 0:
+                    return
+            if n_heap < heap.shape[0]:  # else the search is cut short there
+                n_heap = _push(heap, n_heap, total, v)
+
+
+@njit(cache=True, nogil=True)
+def _contract(v, chosen, most, symmetric, ahead, back, work, found, at, emits):
+    """Find the shortcuts that a contraction needs. Return where the next one is written, and the sum of their edges.
+
+    Parameters
+    ----------
+    chosen : uint8 array
+        Vertices that no witness may pass, in addition to v.
+    ahead, back : tuple
+        Lists of the edges from and to vertices; the same twice if ``symmetric``, and then each pair is joined once.
+    found : tuple of arrays
+        Tail, head, weight, via and hops of shortcuts; written from ``at`` on if ``emits``.
+    """
+    begin, size, _, head, weight, _, hops = ahead
+    begin_back, size_back, _, head_back, weight_back, _, hops_back = back
+    distance, stamp, limit, goal, heap, state = work
+    n_edges = 0
+    first = begin[v]
+    last = first + size[v]
+    for i in range(begin_back[v], begin_back[v] + size_back[v]):
+        u, to_v = head_back[i], weight_back[i]
+        state[0] += 1
+        now = state[0]
+        wanted, longest = 0, 0
+        start = i + 1 if symmetric else first
+        for j in range(start, last):
+            w = head[j]
+            if w != u:
+                goal[w], limit[w] = now, to_v + weight[j]
+                longest = max(longest, limit[w])
+                wanted += 1
+        if wanted == 0:
+            continue
+        _search(u, v, chosen, longest, wanted, most, begin, size, head, weight, distance, stamp, limit, goal, heap, now)
+        for j in range(start, last):
+            w = head[j]
+            if w != u and goal[w] == now:
+                n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
+                if emits:
+                    found[0][at], found[1][at], found[2][at], found[3][at] = u, w, to_v + weight[j], v
+                    found[4][at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
+                at += 1
+    return at, n_edges
+
+
+# --- the steps of a round ---------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _evaluate(next_item, n_items, vertices, chosen, most, symmetric, ahead, back, works, next_row, found, difference):
+    """Find out what contracting each vertex would add: twice the edges more, and the original edges of the shortcuts."""
+    row = atomic_add(next_row, 0, 1)
+    work = (works[0][row], works[1][row], works[2][row], works[3][row], works[4][row], works[5][row])
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
+            v = vertices[j]
+            degree = ahead[1][v] if symmetric else ahead[1][v] + back[1][v]
+            added, n_edges = _contract(v, chosen, most, symmetric, ahead, back, work, found, 0, False)
+            difference[v] = 2 * (added - degree) + n_edges
+
+
+@njit(cache=True, nogil=True)
+def _emit(next_item, n_items, vertices, chosen, most, symmetric, ahead, back, works, next_row, found, places, counts):
+    """Write the shortcuts of the vertices of a round, each from its place on."""
+    row = atomic_add(next_row, 0, 1)
+    work = (works[0][row], works[1][row], works[2][row], works[3][row], works[4][row], works[5][row])
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
+            end, _ = _contract(vertices[j], chosen, most, symmetric, ahead, back, work, found, places[j], True)
+            counts[j] = end - places[j]
+
+
+@njit(cache=True, nogil=True)
+def _is_before(u, v, priority):
+    """Whether u is contracted before v; a mixture of bits of the number decides between equals, so that ties spread."""
+    if priority[u] != priority[v]:
+        return priority[u] < priority[v]
+    a, b = (np.uint64(u) * np.uint64(0x9E3779B97F4A7C15)), (np.uint64(v) * np.uint64(0x9E3779B97F4A7C15))
+    return a < b
+
+
+@njit(cache=True, nogil=True)
+def _is_first(v, priority, lists):
+    begin, size, head = lists[0], lists[1], lists[3]
+    for i in range(begin[v], begin[v] + size[v]):
+        if not _is_before(v, head[i], priority):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _mark_first(next_item, n_items, vertices, priority, ahead, back, symmetric, marks):
+    """Mark the vertices that come before all their neighbours."""
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
+            v = vertices[j]
+            marks[j] = _is_first(v, priority, ahead) and (symmetric or _is_first(v, priority, back))
+
+
+@njit(cache=True, nogil=True)
+def _neighbours_of(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
+    """List the neighbours of contracted vertices once, with what they inherit: a level, and a contracted neighbour more."""
+    begin, size, head = lists[0], lists[1], lists[3]
+    for j in range(vertices.size):
+        v = vertices[j]
+        for i in range(begin[v], begin[v] + size[v]):
+            u = head[i]
+            contracted[u] += 1
+            level[u] = max(level[u], level[v] + 1)
+            if seen[u] != round_number:
+                seen[u] = round_number
+                touched[n_touched] = u
+                n_touched += 1
+    return n_touched
+
+
+@njit(cache=True, nogil=True)
+def _update(next_item, n_items, touched, chosen, lists, first, heads, weights, vias, hops_of):
+    """Remove contracted neighbours from lists, and add shortcuts; those of ``touched[j]`` begin at ``first[j]``."""
+    begin, size, _, head, weight, via, hops = lists
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        for j in range(item * CHUNK, min((item + 1) * CHUNK, touched.size)):
+            u = touched[j]
+            start, kept = begin[u], begin[u]
+            for i in range(start, start + size[u]):
+                if not chosen[head[i]]:
+                    head[kept], weight[kept], via[kept], hops[kept] = head[i], weight[i], via[i], hops[i]
+                    kept += 1
+            for k in range(first[j], first[j + 1]):
+                w = heads[k]
+                at = start
+                while at < kept and head[at] != w:
+                    at += 1
+                if at == kept or weights[k] < weight[at]:
+                    head[at], weight[at], via[at], hops[at] = w, weights[k], vias[k], hops_of[k]
+                    kept = max(kept, at + 1)
+            size[u] = kept - start
+
+
+# --- all rounds -------------------------------------------------------------------------------------------------------------
+
+
+class Contraction:
+    """The state of a contraction.
+
+    Parameters
+    ----------
+    offsets, targets, weights : arrays
+        A CSR with integer weights of at least 0.
+    reverse : tuple of arrays, optional
+        The CSR of the reversed edges, of a directed graph.
+    most : int
+        Vertices that a witness search settles at most.
+    """
+
+    def __init__(self, offsets, targets, weights, reverse=None, most: int = 60, most_of_estimate: int = 30):
+        n = offsets.size - 1
+        self.ahead = Lists(offsets, targets, weights)
+        self.symmetric = reverse is None
+        self.back = self.ahead if reverse is None else Lists(*reverse)
+        self.level = np.zeros(n, np.int32)
+        self.rounds: list[np.ndarray] = []
+        self._n, self._most, self._most_of_estimate = n, most, most_of_estimate
+        self._contracted = np.zeros(n, np.int32)
+        self._difference = np.zeros(n, np.int64)
+        self._seen = np.full(n, _NONE, np.int32)
+        self._chosen, self._nobody = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
+        self._dirty = np.ones(n, np.uint8)
+        self._works = Workspaces(n, threads.count())
+        self.remaining = np.arange(n, dtype=np.int32)
+
+    def run(self, give_up=None) -> None:
+        """Contract all vertices, or until ``give_up(contraction)``, asked after each round, raises an error."""
+        while self.remaining.size:
+            self._round()
+            if give_up is not None:
+                give_up(self)
+
+    def _items(self, size: int) -> int:
+        return -(-size // CHUNK)
+
+    def _lists(self):
+        return self.ahead.arrays(), self.back.arrays()
+
+    def _evaluate(self, vertices: np.ndarray) -> None:
+        ahead, back = self._lists()
+        found = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8))
+        threads.run(
+            _evaluate, self._items(vertices.size), vertices, self._nobody, self._most_of_estimate, self.symmetric,
+            ahead, back, self._works.arrays(), np.zeros(1, np.int64), found, self._difference,
+        )
+        self._dirty[vertices] = 0
+
+    def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
+        marks = np.empty(vertices.size, np.bool_)
+        ahead, back = self._lists()
+        threads.run(_mark_first, self._items(vertices.size), vertices, priority, ahead, back, self.symmetric, marks)
+        return vertices[marks]
+
+    def _priority(self) -> np.ndarray:
+        return self._difference + self._contracted + 5 * self.level
+
+    def _round(self) -> None:
+        if not self.rounds:
+            self._evaluate(self.remaining)
+        priority = self._priority()
+        candidates = self._first(self.remaining, priority)
+        stale = candidates[self._dirty[candidates] == 1]
+        if stale.size:
+            self._evaluate(stale)
+            priority[stale] = self._difference[stale] + self._contracted[stale] + 5 * self.level[stale]
+            candidates = self._first(candidates, priority)
+            if not candidates.size:
+                return
+        self._contract(candidates)
+
+    def _contract(self, vertices: np.ndarray) -> None:
+        chosen = self._chosen
+        chosen[vertices] = 1
+        tails, heads, weights, vias, hops = self._shortcuts(vertices)
+        touched = self._neighbours(vertices)
+        if self.symmetric:
+            both = (np.concatenate([tails, heads]), np.concatenate([heads, tails]), *(np.concatenate([x, x]) for x in (weights, vias, hops)))
+            self._update(self.ahead, touched, *both)
+        else:
+            self._update(self.ahead, touched, tails, heads, weights, vias, hops)
+            self._update(self.back, touched, heads, tails, weights, vias, hops)
+        self._dirty[touched] = 1
+        self.rounds.append(vertices)
+        self.remaining = self.remaining[chosen[self.remaining] == 0]
+        chosen[vertices] = 0
+
+    def _shortcuts(self, vertices: np.ndarray) -> list[np.ndarray]:
+        ahead, back = self._lists()
+        degree = ahead[1][vertices].astype(np.int64)
+        bound = degree * (degree - 1) // 2 if self.symmetric else degree * back[1][vertices]
+        places = np.concatenate([[0], np.cumsum(bound)])
+        total = int(places[-1])
+        found = tuple(np.empty(total, kind) for kind in (np.int32, np.int32, np.int64, np.int32, np.uint8))
+        counts = np.empty(vertices.size, np.int64)
+        threads.run(
+            _emit, self._items(vertices.size), vertices, self._chosen, self._most, self.symmetric,
+            ahead, back, self._works.arrays(), np.zeros(1, np.int64), found, places, counts,
+        )
+        return _gathered(found, places, counts)
+
+    def _neighbours(self, vertices: np.ndarray) -> np.ndarray:
+        number = len(self.rounds)
+        touched = np.empty(self.remaining.size, np.int32)
+        count = 0
+        for lists in {id(each): each for each in (self.ahead, self.back)}.values():
+            count = _neighbours_of(
+                vertices, lists.arrays(), self.level, self._contracted, self._seen, number, touched, count
+            )
+        return np.sort(touched[:count])
+
+    def _update(self, lists: Lists, touched, tails, heads, weights, vias, hops) -> None:
+        order = np.argsort(tails, kind="stable")
+        tails = tails[order]
+        first = np.searchsorted(tails, np.concatenate([touched, [self._n]]))
+        lists.make_room(touched, np.diff(first))
+        threads.run(
+            _update, self._items(touched.size), touched, self._chosen, lists.arrays(), first,
+            heads[order], weights[order], vias[order], hops[order],
+        )
+
+
+def _gathered(found, places, counts):
+    total = int(counts.sum())
+    at = np.repeat(places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(total)
+    return [each[at] for each in found]

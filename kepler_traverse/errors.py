@@ -80,6 +80,10 @@ class StrategyError(InputError):
     """No such strategy, or it does not fit this graph or this device."""
 
 
+class HierarchyError(InputError):
+    """The graph has no contraction hierarchy, or none that pays; or a stored one is damaged."""
+
+
 class DeviceError(InputError):
     """The device asked for, or what it needs, is not available on this machine."""
 

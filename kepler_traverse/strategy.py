@@ -55,7 +55,8 @@ class BaseStrategy:
         Other accepted names: those of published systems that it represents, and former ones.
     device : {"cpu", "cuda"}
     needs : frozenset of str
-        Requirements: a subset of ``"weights"``, ``"non_negative"`` and ``"narrow"`` (32-bit vertex numbers).
+        Requirements: a subset of ``"weights"``, ``"non_negative"``, ``"narrow"`` (32-bit vertex numbers) and
+        ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``Graph.load`` has found).
     default : bool
         Whether ``auto`` may choose it. For one source ``auto`` takes the first default that fits.
     paper, rationale : str
@@ -97,6 +98,8 @@ class BaseStrategy:
             return "cannot take 2^31 vertices or more"
         if "non_negative" in self.needs and graph.has_negative_weights:
             return "cannot take negative weights"
+        if "hierarchy" in self.needs and graph.known_hierarchy is None:
+            return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
         if self.sums == "int64" and not graph.integer_weights:
             return "needs integer weights"
         return None

@@ -1,1 +1,5 @@
-"""Contraction hierarchies: shortcuts that make searches on road networks short."""
+"""Contraction hierarchies: shortcuts that make searches on road networks short.
+
+``contraction`` orders the vertices and finds the shortcuts, ``build`` decides whether that pays, ``arrays`` holds the result,
+and ``sweep`` searches in it.
+"""

@@ -1,58 +1,107 @@
-"""The hierarchy of a graph: its arrays, ready for sweeps."""
+"""Build the hierarchy of a graph, or say why it has none that pays."""
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import numpy as np
 
-from .contraction import Contraction, Lists
-from .sweep import UNREACHED_32, depth_first, longest_upward
+from .._arrays import EXACT_BELOW
+from ..errors import HierarchyError
+from .arrays import Hierarchy, hierarchy_from
+from .contraction import MAX_SUM, Contraction
+
+_SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
+# Contraction is given up if the pairs of edges that meet at a vertex of the rest are so many per vertex of the graph: the time
+# of a round is proportional to them. Road networks have at most 8, and lattices 15.
+_MOST_PAIRS = 64
+_SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of this size
 
 
-class Hierarchy:
-    """A contraction hierarchy.
+def why_not(graph: Any) -> str | None:
+    """Say why a graph cannot have a hierarchy, or None if it may have one; reads the weights at most twice."""
+    if graph.device != "cpu":
+        return "hierarchies are built and used on the CPU; take graph.to('cpu')"
+    if graph.weights is None:
+        return "the graph has no weights; name the weight column when reading it"
+    if graph.targets.dtype.itemsize > 4:
+        return "the graph has 2^31 vertices or more"
+    if graph.has_negative_weights:
+        return "the graph has negative weights"
+    if graph.weights.dtype.kind == "i" and graph.heaviest >= MAX_SUM:
+        return "a weight is 2^61 or more"
+    if not graph.integer_weights and unit_of(graph.weights) is None:
+        return (
+            "the weights are floats whose sums depend on the order of addition; round them to integers, such as metres or "
+            "seconds"
+        )
+    return None
 
-    Attributes
-    ----------
-    order, position : int32 arrays of shape (n,)
-        The vertex at each position, from the top, and the position of each vertex.
-    ahead, back : tuple of offsets, heads, weights
-        Edges from each position to positions above, and from positions above to it. The same for an undirected graph.
-    longest : int
-        No sum along a path that a search considers is larger.
+
+def unit_of(weights: np.ndarray) -> float | None:
+    """Return the largest power of two that all float weights are multiples of, None if their sums would round.
+
+    Zero is a multiple of any. Without a weight other than zero it is 1.
     """
-
-    def __init__(self, contraction: Contraction):
-        up = contraction.ahead
-        n = up.size.size
-        self.order, self.position = np.empty(n, np.int32), np.full(n, -1, np.int32)
-        lists = up if contraction.symmetric else _joined(up, contraction.back)
-        depth_first(lists[0] if isinstance(lists, tuple) else up.begin, *( (up.size, up.head) if not isinstance(lists, tuple) else lists[1:]), self.order, self.position)
-        self.ahead = self._edges(up)
-        self.back = self.ahead if contraction.symmetric else self._edges(contraction.back)
-        self.longest = longest_upward(*self.ahead) + longest_upward(*self.back)
-        self.level = contraction.level[self.order]
-        if self.is_narrow:
-            self.ahead = (*self.ahead[:2], self.ahead[2].astype(np.int32))
-            self.back = self.ahead if contraction.symmetric else (*self.back[:2], self.back[2].astype(np.int32))
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether sums fit 32-bit integers."""
-        return self.longest < UNREACHED_32
-
-    def _edges(self, lists: Lists):
-        size = lists.size[self.order]
-        offsets = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
-        at = np.repeat(lists.begin[self.order] - offsets[:-1], size) + np.arange(offsets[-1])
-        return offsets, self.position[lists.head[at]], lists.weight[at]
+    unit, heaviest = np.inf, 0.0
+    for begin in range(0, weights.size, 1 << 22):
+        part = weights[begin : begin + (1 << 22)]
+        part = part[part != 0].astype(np.float64)
+        if part.size:
+            mantissa, exponent = np.frexp(part)
+            digits = (mantissa * 2.0**53).astype(np.int64)
+            lowest = (digits & -digits).astype(np.float64)
+            unit = min(unit, float(np.ldexp(lowest, exponent - 53).min()))
+            heaviest = max(heaviest, float(part.max()))
+    if not heaviest:
+        return 1.0
+    # A unit near the smallest float would not survive a product with a float32.
+    if unit < 2.0**-100 or heaviest / unit >= EXACT_BELOW[weights.dtype] / 2**_SPARE_BITS:
+        return None
+    return unit
 
 
-def _joined(up: Lists, down: Lists):
-    """One list per vertex of its neighbours above, whichever the direction."""
-    size = up.size + down.size
-    begin = np.concatenate([[0], np.cumsum(size, dtype=np.int64)])
-    head = np.empty(begin[-1], np.int32)
-    for lists, first in ((up, begin[:-1]), (down, begin[:-1] + up.size)):
-        at = np.arange(lists.size.sum()) - np.repeat(np.cumsum(lists.size, dtype=np.int64) - lists.size, lists.size)
-        head[np.repeat(first, lists.size) + at] = lists.head[np.repeat(lists.begin, lists.size) + at]
-    return begin[:-1], size, head
+def build_hierarchy(graph: Any) -> Hierarchy:
+    """Contract a graph on the threads of the CPU. The result does not depend on their number.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Raises
+    ------
+    HierarchyError
+        The graph has no hierarchy that pays, or none at all; the message says why.
+    """
+    reason = why_not(graph)
+    if reason:
+        raise HierarchyError(f"no hierarchy: {reason}")
+    began = time.perf_counter()
+    unit = 1.0 if graph.integer_weights else unit_of(graph.weights)
+    reverse = graph.reverse if graph.directed else None
+    units = [_in_units(each, unit) for each in (graph, reverse) if each is not None]
+    contraction = Contraction(
+        graph.offsets, graph.targets, units[0], None if reverse is None else (reverse.offsets, reverse.targets, units[1])
+    )
+    contraction.run(lambda: _refuse_dense_rest(contraction, graph.n_vertices))
+    hierarchy = hierarchy_from(contraction, unit, time.perf_counter() - began)
+    if hierarchy is None:
+        raise HierarchyError("no hierarchy: a sum of weights may reach 2^61; take smaller weights")
+    return hierarchy
+
+
+def _in_units(graph: Any, unit: float) -> np.ndarray:
+    weights = graph.weights if unit == 1.0 else graph.weights.astype(np.float64) / unit
+    return weights.astype(np.int64)
+
+
+def _refuse_dense_rest(contraction: Contraction, n_vertices: int) -> None:
+    """Raise HierarchyError if contracting the rest would take longer than searches are likely to."""
+    left = contraction.remaining.size
+    if contraction.pairs_of_rest() > _MOST_PAIRS * max(n_vertices, _SMALL):
+        raise HierarchyError(
+            f"no hierarchy: with {left:,} of {n_vertices:,} vertices left, each has {contraction.edges_of_rest() / left:,.0f} "
+            "neighbors on average and hubs have far more, and contracting more vertices adds more edges than it removes. "
+            "Networks with hubs have no hierarchy that pays; search without one"
+        )

@@ -18,8 +18,15 @@ from numba import njit
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
 
+MAX_SUM = 2**61  # no sum of weights is larger: larger ones are cut to it, and refused at the end
 CHUNK = 64  # vertices that a thread takes at a time
 _NONE = -1
+_HUB = 1000  # neighbors from which on a vertex waits for others to be contracted, whatever its priority
+_SCANNED = 40  # edges that a witness search may scan per vertex that it may settle; it needs more only near hubs
+# Vertices that a witness search settles at most: when a priority is estimated, and when a vertex is contracted. In the dense
+# last part, superfluous shortcuts cost more than searches.
+_CORE = 20_000
+_SETTLED, _SETTLED_IN_CORE = (30, 60), (200, 500)
 _LONG = 3  # an edge counts as at most so many original edges in a priority
 
 
@@ -45,7 +52,6 @@ class Lists:
         self.via = np.full(self.head.size, _NONE, np.int32)
         self.hops = np.ones(self.head.size, np.uint8)
         self.used = int(offsets[-1])
-        _drop_loops_and_duplicates(*self.arrays())
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         return self.begin, self.size, self.room, self.head, self.weight, self.via, self.hops
@@ -66,26 +72,6 @@ class Lists:
         begins = self.used + np.concatenate([[0], np.cumsum(rooms)[:-1]])
         self.used += total
         _move(moved, begins, rooms, *self.arrays())
-
-
-@njit(cache=True, nogil=True)
-def _drop_loops_and_duplicates(begin, size, room, head, weight, via, hops):
-    """Leave of parallel edges the lightest, and no self-loop: neither is on a shortest path."""
-    for v in range(begin.size):
-        first, kept = begin[v], 0
-        for i in range(first, first + size[v]):
-            u, w = head[i], weight[i]
-            if u == v:
-                continue
-            at = first
-            while at < first + kept and head[at] != u:
-                at += 1
-            if at == first + kept:
-                head[at], weight[at] = u, w
-                kept += 1
-            elif w < weight[at]:
-                weight[at] = w
-        size[v] = kept
 
 
 @njit(cache=True, nogil=True)
@@ -159,13 +145,16 @@ def _pop(heap, size):
 
 
 @njit(cache=True, nogil=True)
-def _search(source, avoided, chosen, longest, wanted, most, begin, size, head, weight, distance, stamp, limit, goal, heap, now):
+def _search(
+    source, avoided, chosen, longest, wanted, most, begin, size, head, weight, distance, stamp, limit, goal, heap, now
+):
     """Search from a vertex until all goals have witnesses or ``most`` vertices are settled; witnessed goals lose their mark.
 
     A tentative distance is enough: it is the length of a path.
     """
     n_heap = _push(heap, 0, 0, source)
     distance[source], stamp[source] = 0, now
+    left = _SCANNED * most
     for _ in range(most):
         if n_heap == 0:
             return
@@ -175,6 +164,9 @@ def _search(source, avoided, chosen, longest, wanted, most, begin, size, head, w
         n_heap = _pop(heap, n_heap)
         if far > distance[u]:
             continue
+        left -= size[u]
+        if left < 0 and u != source:
+            return
         for i in range(begin[u], begin[u] + size[u]):
             v, total = head[i], far + weight[i]
             if total > longest or v == avoided or chosen[v] or (stamp[v] == now and distance[v] <= total):
@@ -190,7 +182,7 @@ def _search(source, avoided, chosen, longest, wanted, most, begin, size, head, w
 
 
 @njit(cache=True, nogil=True)
-def _contract(v, chosen, most, symmetric, ahead, back, work, found, at, emits):
+def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits):
     """Find the shortcuts that a contraction needs. Return where the next one is written, and the sum of their edges.
 
     Parameters
@@ -198,7 +190,7 @@ def _contract(v, chosen, most, symmetric, ahead, back, work, found, at, emits):
     chosen : uint8 array
         Vertices that no witness may pass, in addition to v.
     ahead, back : tuple
-        Lists of the edges from and to vertices; the same twice if ``symmetric``, and then each pair is joined once.
+        Lists of the edges from and to vertices; the same twice if ``is_symmetric``, and then each pair is joined once.
     found : tuple of arrays
         Tail, head, weight, via and hops of shortcuts; written from ``at`` on if ``emits``.
     """
@@ -213,11 +205,11 @@ def _contract(v, chosen, most, symmetric, ahead, back, work, found, at, emits):
         state[0] += 1
         now = state[0]
         wanted, longest = 0, 0
-        start = i + 1 if symmetric else first
+        start = i + 1 if is_symmetric else first
         for j in range(start, last):
             w = head[j]
             if w != u:
-                goal[w], limit[w] = now, to_v + weight[j]
+                goal[w], limit[w] = now, min(to_v + weight[j], MAX_SUM)
                 longest = max(longest, limit[w])
                 wanted += 1
         if wanted == 0:
@@ -228,7 +220,7 @@ def _contract(v, chosen, most, symmetric, ahead, back, work, found, at, emits):
             if w != u and goal[w] == now:
                 n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
                 if emits:
-                    found[0][at], found[1][at], found[2][at], found[3][at] = u, w, to_v + weight[j], v
+                    found[0][at], found[1][at], found[2][at], found[3][at] = u, w, limit[w], v
                     found[4][at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
                 at += 1
     return at, n_edges
@@ -238,7 +230,7 @@ def _contract(v, chosen, most, symmetric, ahead, back, work, found, at, emits):
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(next_item, n_items, vertices, chosen, most, symmetric, ahead, back, works, next_row, found, difference):
+def _evaluate(next_item, n_items, vertices, chosen, most, is_symmetric, ahead, back, works, next_row, found, difference):
     """Find out what contracting each vertex would add: twice the edges more, and the original edges of the shortcuts."""
     row = atomic_add(next_row, 0, 1)
     work = (works[0][row], works[1][row], works[2][row], works[3][row], works[4][row], works[5][row])
@@ -248,13 +240,16 @@ def _evaluate(next_item, n_items, vertices, chosen, most, symmetric, ahead, back
             return
         for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
             v = vertices[j]
-            degree = ahead[1][v] if symmetric else ahead[1][v] + back[1][v]
-            added, n_edges = _contract(v, chosen, most, symmetric, ahead, back, work, found, 0, False)
+            degree = np.int64(ahead[1][v]) if is_symmetric else np.int64(ahead[1][v]) + back[1][v]
+            if degree > _HUB:
+                difference[v] = degree * degree
+                continue
+            added, n_edges = _contract(v, chosen, most, is_symmetric, ahead, back, work, found, 0, False)
             difference[v] = 2 * (added - degree) + n_edges
 
 
 @njit(cache=True, nogil=True)
-def _emit(next_item, n_items, vertices, chosen, most, symmetric, ahead, back, works, next_row, found, places, counts):
+def _emit(next_item, n_items, vertices, chosen, most, is_symmetric, ahead, back, works, next_row, found, places, counts):
     """Write the shortcuts of the vertices of a round, each from its place on."""
     row = atomic_add(next_row, 0, 1)
     work = (works[0][row], works[1][row], works[2][row], works[3][row], works[4][row], works[5][row])
@@ -263,7 +258,7 @@ def _emit(next_item, n_items, vertices, chosen, most, symmetric, ahead, back, wo
         if item >= n_items:
             return
         for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
-            end, _ = _contract(vertices[j], chosen, most, symmetric, ahead, back, work, found, places[j], True)
+            end, _ = _contract(vertices[j], chosen, most, is_symmetric, ahead, back, work, found, places[j], True)
             counts[j] = end - places[j]
 
 
@@ -286,7 +281,7 @@ def _is_first(v, priority, lists):
 
 
 @njit(cache=True, nogil=True)
-def _mark_first(next_item, n_items, vertices, priority, ahead, back, symmetric, marks):
+def _mark_first(next_item, n_items, vertices, priority, ahead, back, is_symmetric, marks):
     """Mark the vertices that come before all their neighbours."""
     while True:
         item = atomic_add(next_item, 0, 1)
@@ -294,7 +289,7 @@ def _mark_first(next_item, n_items, vertices, priority, ahead, back, symmetric, 
             return
         for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
             v = vertices[j]
-            marks[j] = _is_first(v, priority, ahead) and (symmetric or _is_first(v, priority, back))
+            marks[j] = _is_first(v, priority, ahead) and (is_symmetric or _is_first(v, priority, back))
 
 
 @njit(cache=True, nogil=True)
@@ -352,18 +347,16 @@ class Contraction:
         A CSR with integer weights of at least 0.
     reverse : tuple of arrays, optional
         The CSR of the reversed edges, of a directed graph.
-    most : int
-        Vertices that a witness search settles at most.
     """
 
-    def __init__(self, offsets, targets, weights, reverse=None, most: int = 60, most_of_estimate: int = 30):
+    def __init__(self, offsets, targets, weights, reverse=None):
         n = offsets.size - 1
         self.ahead = Lists(offsets, targets, weights)
-        self.symmetric = reverse is None
+        self.is_symmetric = reverse is None
         self.back = self.ahead if reverse is None else Lists(*reverse)
         self.level = np.zeros(n, np.int32)
         self.rounds: list[np.ndarray] = []
-        self._n, self._most, self._most_of_estimate = n, most, most_of_estimate
+        self._n = n
         self._contracted = np.zeros(n, np.int32)
         self._difference = np.zeros(n, np.int64)
         self._seen = np.full(n, _NONE, np.int32)
@@ -372,12 +365,30 @@ class Contraction:
         self._works = Workspaces(n, threads.count())
         self.remaining = np.arange(n, dtype=np.int32)
 
-    def run(self, give_up=None) -> None:
-        """Contract all vertices, or until ``give_up(contraction)``, asked after each round, raises an error."""
+    def run(self, check=lambda: None) -> None:
+        """Contract all vertices, or until ``check()``, which is called before each round, raises an error."""
         while self.remaining.size:
+            check()
             self._round()
-            if give_up is not None:
-                give_up(self)
+
+    def edges_of_rest(self) -> int:
+        """Edges between the vertices that are left; in an undirected graph each counts twice."""
+        return int(self.ahead.size[self.remaining].sum())
+
+    def pairs_of_rest(self) -> int:
+        """Pairs of an edge to and an edge from the same vertex, of all vertices that are left; few of each hub."""
+        to, out = (lists.size[self.remaining].astype(np.int64) for lists in (self.back, self.ahead))
+        return int((to * np.minimum(out, _HUB)).sum())
+
+    @property
+    def shortcuts(self) -> int:
+        """Edges of all lists that are not of the graph."""
+        lists = (self.ahead,) if self.is_symmetric else (self.ahead, self.back)
+        return sum(_count_shortcuts(each.begin, each.size, each.via) for each in lists)
+
+    @property
+    def _settled(self) -> tuple[int, int]:
+        return _SETTLED if self.remaining.size > _CORE else _SETTLED_IN_CORE
 
     def _items(self, size: int) -> int:
         return -(-size // CHUNK)
@@ -387,17 +398,33 @@ class Contraction:
 
     def _evaluate(self, vertices: np.ndarray) -> None:
         ahead, back = self._lists()
-        found = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8))
+        found = (
+            np.empty(0, np.int32),
+            np.empty(0, np.int32),
+            np.empty(0, np.int64),
+            np.empty(0, np.int32),
+            np.empty(0, np.uint8),
+        )
         threads.run(
-            _evaluate, self._items(vertices.size), vertices, self._nobody, self._most_of_estimate, self.symmetric,
-            ahead, back, self._works.arrays(), np.zeros(1, np.int64), found, self._difference,
+            _evaluate,
+            self._items(vertices.size),
+            vertices,
+            self._nobody,
+            self._settled[0],
+            self.is_symmetric,
+            ahead,
+            back,
+            self._works.arrays(),
+            np.zeros(1, np.int64),
+            found,
+            self._difference,
         )
         self._dirty[vertices] = 0
 
     def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
         marks = np.empty(vertices.size, np.bool_)
         ahead, back = self._lists()
-        threads.run(_mark_first, self._items(vertices.size), vertices, priority, ahead, back, self.symmetric, marks)
+        threads.run(_mark_first, self._items(vertices.size), vertices, priority, ahead, back, self.is_symmetric, marks)
         return vertices[marks]
 
     def _priority(self) -> np.ndarray:
@@ -422,8 +449,12 @@ class Contraction:
         chosen[vertices] = 1
         tails, heads, weights, vias, hops = self._shortcuts(vertices)
         touched = self._neighbours(vertices)
-        if self.symmetric:
-            both = (np.concatenate([tails, heads]), np.concatenate([heads, tails]), *(np.concatenate([x, x]) for x in (weights, vias, hops)))
+        if self.is_symmetric:
+            both = (
+                np.concatenate([tails, heads]),
+                np.concatenate([heads, tails]),
+                *(np.concatenate([x, x]) for x in (weights, vias, hops)),
+            )
             self._update(self.ahead, touched, *both)
         else:
             self._update(self.ahead, touched, tails, heads, weights, vias, hops)
@@ -436,14 +467,25 @@ class Contraction:
     def _shortcuts(self, vertices: np.ndarray) -> list[np.ndarray]:
         ahead, back = self._lists()
         degree = ahead[1][vertices].astype(np.int64)
-        bound = degree * (degree - 1) // 2 if self.symmetric else degree * back[1][vertices]
+        bound = degree * (degree - 1) // 2 if self.is_symmetric else degree * back[1][vertices]
         places = np.concatenate([[0], np.cumsum(bound)])
         total = int(places[-1])
         found = tuple(np.empty(total, kind) for kind in (np.int32, np.int32, np.int64, np.int32, np.uint8))
         counts = np.empty(vertices.size, np.int64)
         threads.run(
-            _emit, self._items(vertices.size), vertices, self._chosen, self._most, self.symmetric,
-            ahead, back, self._works.arrays(), np.zeros(1, np.int64), found, places, counts,
+            _emit,
+            self._items(vertices.size),
+            vertices,
+            self._chosen,
+            self._settled[1],
+            self.is_symmetric,
+            ahead,
+            back,
+            self._works.arrays(),
+            np.zeros(1, np.int64),
+            found,
+            places,
+            counts,
         )
         return _gathered(found, places, counts)
 
@@ -463,9 +505,26 @@ class Contraction:
         first = np.searchsorted(tails, np.concatenate([touched, [self._n]]))
         lists.make_room(touched, np.diff(first))
         threads.run(
-            _update, self._items(touched.size), touched, self._chosen, lists.arrays(), first,
-            heads[order], weights[order], vias[order], hops[order],
+            _update,
+            self._items(touched.size),
+            touched,
+            self._chosen,
+            lists.arrays(),
+            first,
+            heads[order],
+            weights[order],
+            vias[order],
+            hops[order],
         )
+
+
+@njit(cache=True, nogil=True)
+def _count_shortcuts(begin, size, via):
+    count = 0
+    for v in range(begin.size):
+        for i in range(begin[v], begin[v] + size[v]):
+            count += via[i] != _NONE
+    return count
 
 
 def _gathered(found, places, counts):

@@ -1,10 +1,12 @@
 """Distances from many sources over a hierarchy: short searches upward, and one sweep downward for several sources.
 
 Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST). Positions are in topological order, the top of the hierarchy first. A
-source is searched upward only, which reaches some hundred vertices. Then each position, in order, takes the minimum over its
-edges from above; edges and distances are read once for ``LANES`` sources, whose distances lie side by side.
+source is searched upward only, which reaches some hundred vertices of a road network. Then each position, in order, takes
+the minimum over its edges from above. Edges are read once for ``LANES`` sources, whose distances lie side by side.
 
-Sums are of 32-bit integers where no sum can reach ``UNREACHED_32``, and else of 64-bit ones.
+A sweep for targets visits only the positions that lie above a target (RPHAST).
+
+Sums are of 32-bit integers where no sum can reach ``UNREACHED[int32]``, and else of 64-bit ones.
 """
 
 from __future__ import annotations
@@ -12,137 +14,192 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-LANES = 16
-UNREACHED_32 = np.int32(2**30)
-UNREACHED_64 = np.int64(2**62)
-TILE = 64  # rows of the result that are written together
+from ..cpu.simd_sums import ask_for_line, clear_line, lower_line, turn_square
+
+LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
+DOUBLINGS = {kind: (0,) * (lanes.bit_length() - 1) for kind, lanes in LANES.items()}
+UNREACHED = {np.dtype(np.int32): np.int32(2**30), np.dtype(np.int64): np.int64(2**62)}
+_AHEAD = 48  # columns before one is turned, its line is asked for
+_NONE = -1
 
 
 @njit(cache=True, nogil=True)
-def depth_first(begin, size, head, order, position):
-    """Number vertices such that each comes after all its neighbours above, and soon after one of them.
+def depth_first(offsets, heads, order, position):
+    """Number vertices such that each comes after all its neighbors above, and soon after one of them.
 
-    Writes the vertex of each position to ``order``, and the position of each vertex to ``position``, which holds -1 before.
+    Parameters
+    ----------
+    offsets, heads : int64 and int32 arrays
+        The neighbors above each vertex.
+    order : int32 array of shape (n,), output
+        The vertex at each position.
+    position : int32 array of shape (n,), output
+        The position of each vertex; -1 on entry.
     """
     n = order.size
-    stack, at = np.empty(n, np.int32), np.empty(n, np.int32)
+    stack, at = np.empty(n, np.int32), np.empty(n, np.int64)
     count = 0
     for root in range(n):
         if position[root] >= 0:
             continue
         depth = 0
-        stack[0], at[0] = root, 0
+        stack[0], at[0] = root, offsets[root]
         while depth >= 0:
             v = stack[depth]
             i = at[depth]
-            while i < size[v] and position[head[begin[v] + i]] >= 0:
+            while i < offsets[v + 1] and position[heads[i]] >= 0:
                 i += 1
-            if i == size[v]:
+            if i == offsets[v + 1]:
                 position[v], order[count] = count, v
                 count += 1
                 depth -= 1
             else:
                 at[depth] = i + 1
                 depth += 1
-                stack[depth], at[depth] = head[begin[v] + i], 0
+                stack[depth], at[depth] = heads[i], offsets[heads[i]]
 
 
 @njit(cache=True, nogil=True)
-def longest_upward(offsets, heads, weights):
-    """Return the largest sum of weights on a path upward."""
+def longest_upward(offsets, heads, weights, most):
+    """Return the largest sum of weights on a path upward, or ``most`` if it is larger."""
     n = offsets.size - 1
     longest = np.zeros(n, np.int64)
-    most = np.int64(0)
+    found = np.int64(0)
     for p in range(n):
         for e in range(offsets[p], offsets[p + 1]):
-            longest[p] = max(longest[p], longest[heads[e]] + weights[e])
-        most = max(most, longest[p])
-    return most
+            longest[p] = max(longest[p], min(longest[heads[e]] + weights[e], most))
+        found = max(found, longest[p])
+    return found
 
 
 @njit(cache=True, nogil=True)
-def _upward(source, lane, offsets, heads, weights, distance, marks, heap, unreached):
-    """Search upward from a position; distances are written to a lane. Positions are taken from the bottom to the top."""
-    size = 1
+def search_upward(source, offsets, heads, weights, tentative, heap, reached, unreached):
+    """Search upward from a position. Return how many positions are reached.
+
+    Parameters
+    ----------
+    offsets, heads, weights : arrays
+        Edges from each position to positions above it.
+    tentative : integer array of shape (n,)
+        All unreached before. Afterwards the caller resets what was reached.
+    heap, reached : int32 arrays of shape (n,)
+        Scratch; and output, the positions that were reached.
+    """
+    size, count = 1, 0
     heap[0] = source
-    if not marks[source]:
-        marks[source] = 1
-        distance[source, :] = unreached
-    distance[source, lane] = 0
+    tentative[source] = 0
     while size > 0:
-        p = heap[0]
-        # Equal positions follow each other: the vertex was queued by several neighbours.
-        while size > 0 and heap[0] == p:
-            size -= 1
-            value, i = heap[size], 0
-            while True:
-                child = 2 * i + 1
-                if child >= size:
-                    break
-                if child + 1 < size and heap[child + 1] > heap[child]:
-                    child += 1
-                if heap[child] <= value:
-                    break
-                heap[i] = heap[child]
-                i = child
-            heap[i] = value
-        far = distance[p, lane]
+        p = heap[0]  # the lowest position that is left; all edges to it come from lower ones
+        size -= 1
+        last, i = heap[size], 0
+        while True:
+            child = 2 * i + 1
+            if child >= size:
+                break
+            if child + 1 < size and heap[child + 1] > heap[child]:
+                child += 1
+            if heap[child] <= last:
+                break
+            heap[i] = heap[child]
+            i = child
+        heap[i] = last
+        reached[count] = p
+        count += 1
+        far = tentative[p]
         for e in range(offsets[p], offsets[p + 1]):
-            q, total = heads[e], far + weights[e]
-            if not marks[q]:
-                marks[q] = 1
-                distance[q, :] = unreached
-            if total < distance[q, lane]:
-                is_new = distance[q, lane] == unreached
-                distance[q, lane] = total
-                if is_new:
+            q = heads[e]
+            total = far + weights[e]
+            if total < tentative[q]:
+                if tentative[q] == unreached:
                     i = size
                     while i > 0 and heap[(i - 1) >> 1] < q:
                         heap[i] = heap[(i - 1) >> 1]
                         i = (i - 1) >> 1
                     heap[i] = q
                     size += 1
+                tentative[q] = total
+    return count
 
 
 @njit(cache=True, nogil=True)
-def search(sources, ahead, back, distance, marks, heap, unreached):
-    """Write the distances from up to ``LANES`` positions to ``distance`` of shape (n, LANES).
+def search(sources, upward, downward, places, lines, is_set, tentative, heap, reached, unreached, doublings):
+    """Write the distances from several positions to ``lines``, of shape (positions, lanes).
 
     Parameters
     ----------
     sources : int64 array of shape (k,)
-    ahead, back : tuple of offsets, heads, weights
-        Edges of each position to positions above it, and from them. The same twice for an undirected graph.
-    marks : uint8 array of shape (n,)
+        At most as many as lanes.
+    upward, downward : tuple of offsets, heads, weights
+        Edges from each position to positions above it, and edges to each position of the sweep from others of the sweep.
+    places : int32 array of shape (n,)
+        The place of each position in the sweep, -1 if it takes no part. Empty if each position is its own place.
+    is_set : uint8 array of shape (positions,)
         All 0, before and after.
-    heap : int32 array of shape (n,)
+    tentative : integer array of shape (n,)
+        All unreached, before and after.
     """
+    offsets, heads, weights = upward
     for lane in range(sources.size):
-        _upward(sources[lane], lane, ahead[0], ahead[1], ahead[2], distance, marks, heap, unreached)
-    _sweep(back[0], back[1], back[2], distance, marks, unreached)
+        count = search_upward(sources[lane], offsets, heads, weights, tentative, heap, reached, unreached)
+        for i in range(count):
+            p = reached[i]
+            place = np.int64(p) if places.size == 0 else np.int64(places[p])
+            if place >= 0:
+                if not is_set[place]:
+                    is_set[place] = 1
+                    clear_line(lines, place, unreached, doublings)
+                lines[place, lane] = tentative[p]
+            tentative[p] = unreached
+    offsets, heads, weights = downward
+    for place in range(is_set.size):
+        lower_line(lines, place, is_set[place], heads, offsets[place], offsets[place + 1], weights, unreached, doublings)
+        is_set[place] = 0
 
 
 @njit(cache=True, nogil=True)
-def _sweep(offsets, heads, weights, distance, marks, unreached):
-    for p in range(marks.size):
-        if marks[p]:
-            marks[p] = 0
-        else:
-            for j in range(LANES):
-                distance[p, j] = unreached
-        for e in range(offsets[p], offsets[p + 1]):
-            q, weight = heads[e], weights[e]
-            for j in range(LANES):
-                distance[p, j] = min(distance[p, j], distance[q, j] + weight)
+def write_rows(lines, places, rows, unreached, unit, doublings):
+    """Write lines as one row per source, in the order of ``places``; the unreached become infinite.
+
+    Parameters
+    ----------
+    lines : integer array of shape (positions, lanes)
+    places : int32 array of shape (columns,)
+        The line of each column.
+    rows : float array of shape (k, columns)
+    unit : float
+        What one stands for.
+    """
+    lanes, columns = lines.shape[1], places.size
+    done = 0
+    if rows.shape[0] == lanes:
+        done = columns - columns % lanes
+        for column in range(0, done, lanes):
+            for i in range(column + _AHEAD, min(column + _AHEAD + lanes, columns)):
+                ask_for_line(lines, places[i], doublings)
+            turn_square(lines, places, column, unreached, unit, rows, doublings)
+    for column in range(done, columns):
+        for j in range(rows.shape[0]):
+            total = lines[places[column], j]
+            rows[j, column] = np.inf if total >= unreached else total * unit
 
 
 @njit(cache=True, nogil=True)
-def write_rows(distance, position, rows, unreached, absent):
-    """Write distances as one row per source, in the order of vertices."""
-    n, k = position.size, rows.shape[0]
-    for first in range(0, n, TILE):
-        last = min(first + TILE, n)
-        for j in range(k):
-            for v in range(first, last):
-                far = distance[position[v], j]
-                rows[j, v] = absent if far >= unreached else far
+def positions_above(targets, offsets, heads):
+    """Return the positions from which a target can be reached downward, targets included, in ascending order."""
+    n = offsets.size - 1
+    is_marked = np.zeros(n, np.uint8)
+    for target in targets:
+        is_marked[target] = 1
+    count = 0
+    for p in range(n - 1, -1, -1):
+        if is_marked[p]:
+            count += 1
+            for e in range(offsets[p], offsets[p + 1]):
+                is_marked[heads[e]] = 1
+    found = np.empty(count, np.int32)
+    at = 0
+    for p in range(n):
+        if is_marked[p]:
+            found[at] = p
+            at += 1
+    return found

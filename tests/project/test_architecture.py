@@ -126,7 +126,7 @@ def test_every_strategy_says_where_it_comes_from_and_what_it_teaches(algorithm, 
     assert strategy.paper, f"{algorithm} {strategy.name} names no origin"
     assert strategy.rationale, f"{algorithm} {strategy.name} says nothing"
     assert strategy.device in ("cpu", "cuda")
-    assert strategy.needs <= {"weights", "non_negative", "narrow"}
+    assert strategy.needs <= {"weights", "non_negative", "narrow", "hierarchy"}
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
-from kepler_traverse import graph_from_edges
+from kepler_traverse import graph_from_edges, plan_sssp_many
+from kepler_traverse.errors import HierarchyError, StrategyError
 
 EDGE_SIZES = (31, 32, 33, 255, 256, 257, 1023, 1024, 1025)
 
@@ -72,6 +74,19 @@ def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", 
         vertices=None if vertices is None else np.asarray(vertices, id_type),
         weight_type=weight_type,
     )
+
+
+def is_refused(graph, strategies, name):
+    """Build what the SSSP strategy of that name needs. Return whether the graph cannot have it, and check that it is refused."""
+    if not any(row.is_called(name) and "hierarchy" in row.needs for row in strategies):
+        return False
+    try:
+        graph.hierarchy()
+    except HierarchyError:
+        with pytest.raises(StrategyError, match="needs a hierarchy"):
+            plan_sssp_many(graph, n_sources=2, strategy=name)
+        return True
+    return False
 
 
 @st.composite

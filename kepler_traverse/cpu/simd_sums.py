@@ -1,0 +1,109 @@
+"""Lines of integers inside Numba kernels: the smallest sums of a vertex from many sources, and lines turned into rows.
+
+A line holds the distances of one vertex from as many sources as ``doublings`` says, a tuple as in ``simd_distances``.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from .simd_distances import _INT, _WORD, _Lines
+
+_INFINITY = float("inf")
+
+
+@intrinsic
+def lower_line(typing_context, lines, v, is_set, neighbors, begin, end, weights, unreached, doublings):
+    """Lower the line of a vertex to the smallest sums over its edges ``begin`` to ``end``.
+
+    Integers of lines are at least 0 and at most ``unreached``, twice which fits their type. A line that is not set counts
+    as unreached, whatever it holds.
+    """
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        nothing = line.all_of(args[7])
+        flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
+        here = line.integer(1)
+        best = cgutils.alloca_once_value(builder, builder.select(flag, line.load(here), nothing))
+        for edge, near in line.neighbours(3, line.integer(4), line.integer(5)):
+            through = builder.add(near, line.all_of(line.element(6, edge)))
+            builder.store(line.smaller(through, builder.load(best)), best)
+        place = builder.bitcast(line.place(here), line.vector.as_pointer())
+        builder.store(builder.load(best), place, align=line.kind.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(lines, v, is_set, neighbors, begin, end, weights, lines.dtype, doublings), generate
+
+
+@intrinsic
+def clear_line(typing_context, lines, v, value, doublings):
+    """``lines[v, :] = value``."""
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        place = builder.bitcast(line.place(line.integer(1)), line.vector.as_pointer())
+        builder.store(line.all_of(args[2]), place, align=line.kind.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(lines, v, lines.dtype, doublings), generate
+
+
+@intrinsic
+def ask_for_line(typing_context, lines, v, doublings):
+    """Begin to load the line of a vertex into the cache."""
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        line.ask_for(line.integer(1))
+        return context.get_dummy_value()
+
+    return types.void(lines, v, doublings), generate
+
+
+@intrinsic
+def turn_square(typing_context, lines, places, column, unreached, unit, rows, doublings):
+    """``rows[j, column + i] = lines[places[column + i], j] * unit`` for as many i and j as a line has integers.
+
+    Integers that are ``unreached`` become infinite. ``rows`` are floats in C order.
+    """
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        kind = signature.args[5]
+        view = context.make_array(kind)(context, builder, args[5])
+        number = context.get_value_type(kind.dtype)
+        vector = ir.VectorType(number, line.count)
+        column = line.integer(2)
+        infinite = ir.Constant(vector, [_INFINITY] * line.count)
+        nothing = line.all_of(args[3])
+        undefined = ir.Constant(vector, ir.Undefined)
+        unit = builder.insert_element(undefined, args[4], ir.Constant(_INT, 0))
+        unit = builder.shuffle_vector(unit, undefined, ir.Constant(ir.VectorType(_INT, line.count), [0] * line.count))
+        square = []
+        for i in range(line.count):
+            integers = line.load(line.number_at(1, builder.add(column, ir.Constant(_WORD, i))))
+            is_reached = builder.icmp_signed("<", integers, nothing)
+            floats = builder.fmul(builder.sitofp(integers, vector), unit)
+            square.append(builder.select(is_reached, floats, infinite))
+        stride = 1
+        while stride < line.count:  # exchange the blocks off the diagonal of each square of twice the stride
+            low = [j if not j & stride else line.count + j - stride for j in range(line.count)]
+            high = [j + stride if not j & stride else line.count + j for j in range(line.count)]
+            low, high = (ir.Constant(ir.VectorType(_INT, line.count), order) for order in (low, high))
+            for i in range(line.count):
+                if not i & stride:
+                    upper, lower = square[i], square[i + stride]
+                    square[i] = builder.shuffle_vector(upper, lower, low)
+                    square[i + stride] = builder.shuffle_vector(upper, lower, high)
+            stride *= 2
+        for j, part in enumerate(square):
+            at = [ir.Constant(_WORD, j), column]
+            place = cgutils.get_item_pointer(context, builder, kind, view, at, wraparound=False)
+            builder.store(part, builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(lines, places, column, lines.dtype, rows.dtype, rows, doublings), generate

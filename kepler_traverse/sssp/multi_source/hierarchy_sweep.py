@@ -1,0 +1,136 @@
+"""Many searches at once on the CPU over a contraction hierarchy: each core sweeps it for 16 sources side by side.
+
+Distances are sums of integers, which no order of addition changes, so they are those of every other strategy. Sums that the
+type of the graph's distances does not hold are found as usual for integer weights (see ``exact``); for other weights the
+group is searched without the hierarchy.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from ..._arrays import EXACT_BELOW, as_distance
+from ...cpu import threads
+from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, search, write_rows
+from ...strategy import MultiSourceOutcome, sources_per_worker
+from .. import cpu_steps
+from . import source_per_thread
+
+_LANES = LANES[np.dtype(np.int32)]
+_EDGES = 3  # upward edges per vertex that the estimate of memory assumes; road networks have 2.5
+
+
+def group_size(n_sources: int) -> int:
+    """Sources per group."""
+    return min(n_sources, _LANES * threads.count())
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core."""
+    cores = threads.count()
+    rows = -(-group // _LANES) * _LANES if query.output == "all" else 0
+    single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if query.predecessors else 0
+    predecessors = group * shape.index if query.predecessors else 0
+    return shape.n_vertices * (shape.weight * rows + predecessors + (64 + 1 + 16) * cores) + single
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: those of a sweep, and of writing its distances as rows."""
+    # A group that is smaller than the lanes takes as long as a full one.
+    per_worker = sources_per_worker(-(-n_sources // _LANES) * _LANES, machine.cores)
+    if shape.keep == "targets":
+        return {"start": 2 * per_worker, "clear": shape.n_vertices}
+    return {
+        "start": per_worker,
+        "vertex": per_worker * shape.n_vertices,
+        "write": per_worker * shape.n_vertices * max(shape.weight, 4),
+    }
+
+
+def plan(graph, query, group: int):
+    """Return ``traverse(sources)`` for several vertex numbers."""
+    hierarchy = graph.known_hierarchy
+    kind, integers = graph.weights.dtype, hierarchy.dtype
+    lanes, doublings, unreached = LANES[integers], DOUBLINGS[integers], UNREACHED[integers]
+    unit, bound = kind.type(hierarchy.unit), _first_beyond(query.limit, hierarchy, kind)
+    # No distance of these is ever rounded; those of integers are checked by the caller.
+    needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
+    if query.output == "targets":
+        places, downward = hierarchy.restricted(query.targets)
+        columns = places[hierarchy.position[query.targets]]
+    else:
+        places, downward = np.empty(0, np.int32), hierarchy.downward
+        columns = hierarchy.position
+    n_rows = -(-group // lanes) * lanes
+    rows = np.empty((n_rows, columns.size), kind)
+    states = [_State(graph.n_vertices, downward.offsets.size - 1, integers) for _ in range(threads.max_threads())]
+    single = cpu_steps.Run(graph, query) if query.predecessors else None
+    longest = float(hierarchy.longest + 1) * hierarchy.unit
+
+    def traverse(sources) -> MultiSourceOutcome:
+        numbers = np.asarray(sources, np.int64)
+        positions = hierarchy.position[numbers].astype(np.int64)
+        k = numbers.size
+
+        def sweep(i: int, thread: int) -> None:
+            state = states[thread]
+            first = i * lanes
+            search(
+                positions[first : first + lanes], hierarchy.upward, downward, places, *state.arrays(), unreached, doublings
+            )
+            write_rows(state.lines, columns, rows[first : first + lanes], bound, unit, doublings)
+
+        threads.for_each(sweep, -(-k // lanes))
+        distance = rows[:k]
+        if needs_check and _any_beyond(distance, EXACT_BELOW[kind] * hierarchy.unit):
+            return source_per_thread.plan(graph, query, k)(sources)
+        predecessor = None
+        if query.predecessors:
+            predecessor = np.empty(distance.shape, graph.targets.dtype)
+            for i, source in enumerate(numbers.tolist()):
+                single.distance[:] = distance[i]
+                single.find_predecessors(source)
+                predecessor[i] = single.predecessor
+        return MultiSourceOutcome(distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest)
+
+    return traverse
+
+
+class _State:
+    """What one thread needs; pages that it never touches cost nothing."""
+
+    def __init__(self, n_vertices: int, n_places: int, kind: np.dtype):
+        self.lines = _aligned(n_places, kind)
+        self.is_set = np.zeros(n_places, np.uint8)
+        self.heap, self.reached = np.empty((2, n_vertices), np.int32)
+        self._n_vertices, self._kind = n_vertices, kind
+        self._tentative = None
+
+    def arrays(self):
+        if self._tentative is None:
+            self._tentative = np.full(self._n_vertices, UNREACHED[self._kind], self._kind)
+        return self.lines, self.is_set, self._tentative, self.heap, self.reached
+
+
+def _aligned(n_places: int, kind: np.dtype) -> np.ndarray:
+    """Lines that each fill one cache line."""
+    lanes = LANES[kind]
+    memory = np.empty((n_places + 1) * lanes, kind)
+    first = -(memory.ctypes.data // kind.itemsize) % lanes
+    return memory[first : first + n_places * lanes].reshape(n_places, lanes)
+
+
+def _first_beyond(limit, hierarchy, kind):
+    """The smallest sum, in units, that is no distance: beyond the limit, or unreached."""
+    unreached = UNREACHED[hierarchy.dtype]
+    limit = np.inf if limit is None else float(as_distance(limit, kind))
+    if math.isinf(limit):
+        return unreached
+    return unreached.dtype.type(min(int(unreached), math.floor(Fraction(limit) / Fraction(hierarchy.unit)) + 1))
+
+
+def _any_beyond(distance: np.ndarray, bound: float) -> bool:
+    return any(bool((np.isfinite(row) & (row > bound)).any()) for row in distance)

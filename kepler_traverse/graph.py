@@ -374,9 +374,8 @@ class Graph:
         from .hierarchy.build import build_hierarchy
 
         with _CONTRACTING:
-            if self.known_hierarchy is None:
-                self._keep_hierarchy(build_hierarchy(self))
-            hierarchy: Hierarchy = self.known_hierarchy
+            hierarchy: Hierarchy = self.known_hierarchy or build_hierarchy(self)
+            self._keep_hierarchy(hierarchy)
             return hierarchy
 
     @property

@@ -19,6 +19,7 @@ from ._arrays import MAX_INTEGER, to_host
 from .cpu import csr_check
 from .errors import InputError
 from .graph import BuildReport, Graph
+from .hierarchy.stored import has_hierarchy, load_hierarchy, save_hierarchy
 from .regular_files import irregular, json_of, read_regular
 
 FORMAT = 3  # raise it also where building a graph changes what it holds: stored ones are refused then
@@ -76,6 +77,8 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "origin": origin,
     }
     (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    if graph.known_hierarchy is not None:
+        save_hierarchy(graph.known_hierarchy, partial, graph.fingerprint)
     for path in partial.iterdir():  # whatever the umask: see require_private
         path.chmod(path.stat().st_mode & ~_OTHERS_WRITE)
 
@@ -107,7 +110,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     folder = Path(folder)
     meta = _meta(folder)
     if verify:
-        for path in (folder, *folder.iterdir()):
+        for path in (folder, *folder.rglob("*")):
             require_private(path)
     try:
         arrays = {name: _open_array(folder / f"{name}.npy") for name in meta["arrays"]}
@@ -135,6 +138,8 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
         if graph.integer_weights and graph.heaviest > MAX_INTEGER:
             raise ValueError("an integer weight is beyond int64")
         found = graph.fingerprint
+        if found == meta["fingerprint"] and has_hierarchy(folder):
+            graph._keep_hierarchy(load_hierarchy(folder, graph.n_vertices, found))
     except MemoryError:
         raise  # says nothing about the files
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete

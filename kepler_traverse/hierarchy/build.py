@@ -13,9 +13,9 @@ from .arrays import Hierarchy, hierarchy_from
 from .contraction import MAX_SUM, Contraction
 
 _SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
-# Contraction is given up if the pairs of edges that meet at a vertex of the rest are so many per vertex of the graph: the time
-# of a round is proportional to them. Road networks have at most 8, and lattices 15.
-_MOST_PAIRS = 64
+# Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the rest: the time of a round
+# is proportional to them. Road networks have at most 8, and lattices 15.
+_MAX_PAIRS = 64
 _SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of this size
 
 
@@ -99,9 +99,10 @@ def _in_units(graph: Any, unit: float) -> np.ndarray:
 def _refuse_dense_rest(contraction: Contraction, n_vertices: int) -> None:
     """Raise HierarchyError if contracting the rest would take longer than searches are likely to."""
     left = contraction.remaining.size
-    if contraction.pairs_of_rest() > _MOST_PAIRS * max(n_vertices, _SMALL):
+    if contraction.pairs_of_rest() > _MAX_PAIRS * max(n_vertices, _SMALL):
+        degree = contraction.edges_of_rest() / left
         raise HierarchyError(
-            f"no hierarchy: with {left:,} of {n_vertices:,} vertices left, each has {contraction.edges_of_rest() / left:,.0f} "
+            f"no hierarchy: with {left:,} of {n_vertices:,} vertices left, each has {degree:,.0f} "
             "neighbors on average and hubs have far more, and contracting more vertices adds more edges than it removes. "
             "Networks with hubs have no hierarchy that pays; search without one"
         )

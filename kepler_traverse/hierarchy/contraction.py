@@ -23,6 +23,7 @@ CHUNK = 64  # vertices that a thread takes at a time
 _NONE = -1
 _HUB = 1000  # neighbors from which on a vertex waits for others to be contracted, whatever its priority
 _SCANNED = 40  # edges that a witness search may scan per vertex that it may settle; it needs more only near hubs
+_FOUND = (np.int32, np.int32, np.int64, np.int32, np.uint8)  # tail, head, weight, via and hops of shortcuts
 # Vertices that a witness search settles at most: when a priority is estimated, and when a vertex is contracted. In the dense
 # last part, superfluous shortcuts cost more than searches.
 _CORE = 20_000
@@ -31,11 +32,11 @@ _LONG = 3  # an edge counts as at most so many original edges in a priority
 
 
 class Lists:
-    """Adjacency lists that change: one range of a pool per vertex, with room to grow.
+    """Adjacency lists that change: one range of a pool per vertex, with capacity to grow.
 
     Attributes
     ----------
-    begin, size, room : int64, int32 and int32 arrays of shape (n,)
+    begin, size, capacity : int64, int32 and int32 arrays of shape (n,)
         Where the list of a vertex begins, its entries, and the entries that fit.
     head, weight, via, hops : int32, int64, int32 and uint8 arrays
         The pool: the other end, the weight, the vertex that a shortcut passes (-1 for an edge of the graph), and the
@@ -45,7 +46,7 @@ class Lists:
     def __init__(self, offsets: np.ndarray, targets: np.ndarray, weights: np.ndarray):
         self.begin = offsets[:-1].astype(np.int64)
         self.size = np.diff(offsets).astype(np.int32)
-        self.room = self.size.copy()
+        self.capacity = self.size.copy()
         spare = offsets[-1] // 2 + 1024
         self.head = np.concatenate([targets.astype(np.int32), np.empty(spare, np.int32)])
         self.weight = np.concatenate([weights.astype(np.int64), np.empty(spare, np.int64)])
@@ -54,38 +55,38 @@ class Lists:
         self.used = int(offsets[-1])
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.begin, self.size, self.room, self.head, self.weight, self.via, self.hops
+        return self.begin, self.size, self.capacity, self.head, self.weight, self.via, self.hops
 
-    def make_room(self, vertices: np.ndarray, added: np.ndarray) -> None:
+    def reserve(self, vertices: np.ndarray, added: np.ndarray) -> None:
         """Move the lists of vertices to which entries will be added, where these do not fit."""
         needed = self.size[vertices] + added
-        crowded = needed > self.room[vertices]
-        moved, rooms = vertices[crowded], (needed[crowded] * 3 // 2 + 4).astype(np.int64)
+        crowded = needed > self.capacity[vertices]
+        moved, capacities = vertices[crowded], (needed[crowded] * 3 // 2 + 4).astype(np.int64)
         if not moved.size:
             return
-        total = int(rooms.sum())
+        total = int(capacities.sum())
         if self.used + total > self.head.size:
             more = max(total, self.head.size // 2)
             for name in ("head", "weight", "via", "hops"):
                 pool = getattr(self, name)
                 setattr(self, name, np.concatenate([pool[: self.used], np.empty(more, pool.dtype)]))
-        begins = self.used + np.concatenate([[0], np.cumsum(rooms)[:-1]])
+        begins = self.used + np.concatenate([[0], np.cumsum(capacities)[:-1]])
         self.used += total
-        _move(moved, begins, rooms, *self.arrays())
+        _move(moved, begins, capacities, *self.arrays())
 
 
 @njit(cache=True, nogil=True)
-def _move(vertices, begins, rooms, begin, size, room, head, weight, via, hops):
+def _move(vertices, begins, capacities, begin, size, capacity, head, weight, via, hops):
     for j in range(vertices.size):
         v = vertices[j]
         old, new = begin[v], begins[j]
         for i in range(size[v]):
             head[new + i], weight[new + i] = head[old + i], weight[old + i]
             via[new + i], hops[new + i] = via[old + i], hops[old + i]
-        begin[v], room[v] = new, rooms[j]
+        begin[v], capacity[v] = new, capacities[j]
 
 
-# --- witness searches -----------------------------------------------------------------------------------------------------
+# --- witness searches ---------------------------------------------------------------------------------------------------
 
 
 class Workspaces:
@@ -226,7 +227,7 @@ def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits
     return at, n_edges
 
 
-# --- the steps of a round ---------------------------------------------------------------------------------------------------
+# --- the steps of a round -----------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
@@ -274,10 +275,10 @@ def _is_before(u, v, priority):
 @njit(cache=True, nogil=True)
 def _is_first(v, priority, lists):
     begin, size, head = lists[0], lists[1], lists[3]
+    is_first = True
     for i in range(begin[v], begin[v] + size[v]):
-        if not _is_before(v, head[i], priority):
-            return False
-    return True
+        is_first &= _is_before(v, head[i], priority)
+    return is_first
 
 
 @njit(cache=True, nogil=True)
@@ -335,7 +336,7 @@ def _update(next_item, n_items, touched, chosen, lists, first, heads, weights, v
             size[u] = kept - start
 
 
-# --- all rounds -------------------------------------------------------------------------------------------------------------
+# --- all rounds ---------------------------------------------------------------------------------------------------------
 
 
 class Contraction:
@@ -450,11 +451,8 @@ class Contraction:
         tails, heads, weights, vias, hops = self._shortcuts(vertices)
         touched = self._neighbours(vertices)
         if self.is_symmetric:
-            both = (
-                np.concatenate([tails, heads]),
-                np.concatenate([heads, tails]),
-                *(np.concatenate([x, x]) for x in (weights, vias, hops)),
-            )
+            twice = [np.concatenate([x, x]) for x in (weights, vias, hops)]
+            both = (np.concatenate([tails, heads]), np.concatenate([heads, tails]), *twice)
             self._update(self.ahead, touched, *both)
         else:
             self._update(self.ahead, touched, tails, heads, weights, vias, hops)
@@ -470,7 +468,7 @@ class Contraction:
         bound = degree * (degree - 1) // 2 if self.is_symmetric else degree * back[1][vertices]
         places = np.concatenate([[0], np.cumsum(bound)])
         total = int(places[-1])
-        found = tuple(np.empty(total, kind) for kind in (np.int32, np.int32, np.int64, np.int32, np.uint8))
+        found = tuple(np.empty(total, kind) for kind in _FOUND)
         counts = np.empty(vertices.size, np.int64)
         threads.run(
             _emit,
@@ -503,7 +501,7 @@ class Contraction:
         order = np.argsort(tails, kind="stable")
         tails = tails[order]
         first = np.searchsorted(tails, np.concatenate([touched, [self._n]]))
-        lists.make_room(touched, np.diff(first))
+        lists.reserve(touched, np.diff(first))
         threads.run(
             _update,
             self._items(touched.size),

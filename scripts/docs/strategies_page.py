@@ -43,7 +43,8 @@ MULTI_SOURCE = {
     "bfs": ("Breadth-first search from many sources", BFS_MULTI_SOURCE),
     "sssp": ("Shortest distances from many sources", SSSP_MULTI_SOURCE),
 }
-NEEDS = {"weights": "weights", "non_negative": "no negative weight", "narrow": "fewer than 2^31 vertices"}
+NEEDS = {
+    "hierarchy": "a [hierarchy](hierarchies.md)","weights": "weights", "non_negative": "no negative weight", "narrow": "fewer than 2^31 vertices"}
 
 PUBLISHED_HEAD = """# Published strategies
 

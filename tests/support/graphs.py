@@ -77,7 +77,7 @@ def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", 
 
 
 def is_refused(graph, strategies, name):
-    """Build what the SSSP strategy of that name needs. Return whether the graph cannot have it, and check that it is refused."""
+    """Build what the SSSP strategy of that name needs. If the graph cannot have it, check the refusal; return True."""
     if not any(row.is_called(name) and "hierarchy" in row.needs for row in strategies):
         return False
     try:

@@ -1,0 +1,160 @@
+"""A hierarchy on disk, in a folder of its own within that of a stored graph: ``.npy`` files and ``meta.json``.
+
+The checksum covers all arrays and the fingerprint of the graph, so a hierarchy of another graph is refused as a damaged one
+is. Loading also checks that the arrays form a hierarchy: kernels do not check their indices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ..regular_files import irregular, json_of, read_regular
+from .arrays import MAX_SUM, Edges, Hierarchy
+from .sweep import UNREACHED, longest_upward
+
+FOLDER = "hierarchy"
+_FORMAT = 1
+_META = "meta.json"
+_MAX_META_BYTES = 2**16
+
+
+def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None:
+    """Write a hierarchy into the folder of a stored graph; it appears complete or not at all.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    folder : Path
+    fingerprint : str
+        That of the graph.
+    """
+    final = folder / FOLDER
+    partial = folder / f"{FOLDER}.{os.getpid()}.tmp"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(mode=0o755)
+    try:
+        arrays = _arrays(hierarchy)
+        for name, array in arrays.items():
+            np.save(partial / f"{name}.npy", array, allow_pickle=False)
+        meta = {
+            "format": _FORMAT,
+            "is_symmetric": hierarchy.is_symmetric,
+            "unit": hierarchy.unit,
+            "levels": hierarchy.levels,
+            "shortcuts": hierarchy.shortcuts,
+        }
+        meta["checksum"] = _checksum(arrays, meta, fingerprint)
+        (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
+        for path in (partial, *partial.iterdir()):  # whatever the umask: other users must not choose distances
+            path.chmod(path.stat().st_mode & ~0o022)
+        shutil.rmtree(final, ignore_errors=True)
+        partial.rename(final)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def has_hierarchy(folder: Path) -> bool:
+    """Whether a stored graph has a hierarchy."""
+    return (Path(folder) / FOLDER / _META).is_file()
+
+
+def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str) -> Hierarchy:
+    """Read the hierarchy of a stored graph. Its arrays are copy-on-write mappings of the files.
+
+    Raises
+    ------
+    ValueError
+        It is damaged, or that of another graph.
+    """
+    place = folder / FOLDER
+    meta = json_of(read_regular(place / _META, _MAX_META_BYTES))
+    if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
+        raise ValueError("its hierarchy is of another version")
+    stated = meta.pop("checksum", None)
+    directions = ("upward",) if meta.get("is_symmetric") is True else ("upward", "downward")
+    names = ("order", *(f"{direction}_{part}" for direction in directions for part in Edges._fields))
+    arrays = {name: _open_array(place / f"{name}.npy") for name in names}
+    if _checksum(arrays, meta, fingerprint) != stated:
+        raise ValueError("the checksum of its hierarchy differs")
+    order = arrays["order"]
+    edges = [Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields)) for direction in directions]
+    position = _position(order, n_vertices)
+    if position is None or any(_is_no_hierarchy(each, n_vertices) for each in edges):
+        raise ValueError("its hierarchy is none")
+    upward, downward = edges[0], edges[-1]
+    longest = sum(int(longest_upward(*each, MAX_SUM)) for each in (upward, downward))
+    if longest >= int(UNREACHED[upward.weights.dtype]):
+        raise ValueError("sums of its hierarchy are too large")
+    return Hierarchy(
+        order=order,
+        position=position,
+        upward=upward,
+        downward=downward,
+        unit=float(meta["unit"]),
+        longest=longest,
+        levels=int(meta["levels"]),
+        shortcuts=int(meta["shortcuts"]),
+    )
+
+
+def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
+    directions = {"upward": hierarchy.upward} | ({} if hierarchy.is_symmetric else {"downward": hierarchy.downward})
+    found = {"order": hierarchy.order}
+    for direction, edges in directions.items():
+        found |= {f"{direction}_{part}": array for part, array in edges._asdict().items()}
+    return found
+
+
+def _checksum(arrays: dict[str, np.ndarray], meta: dict[str, Any], fingerprint: str) -> str:
+    digest = hashlib.sha256(f"{fingerprint} {json.dumps(meta, sort_keys=True)}".encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _open_array(path: Path) -> np.ndarray:
+    what = irregular(path)  # opening a FIFO would block
+    if what:
+        raise ValueError(f"{path.name} is {what}")
+    return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+
+
+def _position(order: np.ndarray, n_vertices: int) -> np.ndarray | None:
+    """Return the position of each vertex, or None if the order does not have each vertex once."""
+    if order.dtype != np.int32 or order.shape != (n_vertices,):
+        return None
+    if n_vertices and (order.min() < 0 or order.max() >= n_vertices):
+        return None
+    position = np.full(n_vertices, -1, np.int32)
+    position[order] = np.arange(n_vertices, dtype=np.int32)
+    return None if (position < 0).any() else position
+
+
+def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
+    kinds = [(np.int64,), (np.int32,), (np.int32, np.int64)]
+    if any(array.ndim != 1 or array.dtype not in kind for array, kind in zip(edges, kinds, strict=True)):
+        return True
+    if edges.offsets.size != n_vertices + 1 or edges.heads.size != edges.weights.size:
+        return True
+    if edges.offsets[0] != 0 or edges.offsets[-1] != edges.heads.size or bool((np.diff(edges.offsets) < 0).any()):
+        return True
+    return not bool(_leads_upward(*edges))
+
+
+@njit(cache=True, nogil=True)
+def _leads_upward(offsets, heads, weights):
+    for p in range(offsets.size - 1):
+        for e in range(offsets[p], offsets[p + 1]):
+            if not 0 <= heads[e] < p or weights[e] < 0:
+                return False
+    return True

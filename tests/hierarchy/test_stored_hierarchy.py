@@ -1,0 +1,91 @@
+"""A stored hierarchy is loaded unchanged with its graph, or refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from kepler_traverse import Graph, plan_sssp_many
+from kepler_traverse.errors import InputError
+from kepler_traverse.hierarchy.stored import FOLDER, save_hierarchy
+from kepler_traverse.storage import load_graph
+from tests.support.graphs import build, lattice, weights_for
+
+ROWS = lattice(12, 12)
+
+
+def stored(folder, directed=False, seed=1):
+    graph = build(ROWS, weights_for(ROWS, seed), directed)
+    graph.hierarchy()
+    graph.save(folder)
+    return graph
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_a_hierarchy_survives_the_disk(directed, tmp_path):
+    graph = stored(tmp_path / "graph", directed)
+    loaded = Graph.load(tmp_path / "graph")
+    before, after = graph.hierarchy(), loaded.known_hierarchy
+    assert after.is_symmetric == (not directed)
+    for name in ("order", "position"):
+        assert np.array_equal(getattr(before, name), getattr(after, name))
+    for one, other in zip((*before.upward, *before.downward), (*after.upward, *after.downward), strict=True):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+    assert (before.unit, before.longest, before.levels, before.shortcuts) == (
+        after.unit,
+        after.longest,
+        after.levels,
+        after.shortcuts,
+    )
+    plan = plan_sssp_many(loaded, n_sources=4, strategy="hierarchy_sweep")
+    expected = plan_sssp_many(graph, n_sources=4, strategy="near_far_per_thread").run(np.arange(4)).distance
+    assert np.array_equal(plan.run(np.arange(4)).distance, expected)
+
+
+def test_a_graph_without_a_hierarchy_is_stored_without_one(tmp_path):
+    build(ROWS, weights_for(ROWS, 1)).save(tmp_path / "graph")
+    assert Graph.load(tmp_path / "graph").known_hierarchy is None
+    assert not (tmp_path / "graph" / FOLDER).exists()
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("name", ["upward_weights", "upward_heads", "upward_offsets", "order"])
+def test_a_flipped_bit_is_found(name, verify, tmp_path):
+    stored(tmp_path / "graph")
+    path = tmp_path / "graph" / FOLDER / f"{name}.npy"
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="the checksum of its hierarchy differs"):
+        load_graph(tmp_path / "graph", verify=verify)
+
+
+@pytest.mark.parametrize("key", ["unit", "levels", "is_symmetric"])
+def test_changed_metadata_is_found(key, tmp_path):
+    stored(tmp_path / "graph")
+    path = tmp_path / "graph" / FOLDER / "meta.json"
+    meta = json.loads(path.read_text())
+    meta[key] = False if key == "is_symmetric" else meta[key] + 1
+    path.write_text(json.dumps(meta))
+    with pytest.raises(InputError, match="stored graph is damaged"):
+        Graph.load(tmp_path / "graph")
+
+
+def test_the_hierarchy_of_another_graph_is_refused(tmp_path):
+    stored(tmp_path / "graph")
+    other = stored(tmp_path / "other", seed=2)
+    save_hierarchy(other.hierarchy(), tmp_path / "graph", other.fingerprint)
+    with pytest.raises(InputError, match="the checksum of its hierarchy differs"):
+        Graph.load(tmp_path / "graph")
+
+
+def test_arrays_that_form_no_hierarchy_are_refused_whatever_their_checksum(tmp_path):
+    graph = stored(tmp_path / "graph")
+    hierarchy = graph.hierarchy()
+    hierarchy.upward.heads[-1] = graph.n_vertices - 1  # leads to itself
+    save_hierarchy(hierarchy, tmp_path / "graph", graph.fingerprint)
+    with pytest.raises(InputError, match="its hierarchy is none"):
+        Graph.load(tmp_path / "graph")

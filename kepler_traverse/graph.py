@@ -388,6 +388,12 @@ class Graph:
         found: Hierarchy | None = self._hierarchy
         return found
 
+    def drop_hierarchy(self) -> None:
+        """Release the hierarchy, if there is one; a stored one stays on disk."""
+        self._keep_hierarchy(None)
+        if self._reverse is not None:
+            self._reverse._keep_hierarchy(None)
+
     def _keep_hierarchy(self, hierarchy: Hierarchy | None) -> None:
         object.__setattr__(self, "_hierarchy", hierarchy)
 

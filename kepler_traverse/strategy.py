@@ -222,13 +222,13 @@ class Shape(NamedTuple):
         degree = self.n_edges / max(self.n_vertices, 1)
         if degree * self.skew <= _PATH_DEGREE and not self.directed:
             return max(0.5 * self.n_vertices, 1.0)
-        return self._sides if self._is_lattice else 12
+        return self._sides if self.is_lattice_like else 12
 
     @property
     def extra_rounds(self) -> float:
         """Additional rounds of a lattice, because with uneven weights paths of more edges can be shorter."""
         is_path = self.guessed_depth > self._sides
-        return self._sides * self.spread if self._is_lattice and not is_path else 0.0
+        return self._sides * self.spread if self.is_lattice_like and not is_path else 0.0
 
     @property
     def unevenness(self) -> float:
@@ -247,7 +247,8 @@ class Shape(NamedTuple):
         return self.spread * beyond_tree * self.likely_rounds**0.75 / (1 + self.unevenness / 2)
 
     @property
-    def _is_lattice(self) -> bool:
+    def is_lattice_like(self) -> bool:
+        """Whether the graph has few edges and no hubs, as lattices, meshes and road networks."""
         return self.n_edges <= _LATTICE_DEGREE * self.n_vertices and self.skew <= _LATTICE_SKEW
 
     @property

@@ -6,7 +6,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from . import threads
+
 PIECE = 1024  # values that are folded by halves; the kernels', too
+_SHORT = 1 << 14  # values of a row: for fewer, starting threads would take longer than it saves
 _COUNTERS = 4  # of one bin or level, a power of two
 LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
 
@@ -15,10 +18,18 @@ def figures(distance, offsets, limit) -> tuple:
     """Columns of ``kepler_traverse.distance_stats.DistanceStats``."""
     k, n = distance.shape
     counts, extremes = np.empty((k, 2), np.int64), np.empty((k, 2), distance.dtype)
-    sums, scratch = np.empty((2, k, -(-n // PIECE))), np.empty((2, PIECE))
+    sums = np.empty((2, k, -(-n // PIECE)))
     largest = np.finfo(distance.dtype).max
-    for i, of_source in enumerate(distance):
-        _figures(of_source, offsets, limit, largest, scratch, counts[i], extremes[i], sums[0, i], sums[1, i])
+
+    def figures_of(i: int, _thread: int) -> None:
+        scratch = np.empty((2, PIECE))
+        _figures(distance[i], offsets, limit, largest, scratch, counts[i], extremes[i], sums[0, i], sums[1, i])
+
+    if n < _SHORT:
+        for i in range(k):
+            figures_of(i, 0)
+    else:
+        threads.for_each(figures_of, k)
     lowest, farthest = extremes.astype(np.float64).T
     totals, harmonics = folded(sums)
     return counts[:, 0], lowest, farthest, totals, harmonics, counts[:, 1]

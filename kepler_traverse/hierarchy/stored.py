@@ -27,7 +27,7 @@ _MAX_META_BYTES = 2**16
 
 
 def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None:
-    """Write a hierarchy into the folder of a stored graph; it appears complete or not at all.
+    """Write a hierarchy into the folder of a stored graph; it appears complete or not at all, and none is replaced.
 
     Parameters
     ----------
@@ -55,8 +55,12 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None
         (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
         for path in (partial, *partial.iterdir()):  # whatever the umask: other users must not choose distances
             path.chmod(path.stat().st_mode & ~0o022)
-        shutil.rmtree(final, ignore_errors=True)
-        partial.rename(final)
+        try:
+            partial.rename(final)
+        except OSError:
+            if not has_hierarchy(folder):
+                raise
+            shutil.rmtree(partial)  # another process was faster: all make the same one
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise

@@ -23,6 +23,7 @@ from ..display import in_units
 from ..errors import CapacityError, InputError, StrategyError
 from ..exact import Sums, WideningSearch
 from ..graph import Graph
+from ..hierarchy.estimate import Estimate, build_seconds
 from ..plan import Plan, strategy_that_ran, traversal_fields
 from ..protocols import MultiSourceSearch
 from ..query import Query, SourcesWithTargets, TargetLists
@@ -135,6 +136,10 @@ class MultiSourcePlan:
             why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in ranked))
         self._use_candidate(first)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
+        if name == "auto":
+            estimate = self.estimate_hierarchy()
+            if estimate is not None:
+                why.append(str(estimate))
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self._why = "; ".join(why)
@@ -199,6 +204,25 @@ class MultiSourcePlan:
             for name, (_, group, nbytes) in self._candidates.items()
         ]
         return sorted(found, key=lambda each: each.seconds)
+
+    def estimate_hierarchy(self) -> Estimate | None:
+        """Estimate what a hierarchy would take and save; None if the graph has one already, or is not likely to have one.
+
+        Networks with hubs, and weights that are no integers, are taken as not likely.
+        """
+        graph, shape = self.graph, self._shape
+        sweeps = [each for each in self._strategies if "hierarchy" in each.needs and each.device == graph.device]
+        if not sweeps or graph.known_hierarchy is not None or not graph.integer_weights or graph.has_negative_weights:
+            return None
+        if not shape.is_lattice_like or graph.targets.dtype.itemsize > 4:
+            return None
+        many = max(self._n_sources, 1000)
+        search = self.ranked(many)[0].seconds / many
+        group = sweeps[0].group_size(many)
+        sweep = _estimate_seconds(graph.device, self.algorithm, sweeps[0], shape, group, many) / many
+        machine = machine_of(graph.device)
+        build = build_seconds(graph.n_vertices, graph.n_edges, graph.directed, machine.cores, machine.step)
+        return Estimate(build, sweep, search)
 
     def _fitting_memory(self, strategies: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
         """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""

@@ -464,6 +464,12 @@ class Settings:
         example="graphs",
         help="folder in which built graphs are stored; later runs of the same files skip reading and building",
     )
+    hierarchy: Literal["auto", "yes", "no"] = setting(
+        "auto",
+        group="running",
+        help="build a contraction hierarchy of a weighted road network on the CPU, or use a stored one: if the estimate says "
+        "that it pays (auto), always (yes), or never (no)",
+    )
     dashboard_address: str = setting(
         "127.0.0.1:0",
         group="running",

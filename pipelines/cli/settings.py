@@ -273,6 +273,13 @@ def _check_together(settings: Settings) -> None:
         )
     if settings.where is not None:
         _check_where(settings.where)
+    if settings.hierarchy == "yes":
+        if settings.algorithm == "bfs":
+            raise UsageError("--hierarchy yes is for weighted distances (sssp); leave it out")
+        if OUTPUT_SCHEMAS[settings.result].merged:
+            raise UsageError(f"--result {settings.result} is one search, which needs no --hierarchy; leave it out")
+        if settings.device == "cuda":
+            raise UsageError("--hierarchy yes is for --device cpu; leave one of them out")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
 
@@ -363,6 +370,8 @@ def unfit_for_mg(settings: Settings) -> str | None:
         return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"
     if settings.strategy != "auto" or settings.knobs is not None:
         return "it has no strategies and no knobs; leave --strategy out"
+    if settings.hierarchy == "yes":
+        return "it uses no hierarchy; leave --hierarchy out"
     if settings.graph_cache is not None:
         return "its graph is partitioned and is not cached; leave --graph-cache out"
     for key in ("vertices", "only_vertices"):

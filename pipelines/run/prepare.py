@@ -24,11 +24,12 @@ from kepler_traverse import compile_clock, cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
-from kepler_traverse.errors import CapacityError, DeviceError, InputError
+from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
+from kepler_traverse.hierarchy.stored import save_hierarchy
 from kepler_traverse.multi_source.pairs import PairTable
-from kepler_traverse.multi_source.planning import available_memory
+from kepler_traverse.multi_source.planning import MultiSourcePlan, available_memory
 from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
@@ -37,6 +38,7 @@ from ..cli import steps
 from ..cli.options import Settings
 from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
+from ..output.run_folder import cannot_write
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
@@ -50,6 +52,8 @@ from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .pair_file import read_pairs
 
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
+
+_MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
 
 
 @dataclass(kw_only=True)
@@ -143,9 +147,13 @@ def prepare(
     if reduction is not None:
         request = replace(request, reduction=reduction, limit=reduction.limit)
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
+    _add_hierarchy(settings, graph, None, numbers.size, folder)
     with _threads_of_a_worker(settings, graph, numbers.size):
         threads = 0 if graph.device == "cuda" else numba.get_num_threads()
         request, plan = _planned(settings, graph, request, numbers.size)
+    if _add_hierarchy(settings, graph, plan, numbers.size, folder):
+        with _threads_of_a_worker(settings, graph, numbers.size):
+            request, plan = _planned(settings, graph, request, numbers.size)
     request = replace(request, shape=getattr(plan, "shape", None))
     compiled = compile_clock.thread_seconds() - compiled
     seconds["plan"] = max(0.0, time.perf_counter() - built - (compiled - compiled_to_build))
@@ -305,6 +313,7 @@ def request_of(settings: Settings, targets: Ids | None, pairs: PairTable | None 
         direction=settings.direction,
         pairs=pairs,
         k=settings.nearest_k,
+        uses_hierarchy=settings.hierarchy != "no",
     )
 
 
@@ -323,6 +332,52 @@ def reduction_of_settings(graph: Graph, settings: Settings) -> Reduction | None:
         ids, columns = read_vertex_table(settings.vertices, settings.values)
         values = {VERTEX: ids.ids(graph.has_string_ids), **columns}
     return reduction_of(graph, settings.algorithm, settings.result, settings.cutoffs, values, settings.decay)
+
+
+def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_sources: int, folder: Path | None) -> bool:
+    """Build the hierarchy of a graph if the settings want it, and store it with the graph. Return whether it is new.
+
+    Parameters
+    ----------
+    settings : Settings
+    graph : Graph
+    plan : Plan or None
+        A plan without a hierarchy, by whose estimates "auto" decides; None before there is one.
+    n_sources : int
+    folder : Path or None
+        Where the graph is stored.
+
+    Raises
+    ------
+    HierarchyError
+        The settings ask for a hierarchy, and the graph has none.
+    """
+    if settings.plan or settings.algorithm != "sssp" or graph.known_hierarchy is not None:
+        return False
+    if plan is None:
+        if settings.hierarchy != "yes":
+            return False
+    else:
+        if settings.hierarchy != "auto" or settings.strategy != "auto" or not isinstance(plan, MultiSourcePlan):
+            return False
+        estimate = plan.estimate_hierarchy()
+        if estimate is None or _MARGIN * estimate.break_even > n_sources:
+            return False
+        say(f"building a hierarchy: {estimate}, and {n_sources:,} are given")
+    try:
+        hierarchy = graph.hierarchy()
+    except HierarchyError as error:
+        if plan is None:
+            raise
+        say(str(error))
+        return False
+    say(repr(hierarchy))
+    if folder is not None:
+        try:
+            save_hierarchy(hierarchy, folder, graph.fingerprint)
+        except OSError as error:
+            raise cannot_write(folder, error) from None
+    return True
 
 
 def _graph(
@@ -485,7 +540,7 @@ def bytes_of_ids(graph: Graph) -> int:
 
 def load_of(prepared: Prepared) -> Load:
     """Return the sizes of a prepared run."""
-    graph, plan = prepared.graph, prepared.plan
+    graph, plan, hierarchy = prepared.graph, prepared.plan, prepared.graph.known_hierarchy
     request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
@@ -504,7 +559,7 @@ def load_of(prepared: Prepared) -> Load:
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes + bytes_of_ids(graph),
+        graph_bytes=graph.nbytes + bytes_of_ids(graph) + (hierarchy.nbytes if hierarchy is not None else 0),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=(0 if form.records == "matrix" else form.id_columns * wide)

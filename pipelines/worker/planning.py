@@ -22,6 +22,8 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     The certificate needs all distances, so a certified plan outputs all of them. Without a certificate a plan may output
     only what the written result is derived from.
     """
+    if not request.uses_hierarchy:
+        graph.drop_hierarchy()
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
     if kind.merged and request.k is None:

@@ -52,6 +52,8 @@ class Request:
         Cutoffs and attributes of the vertices, for kinds of results that take them.
     k : int or None
         Number of nearest sources of each vertex, for the kind that takes it.
+    uses_hierarchy : bool
+        Whether a hierarchy that is stored with the graph may be used.
     """
 
     algorithm: str
@@ -69,6 +71,7 @@ class Request:
     pairs: PairTable | None = None
     reduction: Reduction | None = None
     k: int | None = None
+    uses_hierarchy: bool = True
 
 
 def weights_of(graph: Graph) -> Array:

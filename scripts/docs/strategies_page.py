@@ -44,7 +44,11 @@ MULTI_SOURCE = {
     "sssp": ("Shortest distances from many sources", SSSP_MULTI_SOURCE),
 }
 NEEDS = {
-    "hierarchy": "a [hierarchy](hierarchies.md)","weights": "weights", "non_negative": "no negative weight", "narrow": "fewer than 2^31 vertices"}
+    "weights": "weights",
+    "non_negative": "no negative weight",
+    "narrow": "fewer than 2^31 vertices",
+    "hierarchy": "a [hierarchy](hierarchies.md)",
+}
 
 PUBLISHED_HEAD = """# Published strategies
 

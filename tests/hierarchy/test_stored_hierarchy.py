@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ def test_changed_metadata_is_found(key, tmp_path):
 def test_the_hierarchy_of_another_graph_is_refused(tmp_path):
     stored(tmp_path / "graph")
     other = stored(tmp_path / "other", seed=2)
+    shutil.rmtree(tmp_path / "graph" / FOLDER)
     save_hierarchy(other.hierarchy(), tmp_path / "graph", other.fingerprint)
     with pytest.raises(InputError, match="the checksum of its hierarchy differs"):
         Graph.load(tmp_path / "graph")
@@ -86,6 +88,7 @@ def test_arrays_that_form_no_hierarchy_are_refused_whatever_their_checksum(tmp_p
     graph = stored(tmp_path / "graph")
     hierarchy = graph.hierarchy()
     hierarchy.upward.heads[-1] = graph.n_vertices - 1  # leads to itself
+    shutil.rmtree(tmp_path / "graph" / FOLDER)
     save_hierarchy(hierarchy, tmp_path / "graph", graph.fingerprint)
     with pytest.raises(InputError, match="its hierarchy is none"):
         Graph.load(tmp_path / "graph")

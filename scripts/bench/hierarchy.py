@@ -1,0 +1,172 @@
+"""Measure hierarchies against searches on road networks: ``python -m scripts.bench.hierarchy FOLDER GRAPH ... --out RECORD``.
+
+A graph is a Parquet file of edges with columns src, dst and, with weights, a third one; without it weights are hashed, 1 to
+255. Both strategies run in the same process one after the other, and their results are compared before a time is recorded.
+``--render`` writes the table of docs/hierarchies.md from a record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from kepler_traverse import Graph, graph_from_edges, plan_sssp_many
+from scripts.bench.environment import ROOT, commit, machine
+
+PAGE = ROOT / "docs" / "hierarchies.md"
+RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"
+BEGIN, END = "<!-- measured -->\n", "<!-- end -->\n"
+SWEEP, SEARCH = "hierarchy_sweep", "near_far_per_thread"
+REPEATS = 3
+
+
+def graph_of(path: Path) -> Graph:
+    """Return a graph of a Parquet file, undirected."""
+    import pyarrow.parquet
+
+    from pipelines.comparison.hashed_weights import hashed_weights
+
+    table = pyarrow.parquet.read_table(path)
+    src, dst = table[0].to_numpy(), table[1].to_numpy()
+    weights = table[2].to_numpy() if table.num_columns > 2 else hashed_weights(src, dst, False)
+    return graph_from_edges(src, dst, weights, directed=False)
+
+
+def seconds_of(graph: Graph, strategy: str, sources: np.ndarray, **options) -> tuple[float, np.ndarray]:
+    """Return the seconds of a plan's searches, the best of some repeats, and its distances."""
+    plan = plan_sssp_many(graph, n_sources=sources.size, strategy=strategy, **options)
+    best, found = float("inf"), []
+    for repeat in range(REPEATS if strategy == SWEEP else 1):
+        began = time.perf_counter()
+        for group in plan.iter_groups(sources):
+            if not repeat and (options or len(found) < 1):
+                found.append(group.distance.copy())
+        best = min(best, time.perf_counter() - began)
+    return best, np.concatenate(found)
+
+
+def compared(graph: Graph, swept: int, searched: int, **options) -> dict:
+    """Measure both strategies. Raise AssertionError if their distances differ."""
+    sources = np.random.default_rng(1).choice(graph.n_vertices, swept, replace=False)
+    seconds, found = seconds_of(graph, SWEEP, sources, **options)
+    seconds_of(graph, SEARCH, sources[:2], **options)  # compiles
+    searching, expected = seconds_of(graph, SEARCH, sources[:searched], **options)
+    k = min(len(found), len(expected))
+    assert np.array_equal(found[:k], expected[:k]), "distances differ"
+    return {
+        "swept_sources": swept,
+        "searched_sources": searched,
+        "compared_rows": k,
+        "sweep_ms_per_source": 1e3 * seconds / swept,
+        "search_ms_per_source": 1e3 * searching / searched,
+    }
+
+
+def summarized(graph: Graph, swept: int, searched: int) -> dict:
+    """Measure summaries of both strategies."""
+    from kepler_traverse import sssp_many
+
+    sources = graph.ids_at(np.random.default_rng(2).choice(graph.n_vertices, swept, replace=False))
+    times, frames = {}, {}
+    for strategy, count in ((SWEEP, swept), (SEARCH, searched)):
+        sssp_many(graph, sources[:2], result="summary", strategy=strategy)
+        began = time.perf_counter()
+        frames[strategy] = sssp_many(graph, sources[:count], result="summary", strategy=strategy)
+        times[strategy] = 1e3 * (time.perf_counter() - began) / count
+    assert frames[SWEEP].head(searched).equals(frames[SEARCH]), "summaries differ"
+    return {
+        "swept_sources": swept,
+        "searched_sources": searched,
+        "compared_rows": searched,
+        "sweep_ms_per_source": times[SWEEP],
+        "search_ms_per_source": times[SEARCH],
+    }
+
+
+def measure(folder: Path, name: str, swept: int, searched: int) -> dict:
+    """Return the record of one graph."""
+    graph = graph_of(folder / f"{name}.parquet")
+    side = np.arange(200)
+    warm = graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False)
+    warm.hierarchy()  # compiles
+    hierarchy = graph.hierarchy()
+    targets = graph.ids_at(np.random.default_rng(3).choice(graph.n_vertices, 1000, replace=False))
+    return {
+        "graph": name,
+        "vertices": graph.n_vertices,
+        "edges": graph.n_edges // 2,
+        "build_seconds": hierarchy.seconds,
+        "levels": hierarchy.levels,
+        "shortcuts": hierarchy.shortcuts,
+        "bytes": hierarchy.nbytes,
+        "work": {
+            "distances": compared(graph, swept, searched),
+            "summary": summarized(graph, swept, searched),
+            "1,000 targets": compared(graph, 1000, searched, targets=targets, result="targets"),
+        },
+    }
+
+
+def rendered(record: dict) -> str:
+    """Return the tables of a record as Markdown."""
+    host = record["machine"]
+    lines = [
+        f"Measured on {host['cores']} cores of an {host['cpu']}, at {record['commit']}. Searches ran from fewer sources, as\n"
+        "stated; their time per source does not depend on the number.\n",
+        "| graph | vertices | build, s | levels | shortcuts | MiB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in record["graphs"]:
+        lines.append(
+            f"| {each['graph']} | {each['vertices']:,} | {each['build_seconds']:.1f} | {each['levels']} "
+            f"| {each['shortcuts']:,} | {each['bytes'] / 2**20:.0f} |"
+        )
+    lines += [
+        "",
+        "| graph | result | sweep, ms per source | search, ms per source | ratio | pays from, sources |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in record["graphs"]:
+        for name, work in each["work"].items():
+            sweep, search = work["sweep_ms_per_source"], work["search_ms_per_source"]
+            pays = 1e3 * each["build_seconds"] / (search - sweep)
+            lines.append(
+                f"| {each['graph']} | {name} | {sweep:.2f} ({work['swept_sources']:,} sources) | {search:.1f} "
+                f"({work['searched_sources']:,}) | {search / sweep:.0f} | {pays:,.0f} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def render(record: Path) -> None:
+    """Write the tables of a record into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    found = rendered(json.loads(record.read_text(encoding="utf-8")))
+    PAGE.write_text(head + BEGIN + found + END + rest.split(END)[1], encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("graphs", nargs="*")
+    parser.add_argument("--out", type=Path, default=RECORD)
+    parser.add_argument("--sources", type=int, default=512, help="sources of the sweeps")
+    parser.add_argument("--searched", type=int, default=16, help="sources of the searches that are compared")
+    parser.add_argument("--render", action="store_true")
+    options = parser.parse_args()
+    if options.folder is not None:
+        graphs = [measure(options.folder, name, options.sources, options.searched) for name in options.graphs]
+        record = {"machine": machine(), "commit": commit(), "graphs": graphs}
+        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    if options.render:
+        render(options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""``--hierarchy``: the same results with and without one, which is stored with the graph, found again and checked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse.hierarchy.estimate import Estimate
+from kepler_traverse.hierarchy.stored import has_hierarchy
+from kepler_traverse.multi_source.planning import MultiSourcePlan
+from pipelines import batch_sources
+from tests.support.graphs import lattice, rmat
+
+PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
+
+
+def write_edges(path, rows):
+    src, dst = np.array(rows).T
+    weight = np.random.default_rng(4).integers(1, 100, src.size)
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", lattice(90, 90))
+
+
+def words(edges, output, *more):
+    flags = "--algorithm sssp --undirected --device cpu --random-sources 40 --batch-size 4 --no-report --output"
+    return [str(word) for word in (edges, *flags.split(), output, *more)]
+
+
+def computed(edges, output, *more):
+    assert batch_sources.main(words(edges, output, *more)) == 0
+    return json.loads((output / "_manifest.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def searched(edges, tmp_path_factory):
+    """The digest of a run without a hierarchy."""
+    return computed(edges, tmp_path_factory.mktemp("searched") / "out", "--workers", 1, "--hierarchy", "no")["digest"]
+
+
+@pytest.mark.parametrize("result", ["distances", "predecessors", "summary"])
+def test_results_are_those_without_a_hierarchy(edges, tmp_path, result):
+    more = ["--workers", 1, "--result", result]
+    runs = [computed(edges, tmp_path / choice, *more, "--hierarchy", choice) for choice in ("yes", "no")]
+    assert runs[0]["digest"] == runs[1]["digest"]
+    assert [run["settings"]["hierarchy"] for run in runs] == ["yes", "no"]
+
+
+def test_workers_find_the_hierarchy_with_the_graph(edges, searched, tmp_path):
+    manifest = computed(edges, tmp_path / "out", "--workers", 2, "--hierarchy", "yes", "--strategy", "hierarchy_sweep")
+    assert manifest["digest"] == searched
+
+
+def test_a_stored_hierarchy_is_found_again_and_not_used_if_unwanted(edges, searched, tmp_path, capsys):
+    cache = ["--workers", 1, "--graph-cache", tmp_path / "cache"]
+    assert computed(edges, tmp_path / "plain", *cache)["digest"] == searched
+    assert computed(edges, tmp_path / "first", *cache, "--hierarchy", "yes")["digest"] == searched
+    assert "<Hierarchy: " in capsys.readouterr().err
+    (folder,) = (path for path in (tmp_path / "cache").iterdir() if path.is_dir())
+    assert has_hierarchy(folder)
+    assert computed(edges, tmp_path / "second", *cache, "--strategy", "hierarchy_sweep")["digest"] == searched
+    assert "<Hierarchy: " not in capsys.readouterr().err
+    unwanted = words(edges, tmp_path / "third", *cache, "--strategy", "hierarchy_sweep", "--hierarchy", "no")
+    assert batch_sources.main(unwanted) == 2
+    assert "needs a hierarchy" in capsys.readouterr().err
+
+
+def test_a_damaged_hierarchy_is_built_again_with_its_graph(edges, searched, tmp_path, capsys):
+    cache = ["--workers", 1, "--graph-cache", tmp_path / "cache", "--hierarchy", "yes"]
+    computed(edges, tmp_path / "first", *cache)
+    (path,) = (tmp_path / "cache").rglob("upward_weights.npy")
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 4
+    path.write_bytes(data)
+    capsys.readouterr()
+    assert computed(edges, tmp_path / "second", *cache)["digest"] == searched
+    assert "the graph is built again: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pays", [True, False])
+def test_auto_builds_a_hierarchy_if_the_estimate_says_that_it_pays(edges, searched, tmp_path, capsys, monkeypatch, pays):
+    estimate = Estimate(build=1.0, sweep=0.01, search=0.2 if pays else 0.02)  # 40 sources: from 6, and from 100 on
+    real = MultiSourcePlan.estimate_hierarchy
+    monkeypatch.setattr(MultiSourcePlan, "estimate_hierarchy", lambda plan: real(plan) and estimate)
+    assert computed(edges, tmp_path / "out", "--workers", 1)["digest"] == searched
+    assert ("building a hierarchy: a hierarchy would take 1 s" in capsys.readouterr().err) is pays
+
+
+def test_a_plan_names_the_break_even_and_builds_nothing(edges, capsys):
+    assert batch_sources.main([*words(edges, "unused")[:-2], "--plan", "--json"]) == 0
+    assert "a hierarchy would" in json.loads(capsys.readouterr().out)["why"]
+
+
+def test_a_graph_with_hubs_is_refused_with_the_reason(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("kepler_traverse.hierarchy.build._SMALL", 1)
+    hubs = write_edges(tmp_path / "hubs.parquet", rmat(12, 8, seed=5))
+    assert batch_sources.main(words(hubs, tmp_path / "out", "--hierarchy", "yes")) == 2
+    assert "Networks with hubs have no hierarchy that pays" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (("--algorithm", "bfs"), "for weighted distances"),
+        (("--result", "nearest"), "one search"),
+        (("--device", "cuda"), "--device cpu"),
+    ],
+)
+def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys, more, reason):
+    flags = {"--algorithm": "sssp", "--device": "cpu", "--result": "distances"} | dict([more])
+    chosen = [word for pair in flags.items() for word in pair]
+    given = [edges, *chosen, "--random-sources", 9, "--hierarchy", "yes", "--output", tmp_path / "out"]
+    assert batch_sources.main([str(word) for word in given]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_killed_run_with_a_hierarchy_resumes_to_the_same_digest(edges, searched, tmp_path):
+    folder = tmp_path / "out"
+    command = [sys.executable, "-m", "pipelines.batch_sources", *words(edges, folder, "--workers", 2, "--hierarchy", "yes")]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end = time.monotonic() + PATIENCE
+    while job.poll() is None and not list(folder.glob("part-*.parquet")) and time.monotonic() < end:
+        time.sleep(0.01)
+    job.kill()
+    job.communicate(timeout=PATIENCE)
+    assert list(folder.glob("part-*.parquet"))
+    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "_manifest.json").read_text())["digest"] == searched

@@ -303,7 +303,8 @@ class Graph:
             made[name] = graph  # stored before its reverse is made: the reverse of that may be this graph
             if self.directed and self._reverse is not None:
                 graph._keep_reverse(self._reverse.with_sums_in(name))
-        made[name]._keep_hierarchy(self.known_hierarchy)  # which may have been built after the copy
+        if self.known_hierarchy is not None:  # it may have been built after the copy
+            made[name]._keep_hierarchy(self.known_hierarchy)
         return made[name]
 
     def _take_cached(self, graph: Graph, names: tuple[str, ...]) -> None:

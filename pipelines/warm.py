@@ -56,7 +56,7 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
     from .output.schemas import OUTPUT_SCHEMAS
 
     for algorithm, rows in (("bfs", BFS), ("sssp", SSSP)):
-        strategies = [row.name for row in rows if row.default and row.device == device]
+        strategies = [row for row in rows if row.default and row.device == device]
         for weight in _WEIGHTS[algorithm]:
             edges = _edges(folder, weight)
             same = [str(edges), "--algorithm", algorithm, "--device", device, "--json", "--no-report"]
@@ -76,8 +76,12 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
                 sources = ["--pairs", str(_pairs(folder))] if OUTPUT_SCHEMAS[result].needs_pairs else many
                 yield [*same, "--result", result, *targets, *sources]
             for strategy in strategies:
+                build = "hierarchy" in strategy.needs
                 for result in (*_FEW, "summary"):
-                    yield [*same, "--strategy", strategy, "--result", result, *many]
+                    more = ["--hierarchy", "yes", "--undirected"] if build else []
+                    yield [*same, "--strategy", strategy.name, "--result", result, *many, *more]
+                if build:
+                    yield [*same, "--strategy", strategy.name, *many, "--hierarchy", "yes", "--directed"]
 
 
 def _pairs(folder: Path) -> Path:

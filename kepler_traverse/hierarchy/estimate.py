@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-# Fitted to road networks and lattices of 0.1 to 2.2 million vertices, on two cores of docs/hierarchies.md. The time per vertex
-# grows with the mean degree, because separators of the rest do.
+# Fitted to road networks and lattices of 0.1 to 2.2 million vertices, on the two cores of docs/hierarchies.md. The time per
+# vertex grows with the mean degree, because separators of the rest do.
 _MICROSECONDS, _AT_DEGREE, _GROWTH = 6.2, 2.5, 1.46
 _ALONE, _SHARED = 0.6, 0.8  # parts of the time on two cores that more cores do not shorten, and that they share
 _MEASURED_STEP = 2.2e-9  # ``Machine.step`` of that machine

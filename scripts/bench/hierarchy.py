@@ -1,4 +1,4 @@
-"""Measure hierarchies against searches on road networks: ``python -m scripts.bench.hierarchy FOLDER GRAPH ... --out RECORD``.
+"""Measure hierarchies against searches on road networks: ``python -m scripts.bench.hierarchy FOLDER GRAPH ...``.
 
 A graph is a Parquet file of edges with columns src, dst and, with weights, a third one; without it weights are hashed, 1 to
 255. Both strategies run in the same process one after the other, and their results are compared before a time is recorded.
@@ -116,8 +116,8 @@ def rendered(record: dict) -> str:
     """Return the tables of a record as Markdown."""
     host = record["machine"]
     lines = [
-        f"Measured on {host['cores']} cores of an {host['cpu']}, at {record['commit']}. Searches ran from fewer sources, as\n"
-        "stated; their time per source does not depend on the number.\n",
+        f"Measured on {host['cores']} cores of an {host['cpu']}, at {record['commit']}. Searches ran from fewer sources,\n"
+        "as stated; their time per source does not depend on the number.\n",
         "| graph | vertices | build, s | levels | shortcuts | MiB |",
         "|---|---|---|---|---|---|",
     ]

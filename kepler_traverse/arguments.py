@@ -117,6 +117,22 @@ def limit(name: str, value: Any) -> int | float:
     return number + 0.0  # -0.0 becomes 0.0: limits are compared by their bits on a GPU
 
 
+def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
+    """Return one limit per source as a list, None if ``value`` is not a sequence.
+
+    Raises
+    ------
+    InputError
+        There is not one limit per source, or one is no number of 0 or more.
+    """
+    if not hasattr(value, "__len__") or isinstance(value, (*_TEXTS, Mapping)) or getattr(value, "ndim", 1) != 1:
+        return None
+    each = to_host(as_array(name, value)).tolist()
+    if len(each) != n_sources:
+        raise InputError(f"{name} has {len(each)} values, not {n_sources}: give one per source, or one number for all")
+    return [limit(name, one) for one in each]
+
+
 def paths_of(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths: of one path, or of several."""
     if isinstance(value, (str, PathLike)):

@@ -222,11 +222,10 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         graph = _summed_like(graph, distances.dtype)
     elif distances.dtype not in (np.int8, np.int16, np.int32):
         raise InputError(f"hops must be int8, int16 or int32, not {distances.dtype}")
-    if isinstance(limit, (list, tuple, np.ndarray)):
-        if len(limit) != sources.size:
-            raise InputError(f"limit must be one number, or one for each of {sources.size} sources, not {len(limit)}")
-        each = [np.inf if one is None or one == np.inf else arguments.limit("limit", one) for one in limit]
-        limit = np.array(each, np.float64)
+    given = [np.inf if one is None else one for one in limit] if isinstance(limit, (list, tuple)) else limit
+    limits = None if given is None else arguments.limits("limit", given, sources.size)
+    if limits is not None:
+        limit = np.array(limits, np.float64)
     elif limit is not None:
         limit = arguments.limit("limit", limit)
     unsound = _unsound(graph, distances)

@@ -7,14 +7,14 @@ while they are concatenated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
 from ..algorithms import ALGORITHMS, BFS, Algorithm
 from ..errors import InputError, NegativeCycleError, option_text
 from ..frames import (
@@ -106,7 +106,7 @@ def check_stream(stream: Any, kind: ResultKind) -> None:
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
     if stream and kind.merged:
-        raise InputError(f"result={kind.name!r} is one search from all sources together; leave stream out")
+        raise InputError(f"result={kind.name!r} is one result of all sources together; leave stream out")
     if isinstance(stream, str) and kind.is_array:
         raise InputError(
             f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
@@ -198,22 +198,15 @@ def limits_per_source(algorithm: Algorithm, result: str, limit: Any, sources: An
     InputError
         There is not one limit per source, or a limit has a wrong value; or the result has no searches of their own.
     """
-    is_sequence = (
-        hasattr(limit, "__len__") and not isinstance(limit, (str, bytes, Mapping)) and getattr(limit, "ndim", 1) == 1
-    )
-    if not is_sequence:
-        return None
     name, kind = algorithm.limit_name, RESULT_KINDS[result]
+    limits = arguments.limits(name, limit, n_sources)
+    if limits is None:
+        return None
     if kind.merged or kind.takes_cutoffs:
         raise InputError(f"{name} must be one number for result={result!r}; {name} per source is for the other results")
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
-    if len(limit) != n_sources:
-        raise InputError(f"{name} has {len(limit)} values, not {n_sources}: give one per source, or one number for all")
-    limits = [arguments.limit(name, each) for each in to_host(arguments.as_array(name, limit)).tolist()]
-    if algorithm.counts_hops:
-        limits = [int(min(each, algorithm.largest_limit(each))) for each in limits]
-    return limits
+    return [int(min(each, algorithm.largest_limit(each))) for each in limits] if algorithm.counts_hops else limits
 
 
 class LimitedSearches:

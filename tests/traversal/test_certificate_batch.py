@@ -281,7 +281,7 @@ def test_certify_many_checks_each_source_to_its_own_limit(kind, device):
 def test_certify_many_refuses_limits_that_are_not_one_per_source():
     graph = build(NAMED["cycle"])
     distances = rows_of(plan_bfs(graph, predecessors=False), np.arange(3))
-    with pytest.raises(InputError, match="one for each of 3 sources, not 2"):
+    with pytest.raises(InputError, match="limit has 2 values, not 3: give one per source"):
         certify_many(graph, np.arange(3), distances, [1, 2])
     with pytest.raises(InputError, match="limit must be 0 or more"):
         certify_many(graph, np.arange(3), distances, [1, 2, -1])

@@ -50,6 +50,24 @@ def test_arrays_equal_those_of_calls_with_one_source(result, algorithm):
     np.testing.assert_array_equal(found, one)
 
 
+@pytest.mark.parametrize("algorithm", CALLS)
+@pytest.mark.parametrize("result", ["distances", "summary"])
+def test_the_groups_of_a_stream_joined_are_the_result(result, algorithm):
+    many, name, limits = CALLS[algorithm]
+    sources = GRAPH.ids[:120].tolist()  # several groups
+    strategy = "source_per_thread" if algorithm == "bfs" else "near_far_per_thread"
+    options = {"result": result, "strategy": strategy, name: limits * 24}
+    groups = list(many(GRAPH, sources, stream=True, **options))
+    assert len(groups) > 2
+    pd.testing.assert_frame_equal(pd.concat(groups, ignore_index=True), many(GRAPH, sources, **options))
+    assert not any(frame.attrs for frame in groups)  # a certificate has one limit for all sources
+
+
+def test_a_set_of_sources_has_no_order_for_its_limits():
+    with pytest.raises(InputError, match="sources must be a list, in the order of max_depth"):
+        bfs_many(GRAPH, set(SOURCES), max_depth=[1] * len(set(SOURCES)))
+
+
 @on_a_device
 @pytest.mark.parametrize("algorithm", CALLS)
 def test_a_gpu_cuts_the_same(algorithm):

@@ -381,8 +381,10 @@ def columns_of(
     values: dict[str, np.ndarray],
     sizes: np.ndarray,
 ) -> dict[str, Column]:
-    """Columns after ``source``: ``cutoff``, and one per attribute."""
-    return {CUTOFF: Column(np.tile(reduction.cutoffs, sizes.size)), **{name: Column(v) for name, v in values.items()}}
+    """Columns after ``source``: ``cutoff``, and one per attribute, of its type also where there is no source."""
+    kinds = {name: value.dtype for name, value in reduction.values.items()}
+    sums = {name: Column(v.astype(kinds.get(name, np.int64), copy=False)) for name, v in values.items()}
+    return {CUTOFF: Column(np.tile(reduction.cutoffs, sizes.size)), **sums}
 
 
 def bands_of(distance: Array, cutoffs: np.ndarray) -> Array:

@@ -79,6 +79,33 @@ def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
     pd.testing.assert_frame_equal(sssp_many(graph, sources, result="nearest", k=4), one, check_exact=True)
 
 
+@pytest.mark.parametrize("one_search", [True, False])
+@pytest.mark.parametrize(("groups", "total"), [(None, 3), (["a", "b", "b", "a", "b"], 5)])
+def test_progress_counts_each_search(monkeypatch, one_search, groups, total):
+    """Three sources, of which two are in both groups."""
+    if not one_search:
+        monkeypatch.setattr(k_nearest, "_takes_one_search", lambda *_: False)
+    graph = build([(v, v + 1) for v in range(6)], [1] * 6, directed=False)
+    seen = []
+    options = {"k": 2, "groups": groups, "progress": lambda done, total, _: seen.append((done, total))}
+    bfs_many(graph, [0, 0, 3, 3, 6], result="nearest", **options)
+    assert seen[0] == (0, total)
+    assert seen[-1] == (total, total)
+    assert [done for done, _ in seen] == sorted({done for done, _ in seen})
+
+
+def test_a_stream_is_refused():
+    graph = build([(0, 1)])
+    for result in ("nearest", "k_nearest"):
+        with pytest.raises(InputError, match="leave stream out"):
+            bfs_many(graph, [0], result=result, k=1, stream=True)
+
+
+def test_a_set_of_sources_has_no_order_for_its_groups():
+    with pytest.raises(InputError, match="sources must be a list"):
+        bfs_many(build([(0, 1)]), {0, 1}, result="nearest", k=1, groups=["a", "b"])
+
+
 def test_a_wider_type_of_a_later_group_changes_no_label():
     graph = build([(0, 1), (1, 2), (2, 3)], [1, 2**24, 2**30])
     found = sssp_many(graph, [0, 1, 2], result="nearest", k=2, strategy="one_at_a_time")

@@ -118,6 +118,10 @@ def test_strings_may_come_in_any_iterable(sources):
         {"result": "matrix"},
         {"result": "matrix", "targets": [9, 4]},
         {"result": "reachable"},
+        {"result": "within", "cutoffs": [0, 2, 9]},
+        {"result": "isochrones", "cutoffs": [0, 2, 9]},
+        {"result": "opportunities", "cutoffs": [0, 2, 9], "values": "area and jobs"},
+        {"result": "opportunities", "cutoffs": [0, 2, 9], "values": "area and jobs", "decay": "linear:5"},
     ],
     ids=lambda options: "-".join(map(str, options.values())) or "distances",
 )
@@ -130,6 +134,9 @@ def test_the_groups_of_a_stream_joined_are_the_result(many, graph, options):
         searched = graph_from_edges(*map(list, zip(*names, strict=True)), weights_for(names, seed=3), directed=False)
         sources = searched.ids.to_pylist()[:120]
         options = options | ({"targets": searched.ids.to_pylist()[5:8]} if "targets" in options else {})
+    if "values" in options:
+        numbers = np.arange(searched.n_vertices)
+        options = options | {"values": {"area": numbers / 3, "jobs": numbers}}
     options = options | {"strategy": BY_ALGORITHM[many]}
     whole = many(searched, sources, **options)
     groups = list(many(searched, sources, stream=True, **options))
@@ -166,7 +173,7 @@ def test_a_stream_without_sources_has_the_columns_of_others(result):
     [
         ({"stream": "parquet"}, "stream must be True, False or 'arrow', not 'parquet'"),
         ({"stream": 1}, "stream must be True, False or 'arrow', not 1"),
-        ({"stream": True, "result": "nearest"}, "one search from all sources together; leave stream out"),
+        ({"stream": True, "result": "nearest"}, "one result of all sources together; leave stream out"),
         ({"stream": "arrow", "result": "matrix"}, "is an array, which has no record batches; take stream=True"),
         ({"progress": 1}, "progress must be True, False or a function of done, total and rate, not 1"),
         ({"progress": "yes"}, "progress must be True, False or a function of done, total and rate, not 'yes'"),

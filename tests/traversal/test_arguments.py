@@ -166,7 +166,7 @@ def test_limits_that_are_no_numbers_are_refused(wrong):
     with pytest.raises(InputError, match="cutoff"):
         sssp(PATH, 0, cutoff=wrong)
     with pytest.raises(InputError, match="max_depth"):
-        bfs_many(PATH, [0], max_depth=wrong)
+        bfs_many(PATH, [0, 1], max_depth=wrong)  # a list has one limit per source
     assert len(bfs(PATH, 0, max_depth=10**300)) == len(sssp(PATH, 0, cutoff=float("inf"))) == 1201
 
 

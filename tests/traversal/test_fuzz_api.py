@@ -155,6 +155,19 @@ def per_source(n_sources):
     return or_none(lambda value: is_limit(value) or (list_of(is_limit)(value) and len(value) == n_sources))
 
 
+def limit_of_two(value):
+    """A limit, or a list of one for each of two sources, of which each may be None."""
+    return value is None or is_limit(value) or (list_of(or_none(is_limit))(value) and len(value) == 2)
+
+
+def are_two_ids(value):
+    return list_of(is_id)(value) and len(value) == 2
+
+
+def are_two_columns(value):
+    return list_of(list_of(is_id))(value) and len(value) == 2 and len(value[0]) == len(value[1])
+
+
 MANY_HOPS, MANY_WEIGHTED = {"max_depth": (None, per_source(2))}, {"cutoff": (None, per_source(2))}
 ALONE = {"predecessors": (True, is_flag), "targets": (None, or_none(list_of(is_id)))}
 MEMORY = {"memory": (None, or_none(lambda value: is_whole(value) and value > 10**6))}
@@ -272,9 +285,12 @@ def calls(path):
         | {
             "source_vertices": (np.array([0, 1]), lambda value: list_of(is_number)(value) and len(value) == 2),
             "distances": (plan_bfs_many(GRAPH, n_sources=2).run([0, 1]).distance, never),
-            "limit": (None, or_none(is_limit)),
+            "limit": (None, limit_of_two),
         },
     )
+    columns = GIVEN | {"origins": ([1, 2], are_two_ids), "destinations": ([3, 1], are_two_ids)}
+    yield "bfs_pairs", kepler_traverse.bfs_pairs, columns | SEARCH | HOPS | MEMORY
+    yield "sssp_pairs", kepler_traverse.sssp_pairs, columns | SEARCH | WEIGHTED | MEMORY
     yield (
         "paths",
         kepler_traverse.paths,
@@ -300,6 +316,15 @@ def calls(path):
             "edges": (True, is_flag),
         },
     )
+    of_pairs = {
+        "frame": (known, never),
+        "targets": (([1, 2], [3, 3]), are_two_columns),
+        "edges": (True, is_flag),
+        "along": ({"metres": WEIGHTS}, lambda value: value is None or value == {}),
+        "algorithm": (None, or_none(one_of("bfs", "sssp"))),
+        "strategy": ("auto", one_of("auto")),
+    }
+    yield "paths of pairs", kepler_traverse.paths, of_pairs | MEMORY
     yield "strategies", kepler_traverse.strategies, {"published": (False, is_flag)}
     yield (
         "Graph",
@@ -359,6 +384,8 @@ def calls(path):
 SINGULAR = {
     "sources": "source",
     "targets": "target",
+    "origins": "origin",
+    "destinations": "destination",
     "vertices": "vertices|vertex",
     "ids": "ids|source",
     "numbers": "numbers?",
@@ -376,6 +403,8 @@ ALSO = {
     "strategy": "strategy",
     "id_type": "id type|ids",
     "memory": "MiB are free",
+    "frame": "pairs",
+    "targets": "pairs|origins|destinations",
 }
 
 

@@ -944,15 +944,11 @@ def test_tensors_in_gpu_memory_are_taken_without_a_copy():
 
 
 @pytest.mark.gpu
-def test_columns_of_cudf_and_cupy_are_taken_without_a_copy():
-    from kepler_traverse.edge_list_graph import _array
-    from kepler_traverse.formats import ReadOptions
+def test_columns_of_cupy_are_taken_without_a_copy():
     from kepler_traverse.formats.tables import as_column
 
-    (src, *_), edges = cupy_columns(), cudf_frame()
+    src, *_ = cupy_columns()
     assert as_column("src", src).data.ptr == src.data.ptr
-    read = read_table(edges, ReadOptions()).table["src"]
-    assert _array(read, "cuda").data.ptr == edges["src"].values.data.ptr
 
 
 @pytest.mark.gpu
@@ -970,10 +966,8 @@ def test_string_ids_in_gpu_memory_give_the_graph_of_the_host():
 
 @pytest.mark.gpu
 def test_an_undirected_graph_of_cugraph_is_the_same():
-    assert (
-        Graph.from_cugraph(cugraph_of(directed=False)).fingerprint
-        == graph_from_edges(SRC, DST, WEIGHT, directed=False).fingerprint
-    )
+    expected = graph_from_edges(SRC, DST, np.array(WEIGHT, float), directed=False)  # cuGraph returns float64 weights here
+    assert Graph.from_cugraph(cugraph_of(directed=False)).fingerprint == expected.fingerprint
 
 
 @pytest.mark.gpu

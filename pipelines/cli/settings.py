@@ -219,8 +219,8 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.targets_file is None:
         yield "target_column", "it names a column of --targets-file, and there is none"
     if settings.pairs is None:
-        for key in ("origin_column", "destination_column"):
-            yield key, "it names a column of --pairs, and the sources are given otherwise"
+        for key, other in (("origin_column", "--destination-column"), ("destination_column", "--origin-column")):
+            yield key, f"it and {other} name the columns of --pairs, and the sources are given otherwise"
     if settings.algorithm == "bfs":
         reason = "bfs counts hops and takes no weights; --algorithm sssp does"
         yield from [("weight_column", reason), ("weight_type", reason)]
@@ -242,7 +242,8 @@ def _check_idle(settings: Settings, flags: dict[str, Any], config: Path | None) 
     defaults = {option.key: option.default for option in OPTIONS}
     for key, reason in idle_settings(settings):
         value = getattr(settings, key)
-        if value in (None, False, "auto") or (key not in flags and value == defaults[key]):
+        is_unset = value in (None, False) or value == defaults[key] == "auto"  # a column may be called auto
+        if is_unset or (key not in flags and value == defaults[key]):
             continue
         message = f"{_named(key, flags, config)} has no effect: {reason}"
         if key in flags:

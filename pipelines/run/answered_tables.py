@@ -40,7 +40,8 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 def adds_to_sources(settings: Settings) -> bool:
     """Whether a run adds its results to the table of its sources."""
     form = OUTPUT_SCHEMAS[settings.result]
-    return settings.source_column is not None and form.records == "source" and not form.is_per_level
+    given = settings.sources_file is not None and settings.source_column is not None
+    return given and form.records == "source" and not form.is_per_level
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:

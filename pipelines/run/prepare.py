@@ -472,7 +472,7 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
         numbers = np.arange(graph.n_vertices)
     elif settings.random_sources:
         numbers = random_sources(graph, settings.random_sources, settings.seed)
-    elif settings.source_column is not None:
+    elif settings.sources_file is not None and settings.source_column is not None:
         table, column = read_source_table(settings)
         numbers = numbers_in_column(graph, str(settings.sources_file), table, column)
     elif settings.sources_file is not None:

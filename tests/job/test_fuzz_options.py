@@ -265,8 +265,11 @@ def test_the_plan_is_json_for_every_result(folder, capsys):
         "within": cutoffs,
         "isochrones": cutoffs,
     }
+    (folder / "trips.csv").write_text("origin,destination\n1,2\n")
+    of_pairs = [*base_of(folder, "sources"), "--pairs", str(folder / "trips.csv")]
     for result in results:
         more = needed.get(result, [])
+        base = of_pairs if result in ("pairs", "paths") else base_of(folder)
         assert not set(more) & set(TARGET_CHOICES)
-        assert batch_sources.main([*base_of(folder), "--result", result, "--json", *more]) == 0
+        assert batch_sources.main([*base, "--result", result, "--json", *more]) == 0
         assert json.loads(capsys.readouterr().out)["result"] == result

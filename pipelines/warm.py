@@ -72,9 +72,8 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
             for result in OUTPUT_SCHEMAS:
                 if result in _FEW or (result == "levels" and algorithm != "bfs"):
                     continue
-                targets = ["--targets", "1,2,3"] if result == "targets" else []
                 sources = ["--pairs", str(_pairs(folder))] if OUTPUT_SCHEMAS[result].needs_pairs else many
-                yield [*same, "--result", result, *targets, *sources]
+                yield [*same, "--result", result, *_needed_by(result, folder), *sources]
             for strategy in strategies:
                 build = "hierarchy" in strategy.needs
                 for result in (*_FEW, "summary"):
@@ -82,6 +81,20 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
                     yield [*same, "--strategy", strategy.name, "--result", result, *many, *more]
                 if build:
                     yield [*same, "--strategy", strategy.name, *many, "--hierarchy", "yes", "--directed"]
+
+
+def _needed_by(result: str, folder: Path) -> list[str]:
+    """Return the options that a result needs, beside sources."""
+    attributes = folder / "attributes.csv"
+    attributes.write_text("vertex,whole,real\n1,5,0.5\n")
+    cutoffs = ["--cutoffs", "1,2"]
+    return {
+        "targets": ["--targets", "1,2,3"],
+        "k_nearest": ["--nearest-k", "2"],
+        "within": cutoffs,
+        "isochrones": cutoffs,
+        "opportunities": [*cutoffs, "--values", "whole,real", "--vertices", str(attributes)],
+    }.get(result, [])
 
 
 def _pairs(folder: Path) -> Path:

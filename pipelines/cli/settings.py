@@ -340,8 +340,11 @@ def _check_result(settings: Settings) -> None:
 def _check_cutoffs(settings: Settings) -> None:
     """Raise UsageError for --cutoffs, --values and --decay that do not belong to the result."""
     result, form = settings.result, OUTPUT_SCHEMAS[settings.result]
-    if (settings.nearest_k is None) if "k" in form.options and result != "nearest" else (settings.nearest_k is not None):
-        raise UsageError(f"--nearest-k is for --result nearest or k_nearest, which needs it, not {result}")
+    takes_k = "k" in form.options and result != "nearest"
+    if takes_k and settings.nearest_k is None:
+        raise UsageError(f"--result {result} needs --nearest-k, the number of sources per vertex")
+    if not takes_k and settings.nearest_k is not None:
+        raise UsageError(f"--nearest-k is for --result nearest or k_nearest, not {result}")
     for key in ("cutoffs", "values", "decay"):
         given, takes = getattr(settings, key) is not None, key in form.options
         if given and not takes:

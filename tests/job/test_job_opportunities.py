@@ -191,7 +191,7 @@ def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
         (["--result", "opportunities", "--cutoffs", "1"], "--result opportunities needs --values"),
         (["--result", "within"], "--result within needs --cutoffs"),
         (["--nearest-k", "2"], "--nearest-k is for --result nearest or k_nearest"),
-        (["--result", "k_nearest"], "--nearest-k is for --result nearest or k_nearest"),
+        (["--result", "k_nearest"], "--result k_nearest needs --nearest-k"),
         (["--cutoffs", "1"], "--cutoffs is for --result opportunities or within or isochrones, not distances"),
         (
             ["--result", "within", "--cutoffs", "1", "--decay", "linear:3"],

@@ -123,8 +123,13 @@ def from_cugraph(graph: Any) -> Graph:
     src, dst = _one_name(graph.source_columns, "src", names), _one_name(graph.destination_columns, "dst", names)
     weight = None
     if graph.is_weighted():
-        others = [name for name in names if name not in (src, dst)]
-        weight = graph.weight_column if graph.weight_column in others else next(iter(others), None)
+        known = (getattr(graph, "weight_column", None), "weights")  # the user's name, and cuGraph's own
+        weight = next((name for name in known if name in names and name not in (src, dst)), None)
+        if weight is None:
+            raise InputError(
+                f"the weights of the graph of cuGraph are in none of its columns {', '.join(map(str, names))}; "
+                "give the frame of graph.view_edge_list() to graph_from_edges, with weight="
+            )
     nodes = graph.nodes()
     return graph_from_edges(
         edges,

@@ -101,7 +101,7 @@ def k_nearest_columns(
     else:
         try:
             distance, owner = merge_groups(meter.over(plan.iter_groups(numbers)), graph.n_vertices, k, limit, xp)
-        except BaseException:  # whoever keeps the error keeps this plan
+        except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             plan.release()
             raise
     return columns_of_labels(graph, plan.algorithm, numbers, distance, owner)[0]

@@ -278,7 +278,7 @@ def compute_result_of_numbers(
             return form.make(groups, distinct, places)
         with meter.running():
             return form.make(meter.over(groups), distinct, places)
-    except BaseException:  # whoever keeps the error keeps this plan
+    except BaseException:  # a kept error keeps this frame, and with it the plan's memory
         plan.release()
         raise
 

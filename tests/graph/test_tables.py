@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -983,3 +984,22 @@ def test_bad_columns_in_gpu_memory_are_refused_by_name():
         graph_from_edges(cudf_frame().set_index("src", drop=False))
     with pytest.raises(DeviceError, match="src is on cuda, dst is on cpu"):
         graph_from_edges(cupy.array([1, 2]), [2, 3])
+
+
+@pytest.mark.parametrize(("columns", "found"), [(["a", "weights"], "weights"), (["a", "cost"], "cost"), (["a", "b"], None)])
+def test_the_weights_of_a_graph_of_cugraph_are_found_by_name_only(columns, found):
+    edges = pd.DataFrame({"src": [0, 1], "dst": [1, 2]} | {name: [5, 7] if name == found else [1, 2] for name in columns})
+    there = SimpleNamespace(
+        view_edge_list=lambda: edges,
+        is_directed=lambda: True,
+        is_weighted=lambda: True,
+        nodes=lambda: pd.Series([0, 1, 2]),
+        source_columns="src",
+        destination_columns="dst",
+        weight_column="cost",
+    )
+    if found is None:
+        with pytest.raises(InputError, match="in none of its columns src, dst, a, b"):
+            Graph.from_cugraph(there)
+    else:
+        assert Graph.from_cugraph(there).weights.tolist() == [5, 7]

@@ -34,7 +34,12 @@ MAX_SLICE = 1 << 28  # elements of a slice of a long array
 
 def device_of(array: Array) -> str:
     """Return ``"cuda"`` for an array in GPU memory, else ``"cpu"``."""
-    return "cuda" if hasattr(array, "__cuda_array_interface__") else "cpu"
+    return "cuda" if hasattr(array, "__cuda_array_interface__") or is_interleaved(array) else "cpu"
+
+
+def is_interleaved(distance: Any) -> bool:
+    """Return whether distances from several sources are ``cuda.interleaved.InterleavedDistances`` and no array."""
+    return hasattr(distance, "lines")
 
 
 def namespace(array: Array) -> Any:

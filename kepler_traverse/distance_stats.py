@@ -14,7 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._arrays import FLOAT64_EXACT, MAX_INTEGER, Array, as_distance, at_most, device_of, is_reached, namespace, to_host
+from ._arrays import (
+    FLOAT64_EXACT,
+    MAX_INTEGER,
+    Array,
+    as_distance,
+    at_most,
+    device_of,
+    is_interleaved,
+    is_reached,
+    namespace,
+    to_host,
+)
 from .cpu import distance_stats as cpu
 from .cuda import distance_stats as figures_on_gpu
 from .errors import PrecisionError
@@ -48,13 +59,15 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
 
     Parameters
     ----------
-    distance : float32, float64 or int64 array of shape (k, n_vertices)
+    distance : float32, float64 or int64 array of shape (k, n_vertices), or InterleavedDistances
         inf where unreached, for integers 2**63 - 1. Sums and reciprocals are those of the integers rounded to float64.
     offsets : int64 array of shape (n_vertices + 1,)
         Those of the graph.
     limit : float or None
         Larger distances are ignored.
     """
+    if is_interleaved(distance):
+        return DistanceStats(*distance.figures(offsets, limit))
     floats = as_floats(distance)
     found = DistanceStats(*_backend_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
     if floats is distance:
@@ -127,7 +140,7 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
         Number of bins per source that lie before its first one; every distance is in one of the next ``n_bins``.
     n_bins : int
     """
-    distance = as_floats(distance)
+    distance = as_floats(distance.rows() if is_interleaved(distance) else distance)
     return _backend_of(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
 
 

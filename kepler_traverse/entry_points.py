@@ -76,17 +76,18 @@ class Registry:
         shape: Shape | None = None,
         tuning: object | None = None,
         output: str | None = None,
+        interleaved: bool = False,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
         ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``. ``output`` replaces
-        the least output that the result needs; see ``Query.output``.
+        the least output that the result needs, and ``interleaved`` allows distances in another form; see ``Query``.
         """
         name = self.algorithm.name
         keep = output or outputs.outputs_needed_by(result, name, targets)
         kind = RESULT_KINDS[result]
         query = make_query(graph, kind.has_predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
-        query = replace(query, tuning=tuning, has_target_lists=kind.needs_pairs)
+        query = replace(query, tuning=tuning, has_target_lists=kind.needs_pairs, interleaved=interleaved)
         listed = self.multi_source, self.single_source
         return MultiSourcePlan(graph, name, *listed, strategy, query, n_sources, memory, shape, self.searches)
 
@@ -129,7 +130,8 @@ class Registry:
         else:
             n_searches = numbers.size if stream else np.unique(numbers).size
         meter = meter_of(progress, n_searches, graph.device)
-        needs_distances = limits is not None and RESULT_KINDS[result].keeps == "counts"
+        kind = RESULT_KINDS[result]
+        needs_distances = limits is not None and kind.keeps == "counts"
         plan = partial(
             self.plan_multi_source,
             graph,
@@ -140,8 +142,8 @@ class Registry:
             targets=targets,
             knobs=knobs,
             memory=memory,
+            interleaved=kind.reads_interleaved and limits is None,
         )
-        kind = RESULT_KINDS[result]
         is_handed_on = False
         try:
             meter.begin()

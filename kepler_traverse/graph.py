@@ -512,7 +512,7 @@ class Graph:
             move = cuda.cp.asarray
         else:
             move = to_host
-        return replace(
+        moved = replace(
             self,
             offsets=move(self.offsets),
             targets=move(self.targets),
@@ -522,6 +522,8 @@ class Graph:
             edges_of_rows=None if self.edges_of_rows is None else move(self.edges_of_rows),
             known_fingerprint=vars(self).get("fingerprint"),
         )
+        moved._keep_hierarchy(self.known_hierarchy)  # its arrays are in host memory on any device
+        return moved
 
     def numbers_of(self, ids: Any, role: str = "source") -> np.ndarray:
         """Translate the user's vertex ids to vertex numbers.

@@ -87,6 +87,8 @@ class Query:
     output : {"all", "targets", "counts"}
         Output of a traversal from many sources: distances of all vertices, distances of the targets, or only the number
         of vertices at each hop count.
+    interleaved : bool
+        Whether the caller also takes distances from many sources as ``cuda.interleaved.InterleavedDistances``.
     """
 
     predecessors: bool = True
@@ -96,6 +98,7 @@ class Query:
     knobs: object | None = None
     tuning: Any = None
     output: str = "all"
+    interleaved: bool = False
 
     @property
     def may_stop(self) -> bool:

@@ -69,6 +69,8 @@ class ResultKind:
         ``bound`` passes them to ``records_of`` and ``columns_of``.
     names_values : bool
         Whether the user names further columns, by ``values``.
+    reads_interleaved : bool
+        Whether its records are made from interleaved distances without one row per source.
     """
 
     name: str
@@ -91,6 +93,7 @@ class ResultKind:
     columns_of: Callable[[Graph, str, dict[str, Any], Any], dict[str, Column]] | None = None
     options: tuple[str, ...] = ()
     names_values: bool = False
+    reads_interleaved: bool = False
 
     def bound(self, reduction: Reduction | None) -> ResultKind:
         """Return the kind for the options of one call, which its functions get as their first argument."""
@@ -221,6 +224,7 @@ _KINDS = (
         keeps="counts",
         numbers=5,
         values=("reached", "farthest", "total", "harmonic"),
+        reads_interleaved=True,
         records_of=_summaries,
         columns_of=_summary_columns,
     ),

@@ -31,6 +31,7 @@ from .._arrays import (
     as_distance,
     device_of,
     is_hops,
+    is_interleaved,
     is_reached,
     namespace,
     to_host,
@@ -205,8 +206,9 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
         raise InputError("source_vertices must be vertex numbers, not True or False")
     sources = np.asarray(sources)
+    interleaved = distances if is_interleaved(distances) else None
     try:
-        distances = namespace(graph.offsets).asarray(distances)
+        distances = namespace(graph.offsets).asarray(distances) if interleaved is None else distances
     except Exception as error:  # whatever an object raises that is no array
         raise InputError(f"distances cannot be read as an array: {error}") from None
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
@@ -228,10 +230,14 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         limit = np.array(limits, np.float64)
     elif limit is not None:
         limit = arguments.limit("limit", limit)
+    sources = sources.astype(np.int64, copy=False)
+    if interleaved is not None:
+        if _interleaved_are_valid(graph, sources, interleaved, limit):
+            return Certificate({}, sources.size)
+        distances = interleaved.rows()  # these name the rule that is violated
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
-    sources = sources.astype(np.int64, copy=False)
     findings = _findings_of_batch(graph, sources, distances, limit)
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
@@ -241,6 +247,16 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
                 f"to {_name(graph, vertex)}: {to_host(distances[at : at + 1, vertex])[0]}"
             )
     return Certificate(failures, sources.size)
+
+
+def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limit: Any) -> bool:
+    """Return whether interleaved distances obey all rules; False also where only a check of rows can tell."""
+    limits = np.unique(limit) if isinstance(limit, np.ndarray) else np.array([np.inf if limit is None else limit])
+    if limits.size > 1 or graph.has_negative_weights or distances.first or distances.lines.shape[1] >= 2 * len(distances):
+        return False
+    if graph.integer_weights and distances.highest >= EXACT_BELOW[distances.dtype]:
+        return False
+    return bool(batch_gpu.are_interleaved_valid(graph, sources, distances, limits[0]))
 
 
 def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limit: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ prediction is not measured.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from .._arrays import MAX_HOP_COUNT, flatten_distances
 from ..cuda import cp
 from ..cuda.compiler import Request, kernel
 from ..cuda.copies import copy_of
+from ..cuda.interleaved import EdgeWeights, InterleavedDistances
 from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
@@ -225,6 +227,22 @@ class Checker:
             if counts[rule]:
                 summary[rule] = counts[rule], places[rule] % in_tile, places[rule] // in_tile
         return summary
+
+
+_WEIGHTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def are_interleaved_valid(graph, sources: np.ndarray, distances: InterleavedDistances, limit: float) -> bool:
+    """Return whether distances from several sources obey all rules; False also if weights are no multiples of the unit.
+
+    Each vertex reads the lines of its in-neighbors, so that a line that the cache still holds serves several vertices.
+    Nothing is transposed. Weights are positive, so that no distances explain each other (C5).
+    """
+    of_graph = _WEIGHTS.setdefault(graph, {})
+    key = distances.unit, distances.lines.dtype
+    if key not in of_graph:
+        of_graph[key] = EdgeWeights(graph, *key)
+    return of_graph[key].fits and distances.is_certified(graph.reverse, of_graph[key].in_units, sources, limit)
 
 
 def list_hubs(graph) -> tuple:

@@ -87,6 +87,12 @@ def figures(distance, offsets, limit) -> tuple:
     records = cp.empty((k, size, _WORDS), np.int64)
     args = {**_distances(distance, limit), "offsets": offsets, "records": records}
     launch(_kernel(_REDUCE, kind), k * size, args)
+    return fold_records(records, kind)
+
+
+def fold_records(records, kind: np.dtype) -> tuple:
+    """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of ``figures``."""
+    k, size, _ = records.shape
     while size > 1:
         folded = cp.empty((k, _n_reduction_blocks(size), _WORDS), np.int64)
         launch(_kernel(_FOLD, kind), k * _n_reduction_blocks(size), (records, np.int64(size), np.int64(k), folded))

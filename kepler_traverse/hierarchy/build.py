@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import EXACT_BELOW
+from .._arrays import EXACT_BELOW, to_host
 from ..errors import HierarchyError
 from .arrays import Hierarchy, hierarchy_from
 from .contraction import MAX_SUM, Contraction
@@ -21,8 +21,6 @@ _SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of t
 
 def why_not(graph: Any) -> str | None:
     """Say why a graph cannot have a hierarchy, or None if it may have one; reads the weights at most twice."""
-    if graph.device != "cpu":
-        return "hierarchies are built and used on the CPU; take graph.to('cpu')"
     if graph.weights is None:
         return "the graph has no weights; name the weight column when reading it"
     if graph.targets.dtype.itemsize > 4:
@@ -31,7 +29,7 @@ def why_not(graph: Any) -> str | None:
         return "the graph has negative weights"
     if graph.weights.dtype.kind == "i" and graph.heaviest >= MAX_SUM:
         return "a weight is 2^61 or more"
-    if not graph.integer_weights and unit_of(graph.weights) is None:
+    if not graph.integer_weights and unit_of(to_host(graph.weights)) is None:
         return (
             "the weights are floats whose sums depend on the order of addition; round them to integers, such as metres or "
             "seconds"
@@ -77,6 +75,7 @@ def build_hierarchy(graph: Any) -> Hierarchy:
     reason = why_not(graph)
     if reason:
         raise HierarchyError(f"no hierarchy: {reason}")
+    graph = graph.to("cpu")  # contraction has many small steps, for which a CPU is the better device
     began = time.perf_counter()
     unit = 1.0 if graph.integer_weights else unit_of(graph.weights)
     reverse = graph.reverse if graph.directed else None

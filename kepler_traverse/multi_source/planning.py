@@ -34,6 +34,7 @@ from .explanation import explanation_of
 ONE_AT_A_TIME = "one_at_a_time"
 MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
 _SHARE = 0.8  # fraction of the free memory that a plan may take
+_MANY_ON_GPU = 4096  # sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
 _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 
 
@@ -208,7 +209,8 @@ class MultiSourcePlan:
     def estimate_hierarchy(self) -> Estimate | None:
         """Estimate what a hierarchy would take and save; None if the graph has one already, or is not likely to have one.
 
-        Networks with hubs, and weights that are no integers, are taken as not likely.
+        Networks with hubs, and weights that are no integers, are taken as not likely. With few sources on a GPU there is no
+        estimate either.
         """
         graph, shape = self.graph, self._shape
         sweeps = [each for each in self._strategies if "hierarchy" in each.needs and each.device == graph.device]
@@ -216,12 +218,14 @@ class MultiSourcePlan:
             return None
         if not shape.is_lattice_like or graph.targets.dtype.itemsize > 4:
             return None
+        if graph.device == "cuda" and self._n_sources < _MANY_ON_GPU:
+            return None
         many = max(self._n_sources, 1000)
         search = self.ranked(many)[0].seconds / many
         group = sweeps[0].group_size(many)
         sweep = _estimate_seconds(graph.device, self.algorithm, sweeps[0], shape, group, many) / many
-        machine = machine_of(graph.device)
-        build = build_seconds(graph.n_vertices, graph.n_edges, graph.directed, machine.cores, machine.step)
+        host = machine_of("cpu")  # it builds the hierarchy
+        build = build_seconds(graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step)
         return Estimate(build, sweep, search)
 
     def _fitting_memory(self, strategies: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu, published
 from .host_loop import rounds
-from .multi_source import hierarchy_sweep, source_per_block, source_per_lane, source_per_thread
+from .multi_source import hierarchy_sweep, hierarchy_sweep_gpu, source_per_block, source_per_lane, source_per_thread
 from .published import h_bf
 from .tuning import HBfKnobs
 
@@ -109,6 +109,18 @@ MULTI_SOURCE = (
         needs=frozenset({"weights", "non_negative", "narrow", "hierarchy"}),
         paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
         rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
+        complexity="O(S (V + shortcuts)), after the hierarchy is built",
+        default=True,
+    ),
+    MultiSourceStrategy.from_module(
+        hierarchy_sweep_gpu,
+        name="hierarchy_sweep",
+        takes_target_lists=True,
+        aliases=("phast", "rphast"),
+        device="cuda",
+        needs=frozenset({"weights", "non_negative", "narrow", "hierarchy"}),
+        paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
+        rationale="short searches upward in a contraction hierarchy, then one sweep downward for 1,024 sources side by side",
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
         default=True,
     ),

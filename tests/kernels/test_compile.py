@@ -31,6 +31,7 @@ from kepler_traverse.cuda import (
     edge_weights,
     exact,
     graph_statistics,
+    interleaved,
     kernel_spec,
     kernel_trace,
     launch,
@@ -41,8 +42,8 @@ from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp import near_far_gpu as sssp_persistent
+from kepler_traverse.sssp.multi_source import hierarchy_sweep_gpu, source_per_lane
 from kepler_traverse.sssp.multi_source import source_per_block as sssp_source_per_block
-from kepler_traverse.sssp.multi_source import source_per_lane
 from kepler_traverse.sssp.published import bellman_ford_gpu as sssp_papers
 from kepler_traverse.sssp.published import h_bf
 
@@ -51,7 +52,7 @@ MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
     *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities),
-    *(certificate_gpu, certificate_many_gpu),
+    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
@@ -288,6 +289,10 @@ KNOBS = [
     opportunities._REDUCE.variant(DECAY=3),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=4),
+    hierarchy_sweep_gpu._LEVEL.variant(WORDS=1),
+    hierarchy_sweep_gpu._LEVEL.variant(WORDS=2),
+    interleaved._CHECK.variant(WORDS=2),
+    interleaved._TO_ROWS.variant(FLOAT_BYTES=8),
     h_bf.RELAX.variant(launches_children=True, DUPLICATES=2, HEAVY=2),
     h_bf.RELAX.variant(DUPLICATES=0, CLASSES=0, MODIFIERS=0, ENQUEUE=0, HEAVY=0, COUNTING=1),
     h_bf.RELAX.variant(DUPLICATES=1, ENQUEUE=1, COUNTING=1),

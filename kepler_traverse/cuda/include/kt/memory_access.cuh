@@ -35,6 +35,38 @@ KT_DEVICE void load_constant_words(const uint32* address, uint32 (&words)[N]) {
 #endif
 }
 
+// The same for words that this thread, or any thread before the last barrier, has written, and stores of such words.
+template <int32 N>
+KT_DEVICE void load_words(const uint32* address, uint32 (&words)[N]) {
+#if defined(__CUDACC__)
+  if constexpr (N == 4) {
+    const uint4 four = *reinterpret_cast<const uint4*>(address);
+    words[0] = four.x;
+    words[1] = four.y;
+    words[2] = four.z;
+    words[3] = four.w;
+  } else {
+    for (int32 i = 0; i < N; ++i) words[i] = address[i];
+  }
+#else
+  for (int32 i = 0; i < N; ++i) words[i] = address[i];
+#endif
+}
+template <int32 N>
+KT_DEVICE void store_words(uint32* address, const uint32 (&words)[N]) {
+#if defined(__CUDACC__)
+  if constexpr (N == 4) {
+    *reinterpret_cast<uint4*>(address) = make_uint4(words[0], words[1], words[2], words[3]);
+  } else if constexpr (N == 2) {
+    *reinterpret_cast<uint2*>(address) = make_uint2(words[0], words[1]);
+  } else {
+    for (int32 i = 0; i < N; ++i) address[i] = words[i];
+  }
+#else
+  for (int32 i = 0; i < N; ++i) address[i] = words[i];
+#endif
+}
+
 // Loads and stores with cache hints; the results are the same.
 //   streaming   the data is read or written once: evict it first
 //   L2          bypass the L1 cache

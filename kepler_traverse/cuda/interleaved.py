@@ -1,0 +1,247 @@
+"""Interleaved distances on a GPU: one line of integers per vertex, with the sums from all sources side by side.
+
+A sweep over a hierarchy finds distances in this form. To write them as one row per source takes almost as long as to find
+them, so statistics and certificates read the lines. See interleaved.cu. Memory traffic bounds all of it: for k sources, n
+vertices, m edges and sums of b bytes, rows take 2 k n b bytes, statistics k n b, and a certificate k (n + m) b less what the
+cache holds.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._arrays import as_distance
+from . import cp
+from .compiler import Request, kernel
+from .distance_stats import _WORDS, PIECE, fold_records
+from .kernel_spec import WARP, Entry, struct_arguments
+from .launch import launch, launch_blocks, max_grid, resident_threads
+
+BLOCK = 256
+TILE = 256
+UNREACHED = {np.dtype(np.int32): 2**30, np.dtype(np.int64): 2**62}
+_FILE = Path(__file__).parent / "kernels" / "interleaved.cu"
+_CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("RECORD_WORDS", _WORDS), ("TILE", TILE), ("FLOAT_BYTES", 4), ("WORDS", 4))
+
+
+def _entry(name: str, struct: str, item_threads: int = 1, block: int = BLOCK) -> Entry:
+    return Entry(name, _FILE, block, struct_arguments(_FILE, struct), item_threads, constants=_CONSTANTS)
+
+
+_TO_ROWS = _entry("interleaved_to_rows", "RowsArgs", block=2 * BLOCK)
+_STATS = _entry("interleaved_stats", "StatsArgs")
+_WEIGHTS = _entry("interleaved_weights", "WeightsArgs")
+_CHECK = _entry("interleaved_check_warp", "CheckArgs", WARP)
+ENTRIES = (_TO_ROWS, _STATS, _WEIGHTS, _CHECK)
+
+
+def as_wide_as(kind: np.dtype) -> np.dtype:
+    """Return the float type that kernels of this module take for sums of an integer type."""
+    return np.dtype(f"f{kind.itemsize}")
+
+
+def words_per_thread(lanes: int, kind: np.dtype) -> int:
+    """Return how many 32-bit words of a line of ``lanes`` sums a thread reads: at most 4, so that warps read whole lines."""
+    words = lanes * kind.itemsize // 4 // WARP
+    return next(width for width in (4, 2, 1) if words % width == 0 and width * 4 >= kind.itemsize)
+
+
+def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
+    """Divide lines into work items of warps: return their number, and the chunks of a line per item.
+
+    A chunk is what a warp reads at once. An item has as many as leave enough items to fill the device.
+    """
+    n_chunks = lanes * kind.itemsize // (4 * WARP * words_per_thread(lanes, kind))
+    per_item = n_chunks & -n_chunks  # a power of two divides the number of chunks
+    while per_item > 1 and n_lines * n_chunks // per_item < resident_threads() // WARP:
+        per_item //= 2
+    return n_lines * n_chunks // per_item, per_item
+
+
+class InterleavedDistances:
+    """Distances from several sources to all vertices, interleaved; ``rows`` returns them as other strategies do.
+
+    Parameters
+    ----------
+    lines : int32 or int64 array of shape (n_vertices, lanes), CuPy
+        Sums as multiples of the unit, ``UNREACHED`` where there is no path. ``lanes`` is a multiple of 32.
+    n_sources : int
+        Sources, in the order of the first lanes.
+    unit : float
+        A power of two.
+    dtype : numpy.dtype
+        The type of distances: that of the graph's weights.
+    bound : int
+        Sums from here on are beyond the limit of the search.
+    highest : int
+        The largest sum.
+    first : int
+        The lane of the first source.
+    """
+
+    ndim = 2
+
+    def __init__(self, lines: Any, n_sources: int, unit: float, dtype: Any, bound: int, highest: int, first: int = 0):
+        self.lines, self.unit, self.dtype, self.bound = lines, unit, np.dtype(dtype), bound
+        self.highest, self.first = highest, first
+        self.shape = (n_sources, lines.shape[0])
+        self.size = n_sources * lines.shape[0]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, i: int | slice) -> Any:
+        """Return the distances from one source as a row, or those from a range of sources, interleaved."""
+        if isinstance(i, slice):
+            begin, end, step = i.indices(len(self))
+            if step != 1:
+                return self.rows()[i]
+            return InterleavedDistances(
+                self.lines, max(end - begin, 0), self.unit, self.dtype, self.bound, self.highest, self.first + begin
+            )
+        return self[range(len(self))[i] : range(len(self))[i] + 1].rows()[0]
+
+    def copy(self) -> Any:
+        """Return a copy, one row per source."""
+        return self.rows()
+
+    def rows(self, columns: Any = None, out: Any = None) -> Any:
+        """Return distances of shape (k, n_columns), in memory of their own.
+
+        Parameters
+        ----------
+        columns : int64 array of vertex numbers, CuPy, optional
+            The vertex of each column; by default all in order.
+        out : array of shape (k, n_columns), CuPy, optional
+        """
+        n_columns = self.shape[1] if columns is None else columns.size
+        rows = cp.empty((len(self), n_columns), self.dtype) if out is None else out
+        if not rows.size:
+            return rows
+        args = {
+            **self._arguments(),
+            "columns": columns,
+            "n_columns": np.int64(n_columns),
+            "row_pitch": np.int64(n_columns),
+            "rows": rows.reshape(-1).view(np.uint8),
+        }
+        tiles = -(-n_columns // TILE) * -(-len(self) // WARP)
+        launch_blocks(self._kernel(_TO_ROWS), min(tiles, max_grid(_TO_ROWS.block)), args)
+        return rows
+
+    def figures(self, offsets: Any, limit: Any) -> tuple:
+        """Return the columns of ``kepler_traverse.distance_stats.DistanceStats``; see ``cuda.distance_stats.figures``."""
+        k, n = self.shape
+        n_blocks = -(-n // PIECE)
+        records = cp.empty((k, n_blocks, _WORDS), np.int64)
+        args = {
+            **self._arguments(),
+            "n_vertices": np.int64(n),
+            "limit": self.lines.dtype.type(min(sums_up_to(limit, self.unit, self.dtype, self.lines.dtype), self.bound - 1)),
+            "offsets": offsets,
+            "records": records,
+        }
+        launch_blocks(self._kernel(_STATS), min(n_blocks * -(-k // BLOCK), max_grid(BLOCK)), args)
+        return fold_records(records, self.dtype)
+
+    def is_certified(self, reverse: Any, in_units: Any, sources: np.ndarray, limit: Any) -> bool:
+        """Return whether all distances obey the rules of a certificate. A check of rows finds out which do not.
+
+        Parameters
+        ----------
+        reverse : Graph
+            The reverse graph.
+        in_units : array of shape (n_edges,), CuPy
+            See ``EdgeWeights``.
+        sources : int64 array of shape (k,), NumPy
+            Vertex numbers.
+        limit : float or None
+            Up to where the distances are complete.
+        """
+        if self.first or self.lines.dtype != in_units.dtype:
+            raise ValueError("certificates read whole lines, with sums of the type of the weights")
+        kind = self.lines.dtype
+        violations = cp.zeros(1, np.int64)
+        arguments = self._arguments()
+        for name in ("first", "unit"):
+            del arguments[name]
+        n_items, per_item = share_chunks(self.shape[1], self.lines.shape[1], kind)
+        args = {
+            **arguments,
+            "chunks_per_item": np.int32(per_item),
+            "offsets": reverse.offsets,
+            "neighbors": reverse.targets,
+            "weights": in_units,
+            "n_vertices": np.int64(self.shape[1]),
+            "sources": cp.asarray(sources),
+            "limit": kind.type(sums_up_to(limit, self.unit, self.dtype, kind)),
+            "violations": violations,
+        }
+        entry = self._kernel(_CHECK, WORDS=words_per_thread(self.lines.shape[1], kind))
+        launch(entry, n_items, args)
+        return not int(violations.get()[0])
+
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            "lines": self.lines,
+            "pitch": np.int64(self.lines.shape[1]),
+            "first": np.int64(self.first),
+            "n_sources": np.int64(len(self)),
+            "bound": self.lines.dtype.type(self.bound),
+            "unit": np.float64(self.unit),
+        }
+
+    def _kernel(self, entry: Entry, **constants: int) -> Any:
+        return kernel(entry.variant(FLOAT_BYTES=self.dtype.itemsize, **constants), np.int32, as_wide_as(self.lines.dtype))
+
+
+class EdgeWeights:
+    """The weights of a graph as multiples of a unit, for certificates of interleaved distances.
+
+    Parameters
+    ----------
+    graph : Graph
+        On a GPU. Its reverse is made if it is not there yet.
+    unit : float
+    kind : numpy.dtype
+        int32 or int64.
+
+    Attributes
+    ----------
+    in_units : array of shape (n_edges,), CuPy
+        In the order of the edges of the reverse.
+    fits : bool
+        Whether all weights are positive multiples of the unit. Otherwise distances are certified as rows.
+    """
+
+    def __init__(self, graph: Any, unit: float, kind: np.dtype):
+        reverse = graph.reverse
+        self.in_units = cp.empty(reverse.n_edges, kind)
+        misfits = cp.zeros(1, np.int64)
+        args = {
+            "weights": reverse.weights.view(np.uint8),
+            "n_edges": np.int64(reverse.n_edges),
+            "unit": np.float64(unit),
+            "in_units": self.in_units,
+            "misfits": misfits,
+        }
+        entry = _WEIGHTS.variant(FLOAT_BYTES=reverse.weights.dtype.itemsize)
+        launch(kernel(entry, np.int32, as_wide_as(kind)), reverse.n_edges, args)
+        self.fits = not int(misfits.get()[0])
+
+
+def sums_up_to(limit: Any, unit: float, dtype: np.dtype, kind: np.dtype) -> int:
+    """Return the largest sum, in units, that is a distance within a limit."""
+    largest = UNREACHED[np.dtype(kind)] - 1
+    limit = np.inf if limit is None else float(as_distance(limit, dtype))
+    return largest if math.isinf(limit) else min(largest, math.floor(Fraction(limit) / Fraction(unit)))
+
+
+def likely_kernels(kind: np.dtype, dtype: np.dtype) -> list[Request]:
+    """Kernels of a plan whose lines have integers of a type."""
+    return [Request(_TO_ROWS.variant(FLOAT_BYTES=np.dtype(dtype).itemsize), np.int32, as_wide_as(kind))]

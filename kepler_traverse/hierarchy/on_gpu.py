@@ -1,0 +1,130 @@
+"""The arrays of a hierarchy on a GPU: edges by vertex number, and the levels of a sweep."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ..cuda import cp
+from .arrays import Edges, Hierarchy
+
+
+class EdgesOnGpu(NamedTuple):
+    """Edges in compressed sparse rows, CuPy arrays; see ``Edges``."""
+
+    offsets: Any
+    heads: Any
+    weights: Any
+
+
+class Sweep(NamedTuple):
+    """What a sweep needs. A place is the number of a vertex's line.
+
+    Attributes
+    ----------
+    downward : EdgesOnGpu
+        The edges from above, by place.
+    by_level : int32 array of shape (n_places,), CuPy
+        Places from the top level to the bottom.
+    levels : int64 array of shape (n_levels + 1,), NumPy
+        Where each level begins in ``by_level``.
+    level_offsets : int64 array, CuPy
+        The same.
+    places : int32 array of shape (n_vertices,), CuPy, or None
+        The place of each vertex, -1 for those that take no part. None: the number of the vertex.
+    """
+
+    downward: EdgesOnGpu
+    by_level: Any
+    levels: np.ndarray
+    level_offsets: Any
+    places: Any
+
+    @property
+    def n_places(self) -> int:
+        return int(self.by_level.size)
+
+
+class HierarchyOnGpu:
+    """A hierarchy in the memory of the current GPU.
+
+    Attributes
+    ----------
+    upward : EdgesOnGpu
+        By vertex number.
+    sweep : Sweep
+        For all vertices.
+    """
+
+    def __init__(self, hierarchy: Hierarchy):
+        self._hierarchy = hierarchy
+        upward = _by_vertex(hierarchy.upward, hierarchy)
+        downward = upward if hierarchy.is_symmetric else _by_vertex(hierarchy.downward, hierarchy)
+        self.upward = _on_gpu(upward)
+        down = self.upward if hierarchy.is_symmetric else _on_gpu(downward)
+        by_level, levels = _levels(hierarchy.downward)
+        self.sweep = Sweep(down, cp.asarray(hierarchy.order[by_level]), levels, cp.asarray(levels), None)
+
+    def restricted(self, targets: np.ndarray) -> tuple[Sweep, np.ndarray]:
+        """Return a sweep for some vertices, and their places.
+
+        Parameters
+        ----------
+        targets : int64 array of vertex numbers, NumPy
+        """
+        hierarchy = self._hierarchy
+        places, edges = hierarchy.restricted(targets)
+        by_level, levels = _levels(edges)
+        of_vertex = places[hierarchy.position]
+        sweep = Sweep(_on_gpu(edges), cp.asarray(by_level), levels, cp.asarray(levels), cp.asarray(of_vertex))
+        return sweep, of_vertex[targets].astype(np.int64)
+
+
+_COPIES: weakref.WeakKeyDictionary[Hierarchy, dict[int, HierarchyOnGpu]] = weakref.WeakKeyDictionary()
+
+
+def on_gpu(hierarchy: Hierarchy) -> HierarchyOnGpu:
+    """Return the copy of a hierarchy on the current GPU, which is made once and kept as long as the hierarchy."""
+    copies = _COPIES.setdefault(hierarchy, {})
+    device = cp.cuda.runtime.getDevice()
+    if device not in copies:
+        copies[device] = HierarchyOnGpu(hierarchy)
+    return copies[device]
+
+
+def _on_gpu(edges: Edges) -> EdgesOnGpu:
+    return EdgesOnGpu(*(cp.asarray(np.ascontiguousarray(array)) for array in edges))
+
+
+def _by_vertex(edges: Edges, hierarchy: Hierarchy) -> Edges:
+    """Return edges between positions as edges between vertices."""
+    sizes = np.diff(edges.offsets)[hierarchy.position]
+    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    at = np.repeat(edges.offsets[hierarchy.position] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return Edges(offsets, hierarchy.order[edges.heads[at]], edges.weights[at])
+
+
+def _levels(edges: Edges) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of edges from the top level to the bottom, and where each level begins.
+
+    Rows lead to rows before them. A row is as high as the rows below it require, so that the levels at the top are small.
+    Within a level rows keep their order, in which neighbors are close.
+    """
+    height = _heights(edges.offsets, edges.heads)
+    n_levels = int(height.max(initial=-1)) + 1
+    by_level = np.argsort(n_levels - 1 - height, kind="stable").astype(np.int32)
+    counts = np.bincount(n_levels - 1 - height, minlength=n_levels)
+    return by_level, np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+@njit(cache=True, nogil=True)
+def _heights(offsets, heads):
+    n = offsets.size - 1
+    height = np.zeros(n, np.int32)
+    for row in range(n - 1, -1, -1):
+        for e in range(offsets[row], offsets[row + 1]):
+            height[heads[e]] = max(height[heads[e]], height[row] + 1)
+    return height

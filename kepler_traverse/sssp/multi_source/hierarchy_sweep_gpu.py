@@ -1,0 +1,266 @@
+"""Many searches at once on a GPU over a contraction hierarchy; see hierarchy_sweep.cu, and ``hierarchy_sweep`` for the CPU.
+
+Memory traffic bounds the time: a sweep from k sources reads a line of k sums per edge of the hierarchy, less what the cache
+holds, and writes one per vertex. Few sources have narrow lines, and levels then take as long as their launches.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._arrays import EXACT_BELOW
+from ...cuda import cp
+from ...cuda.compiler import Request, kernel
+from ...cuda.interleaved import (
+    UNREACHED,
+    InterleavedDistances,
+    as_wide_as,
+    likely_kernels,
+    share_chunks,
+    sums_up_to,
+    words_per_thread,
+)
+from ...cuda.kernel_spec import WARP, Entry, struct_arguments
+from ...cuda.launch import (
+    launch,
+    launch_blocks,
+    max_grid,
+    prepare,
+    prepare_items,
+    resident_threads,
+    threads_per_multiprocessor,
+)
+from ...hierarchy.on_gpu import on_gpu
+from ...strategy import MultiSourceOutcome
+from .. import gpu_steps
+from . import source_per_block
+
+GROUP = 1024
+_SEARCH_BLOCK, _TOP_BLOCK, _LEVEL_BLOCK = 128, 1024, 256
+_SEARCHES_PER_PROCESSOR = 4  # blocks that search upward, each with a sum per vertex
+_CAPACITY = 4096  # reached vertices of a search at first; road networks have some hundred, lattices some thousand
+_NARROW = 128  # vertices of a level that one block per 32 sources sweeps
+_EDGES = 3  # upward edges per vertex that the estimate of memory assumes
+_FILE = Path(__file__).parents[1] / "kernels" / "hierarchy_sweep.cu"
+_CONSTANTS = (("WORDS", 4),)
+
+
+def _entry(name: str, struct: str, block: int, item_threads: int = 1) -> Entry:
+    return Entry(name, _FILE, block, struct_arguments(_FILE, struct), item_threads, constants=_CONSTANTS)
+
+
+_SEARCH = _entry("hierarchy_search_upward", "SearchArgs", _SEARCH_BLOCK)
+_CLEAR = _entry("hierarchy_clear_lines_warp", "ClearArgs", _LEVEL_BLOCK, WARP)
+_PLACE = _entry("hierarchy_place_sums", "PlaceArgs", _SEARCH_BLOCK)
+_TOP = _entry("hierarchy_sweep_top", "TopArgs", _TOP_BLOCK)
+_LEVEL = _entry("hierarchy_sweep_level_warp", "LevelArgs", _LEVEL_BLOCK, WARP)
+ENTRIES = (_SEARCH, _CLEAR, _PLACE, _TOP, _LEVEL)
+
+
+def group_size(n_sources: int) -> int:
+    """Sources per group."""
+    return min(n_sources, GROUP)
+
+
+def _lanes(group: int) -> int:
+    """Sums per line: whole warps, and from 128 on as many as let each thread read 16 bytes."""
+    step = WARP if group <= 2 * WARP else 4 * WARP
+    return -(-group // step) * step
+
+
+def _searches_at_once(group: int) -> int:
+    return min(group, _SEARCHES_PER_PROCESSOR * max(1, resident_threads() // threads_per_multiprocessor()))
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: the hierarchy, lines, the sums of upward searches, and rows or what the query asks for."""
+    n, blocks = shape.n_vertices, _searches_at_once(group)
+    sums = max(shape.weight, 4)
+    hierarchy = n * (8 + 4 + _EDGES * (4 + sums)) * (2 if shape.directed else 1)
+    lists = blocks * 2 * 4 * _CAPACITY + group * _CAPACITY * (4 + sums)
+    searches = blocks * (n * sums + n // 8) + lists
+    columns = query.targets.size if query.output == "targets" and query.targets is not None else n
+    back = group * n * shape.index + gpu_steps.memory(n, shape.n_edges, True) if query.predecessors else 0
+    return hierarchy + searches + _lanes(group) * n * sums + group * columns * shape.weight + back
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: launches per group, lines, and rows of distances."""
+    groups = -(-n_sources // max(group, 1))
+    lanes = groups * _lanes(min(group, n_sources))
+    if shape.keep == "targets":
+        return {"start": groups, "vertex": lanes * shape.n_vertices / 16}
+    return {"start": groups, "vertex": lanes * shape.n_vertices, "write": n_sources * shape.n_vertices * shape.weight / 4}
+
+
+def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query)
+    """See ``MultiSourceStrategy.kernels``."""
+    kind = graph.known_hierarchy.dtype
+    entry = _SEARCH.variant(WORDS=words_per_thread(_lanes(group), kind))
+    return [Request(entry, np.int32, as_wide_as(kind)), *likely_kernels(kind, graph.weights.dtype)]
+
+
+def plan(graph, query, group: int):
+    """Allocate and compile; return ``traverse(sources)`` for several vertex numbers."""
+    run = _Run(graph, query, group)
+
+    def traverse(sources, lists=None) -> MultiSourceOutcome:
+        return run.search(np.asarray(sources, np.int64), lists)
+
+    return traverse
+
+
+class _Run:
+    """The state of a group: lines, and what blocks need that search upward."""
+
+    def __init__(self, graph, query, group: int):
+        self._graph, self._query, self._group = graph, query, group
+        self._hierarchy = hierarchy = graph.known_hierarchy
+        self._device = on_gpu(hierarchy)
+        self._kind, self._lanes = kind, lanes = hierarchy.dtype, _lanes(group)
+        self._bound = sums_up_to(query.limit, hierarchy.unit, graph.weights.dtype, kind) + 1
+        self._sweep, self._columns = self._device.sweep, None
+        if query.output == "targets" and query.targets is not None:
+            self._sweep, columns = self._device.restricted(query.targets)
+            self._columns = cp.asarray(columns)
+        constants = {"WORDS": words_per_thread(lanes, kind)}
+        self._kernels = {entry: kernel(entry.variant(**constants), np.int32, as_wide_as(kind)) for entry in ENTRIES}
+        self._lines = cp.empty((self._sweep.n_places, lanes), kind)
+        self._is_set = cp.zeros(self._sweep.n_places, np.uint8)
+        n_columns = graph.n_vertices if self._columns is None else self._columns.size
+        keeps_rows = not (query.interleaved or query.has_target_lists)
+        self._rows = cp.empty((group, n_columns), graph.weights.dtype) if keeps_rows else None
+        self._single = gpu_steps.Run(graph, query) if query.predecessors else None
+        self._needs_check = not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[graph.weights.dtype]
+        self._counts = cp.zeros(3, np.int64)  # sources that were taken, overflows, and the largest sum
+        self._allocate_searches(min(_CAPACITY, graph.n_vertices))
+        self._levels = self._prepare_sweep()
+
+    def _allocate_searches(self, capacity: int) -> None:
+        n, blocks = self._graph.n_vertices, _searches_at_once(self._group)
+        self._capacity = capacity
+        self._sums = cp.full((blocks, n), UNREACHED[self._kind], self._kind)
+        self._marks = cp.zeros((blocks, -(-n // 32)), np.uint32)
+        self._queues = cp.empty((blocks, 2, capacity), np.int32)
+        self._reached = cp.empty((self._group, capacity), np.int32)
+        self._reached_sums = cp.empty((self._group, capacity), self._kind)
+        self._n_reached = cp.empty(self._group, np.int64)
+
+    def search(self, sources: np.ndarray, lists) -> MultiSourceOutcome:
+        hierarchy, query, k = self._hierarchy, self._query, sources.size
+        self._search_upward(sources)
+        self._clear_and_place(k)
+        for launch_level in self._levels:
+            launch_level()
+        highest = int(self._counts.get()[2])
+        if self._needs_check and highest >= EXACT_BELOW[self._graph.weights.dtype]:
+            # Sums of floats round there as they are added, so they depend on the path.
+            other = source_per_block.plan(self._graph, query, k)
+            return other(sources) if lists is None else other(sources, lists)
+        found = InterleavedDistances(
+            self._lines, k, hierarchy.unit, self._graph.weights.dtype, self._bound, min(highest, self._bound - 1)
+        )
+        rounds, limits = [hierarchy.levels] * k, [query.limit] * k
+        below = float((found.highest + 1) * hierarchy.unit)
+        if lists is not None and query.output == "targets":
+            return MultiSourceOutcome(self._at_targets(found, lists), None, limits, rounds, below=below)
+        if query.interleaved and not query.predecessors and query.output == "all":
+            return MultiSourceOutcome(found, None, limits, rounds, below=below)
+        out = None if self._rows is None else self._rows[:k]
+        distance = found.rows(self._columns, out)
+        return MultiSourceOutcome(distance, self._predecessors(sources, distance), limits, rounds, below=below)
+
+    def _search_upward(self, sources: np.ndarray) -> None:
+        """Search upward from all sources; with more capacity if a search reaches more vertices than expected."""
+        graph, edges = self._graph, self._device.upward
+        while True:
+            self._counts.data.memset_async(0, self._counts.nbytes)
+            self._is_set.data.memset_async(0, self._is_set.nbytes)
+            args = {
+                **edges._asdict(),
+                "n_vertices": np.int64(graph.n_vertices),
+                "sources": cp.asarray(sources),
+                "n_sources": np.int64(sources.size),
+                "capacity": np.int64(self._capacity),
+                "taken": self._counts[:1],
+                "sums": self._sums,
+                "marks": self._marks,
+                "queues": self._queues,
+                "reached": self._reached,
+                "reached_sums": self._reached_sums,
+                "n_reached": self._n_reached,
+                "places": self._sweep.places,
+                "is_set": self._is_set,
+                "overflows": self._counts[1:2],
+            }
+            launch_blocks(self._kernels[_SEARCH], min(sources.size, self._sums.shape[0]), args)
+            if self._capacity >= graph.n_vertices or not int(self._counts[1:2].get()[0]):
+                return
+            self._sums = self._marks = self._queues = self._reached = self._reached_sums = None
+            self._allocate_searches(min(4 * self._capacity, graph.n_vertices))
+
+    def _clear_and_place(self, k: int) -> None:
+        """Write the sums of the upward searches into lines, which they alone have set."""
+        sweep, pitch = self._sweep, np.int64(self._lanes)
+        args = {"n_places": np.int64(sweep.n_places), "pitch": pitch, "is_set": self._is_set, "lines": self._lines}
+        launch(self._kernels[_CLEAR], sweep.n_places, args)
+        args = {
+            "n_sources": np.int64(k),
+            "capacity": np.int64(self._capacity),
+            "pitch": pitch,
+            "reached": self._reached,
+            "reached_sums": self._reached_sums,
+            "n_reached": self._n_reached,
+            "places": sweep.places,
+            "lines": self._lines,
+        }
+        launch_blocks(self._kernels[_PLACE], min(k, max_grid(_SEARCH_BLOCK)), args)
+
+    def _prepare_sweep(self) -> list[Any]:
+        """Prepare the launches of a sweep, which are the same each time.
+
+        The first levels, while they have few vertices, take one launch. Each further level takes one.
+        """
+        sweep = self._sweep
+        sizes = np.diff(sweep.levels)
+        n_top = int(np.argmax(sizes > _NARROW)) if (sizes > _NARROW).any() else sizes.size
+        common = {
+            **sweep.downward._asdict(),
+            "by_level": sweep.by_level,
+            "pitch": np.int64(self._lanes),
+            "is_set": self._is_set,
+            "lines": self._lines,
+            "largest": self._counts[2:],
+        }
+        top = {**common, "level_offsets": sweep.level_offsets, "n_levels": np.int64(n_top)}
+        launches = [prepare(self._kernels[_TOP], self._lanes // WARP, top)] if n_top else []
+        for level in range(n_top, sizes.size):
+            n_items, per_item = share_chunks(int(sizes[level]), self._lanes, self._kind)
+            args = {
+                **common,
+                "first": np.int64(sweep.levels[level]),
+                "n_places": np.int64(sizes[level]),
+                "chunks_per_item": np.int32(per_item),
+            }
+            launches.append(prepare_items(self._kernels[_LEVEL], n_items, args))
+        return launches
+
+    def _at_targets(self, found: InterleavedDistances, lists) -> Any:
+        """Distances at the targets of each source, of shape (n_targets,)."""
+        rows = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
+        sums = found.lines[cp.asarray(lists.vertices), cp.asarray(rows)]
+        return cp.where(sums < self._bound, sums * found.unit, np.inf).astype(found.dtype)
+
+    def _predecessors(self, sources: np.ndarray, distance) -> Any:
+        """Predecessors of shape (k, n), by the kernels that all strategies use; None if the query wants none."""
+        if self._single is None:
+            return None
+        predecessor = cp.empty(distance.shape, self._graph.targets.dtype)
+        for i, source in enumerate(sources.tolist()):
+            self._single.distance[...] = distance[i]
+            self._single.finish(source)
+            predecessor[i] = self._single.predecessor
+        return predecessor

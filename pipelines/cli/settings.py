@@ -279,8 +279,6 @@ def _check_together(settings: Settings) -> None:
             raise UsageError("--hierarchy yes is for weighted distances (sssp); leave it out")
         if OUTPUT_SCHEMAS[settings.result].merged:
             raise UsageError(f"--result {settings.result} is one search, which needs no --hierarchy; leave it out")
-        if settings.device == "cuda":
-            raise UsageError("--hierarchy yes is for --device cpu; leave one of them out")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
 

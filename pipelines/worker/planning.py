@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from kepler_traverse import plan_bfs_many, plan_sssp_many
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import graph_in_direction
@@ -43,10 +42,9 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     }
     if request.shape is not None:
         options["shape"] = request.shape
-    if request.algorithm == "bfs":
-        plan = plan_bfs_many(graph, max_depth=cast("int | None", request.limit), **options)
-    else:
-        plan = plan_sssp_many(graph, cutoff=request.limit, **options)
+    # A certificate reads interleaved distances as they are; ``BatchTraverser`` makes rows of them where records need rows.
+    options |= {"limit": request.limit, "interleaved": request.k is None and not kind.has_predecessors}
+    plan = (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(graph, **options)
     return plan if request.k is None else KNearestPlan(plan, request.k, request.at_once)
 
 

@@ -13,17 +13,19 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
+from kepler_traverse._arrays import is_interleaved
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import cycle_in_direction
+from kepler_traverse.result_kinds import RESULT_KINDS
 from kepler_traverse.results import Traversals
 
 from ..output.buffer_pool import BUFFERS, FROM_GPU
@@ -302,6 +304,9 @@ class BatchTraverser:
                 for i, source in enumerate(sources):
                     if source in firsts:
                         self._certify(cast(Traversals, traversals[i : i + 1]))
+        if is_interleaved(traversals.distance) and not RESULT_KINDS[self._request.result].reads_interleaved:
+            with context.clock("rows"):
+                traversals = replace(traversals, distance=cast(Any, traversals.distance).rows())
         return traversals, traversing.seconds / len(group)
 
     def _run(self, sources: list[int]) -> Traversals:

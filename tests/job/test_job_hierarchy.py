@@ -114,7 +114,6 @@ def test_a_graph_with_hubs_is_refused_with_the_reason(tmp_path, capsys, monkeypa
     [
         (("--algorithm", "bfs"), "for weighted distances"),
         (("--result", "nearest"), "one search"),
-        (("--device", "cuda"), "--device cpu"),
     ],
 )
 def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys, more, reason):

@@ -87,7 +87,8 @@ def test_the_file_of_a_published_system_holds_all_of_its_knobs_as_published(name
 
 def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     given = {}
-    monkeypatch.setattr(planning, "plan_sssp_many", lambda _graph, **options: given.update(options))
+    registry = SimpleNamespace(plan_multi_source=lambda _graph, **options: given.update(options))
+    monkeypatch.setattr(planning, "SSSP", registry)
     chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = prepare.request_of(chosen, targets=None)

@@ -1,0 +1,210 @@
+"""Measure hierarchies on a GPU: ``python -m scripts.bench.hierarchy_gpu FOLDER GRAPH ...``.
+
+Graphs are those of ``scripts.bench.hierarchy``. Each is searched from 1,024 sources over its hierarchy and without it, in
+one process. All distances are compared before a time is recorded. ``--everything`` also summarizes the distances of all
+pairs of vertices. Then a second run adds up the distances to each vertex, which must be the sum of the distances from it,
+and certifies a sample. ``--render`` writes the table of docs/hierarchies.md from a record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kepler_traverse import Graph, certify_many, graph_from_edges, plan_sssp_many, sssp_many
+from kepler_traverse.certificate import batch_gpu
+from kepler_traverse.distance_stats import summary_of_distances
+from kepler_traverse.sssp import REGISTRY
+from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.hierarchy import PAGE, graph_of
+
+RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_gpu.json"
+BEGIN, END = "<!-- measured on a GPU -->\n", "<!-- end of the GPU -->\n"
+SWEEP, SEARCH = "hierarchy_sweep", "source_per_block"
+SOURCES, TARGETS, SAMPLE = 1024, 1000, 1000
+REPEATS = 5
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Return the seconds of a call with all its kernels: the median of some calls after one that is not timed."""
+    import cupy as cp
+
+    times = []
+    for _ in range(REPEATS + 1):
+        cp.cuda.Stream.null.synchronize()
+        began = time.perf_counter()
+        call()
+        cp.cuda.Stream.null.synchronize()
+        times.append(time.perf_counter() - began)
+    return float(np.median(times[1:]))
+
+
+def plan_of(graph: Graph, strategy: str, *, interleaved: bool = False) -> Any:
+    """Plan searches to all vertices from groups of ``SOURCES``."""
+    return REGISTRY.plan_multi_source(
+        graph,
+        n_sources=SOURCES,
+        result="distances",
+        strategy=strategy,
+        limit=None,
+        targets=None,
+        knobs=None,
+        memory=None,
+        interleaved=interleaved,
+    )
+
+
+def compared(graph: Graph) -> dict[str, Any]:
+    """Measure rows of distances, their parts, and a table of targets. Raise AssertionError if distances differ."""
+    rng = np.random.default_rng(1)
+    sources = rng.choice(graph.n_vertices, SOURCES, replace=False)
+    sweep, lines, search = plan_of(graph, SWEEP), plan_of(graph, SWEEP, interleaved=True), plan_of(graph, SEARCH)
+    assert bool((sweep.run(sources).distance == search.run(sources).distance).all()), "distances differ"
+    found = lines.run(sources).distance
+    rows = search.run(sources).distance
+    pairs = zip(*(summary_of_distances(each, graph.offsets, None) for each in (found, rows)), strict=True)
+    assert all(one.tobytes() == other.tobytes() for one, other in pairs), "statistics differ"
+    assert batch_gpu.are_interleaved_valid(graph, sources, found, np.inf), "no certificate"
+    microseconds = {
+        "rows": seconds_of(lambda: sweep.run(sources)),
+        "lines": seconds_of(lambda: lines.run(sources)),
+        "search": seconds_of(lambda: search.run(sources)),
+        "statistics of lines": seconds_of(lambda: summary_of_distances(found, graph.offsets, None)),
+        "certificate of lines": seconds_of(lambda: batch_gpu.are_interleaved_valid(graph, sources, found, np.inf)),
+        "certificate of rows": seconds_of(lambda: certify_many(graph, sources, rows).require()),
+    }
+    found = {name: 1e6 * seconds / SOURCES for name, seconds in microseconds.items()}
+    for plan in (sweep, lines, search):
+        plan.release()
+    return {"sources": SOURCES, "compared": SOURCES * graph.n_vertices, "microseconds": found, **targets_of(graph, rng)}
+
+
+def targets_of(graph: Graph, rng: np.random.Generator) -> dict[str, Any]:
+    """Measure a table of distances from ``TARGETS`` sources to as many targets."""
+    sources, targets = (rng.choice(graph.n_vertices, TARGETS, replace=False) for _ in range(2))
+    options = {"n_sources": TARGETS, "targets": graph.ids[targets], "result": "targets"}
+    sweep, search = (plan_sssp_many(graph, strategy=name, **options) for name in (SWEEP, SEARCH))
+    assert bool((sweep.run(sources).distance == search.run(sources).distance).all()), "distances differ"
+    return {"table_seconds": seconds_of(lambda: sweep.run(sources)), "table_search": seconds_of(lambda: search.run(sources))}
+
+
+def everything(graph: Graph, build: Callable[[], Any]) -> dict[str, Any]:
+    """Summarize the distances between all pairs of vertices, and check the sums.
+
+    The distances of an undirected graph are symmetric. So the sum of the distances to a vertex, which a second run adds up,
+    is the sum of those from it, which the summary has.
+    """
+    import cupy as cp
+
+    sssp_many(graph, graph.ids[:2], result="summary", strategy=SEARCH)  # compiles
+    graph.drop_hierarchy()
+    began = time.perf_counter()
+    build()
+    built = time.perf_counter() - began
+    frame = sssp_many(graph, "all", result="summary", strategy=SWEEP)
+    seconds = time.perf_counter() - began
+    plan = plan_of(graph, SWEEP, interleaved=True)
+    to_vertex = cp.zeros(graph.n_vertices, np.int64)
+    sample = set(np.random.default_rng(5).choice(graph.n_vertices, SAMPLE, replace=False).tolist())
+    certified, began = 0, time.perf_counter()
+    numbers = np.random.default_rng(6).permutation(graph.n_vertices)
+    for group in plan.iter_groups(numbers):
+        lines = group.distance.lines[:, : len(group)]
+        to_vertex += cp.where(lines < group.distance.bound, lines, 0).sum(axis=1, dtype=np.int64)
+        chosen = sum(source in sample for source in group.sources.tolist())
+        if chosen:  # the certificate of a group, which holds sources of the sample
+            certify_many(graph, group.sources, group.distance).require()
+            certified += chosen
+    assert certified == SAMPLE
+    sums = cp.asarray(frame["sum"].to_numpy()).astype(np.int64)
+    assert bool((sums == to_vertex).all()), "sums are not symmetric"
+    return {
+        "build_seconds": built,
+        "seconds": seconds,
+        "checked_seconds": time.perf_counter() - began,
+        "certified_sources": certified,
+        "median_eccentricity": float(np.median(frame["eccentricity"].to_numpy())),
+    }
+
+
+def measure(folder: Path, name: str, whole: bool) -> dict[str, Any]:
+    """Return the record of one graph."""
+    on_host = graph_of(folder / f"{name}.parquet")
+    side = np.arange(200)
+    graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False).hierarchy()  # compiles
+    hierarchy = on_host.hierarchy()
+    graph = on_host.to("cuda")
+    found = {"graph": name, "vertices": graph.n_vertices, "build_seconds": hierarchy.seconds, **compared(graph)}
+    if whole:
+        found["all_pairs"] = everything(graph, graph.hierarchy)
+    return found
+
+
+def rendered(record: dict[str, Any]) -> str:
+    """Return the tables of a record as Markdown."""
+    host = record["machine"]
+    lines = [
+        f"Measured on an {host['gpu']} with {host['cores']} cores, at {record['commit']}, with {SOURCES:,} sources side by "
+        "side.\nTimes are microseconds per source.\n",
+        "| graph | build, s | interleaved | rows | search | ratio | statistics | certificate | certificate of rows |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in record["graphs"]:
+        took = each["microseconds"]
+        lines.append(
+            f"| {each['graph']} | {each['build_seconds']:.1f} | {took['lines']:.1f} | {took['rows']:.1f} "
+            f"| {took['search']:.0f} | {took['search'] / took['rows']:.0f} | {took['statistics of lines']:.1f} "
+            f"| {took['certificate of lines']:.1f} | {took['certificate of rows']:.0f} |"
+        )
+    lines.append("")
+    for each in record["graphs"]:
+        lines.append(
+            f"- {each['graph']}, {TARGETS:,} x {TARGETS:,} targets: {1e3 * each['table_seconds']:.1f} ms, by searches "
+            f"{1e3 * each['table_search']:.0f} ms."
+        )
+        if "all_pairs" in each:
+            found = each["all_pairs"]
+            lines.append(
+                f"- {each['graph']}, summaries of all {each['vertices']:,} sources: {found['seconds']:.1f} s, of which the "
+                f"hierarchy takes {found['build_seconds']:.1f} s."
+            )
+    return "\n".join(lines) + "\n"
+
+
+def render(record: Path) -> None:
+    """Write the tables of a record into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    found = rendered(json.loads(record.read_text(encoding="utf-8")))
+    PAGE.write_text(head + BEGIN + found + END + rest.split(END)[1], encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("graphs", nargs="*")
+    parser.add_argument("--out", type=Path, default=RECORD)
+    parser.add_argument("--everything", action="store_true", help="summarize the distances of all pairs")
+    parser.add_argument("--render", action="store_true")
+    options = parser.parse_args()
+    if options.folder is not None:
+        graphs = []
+        for name in options.graphs:
+            graphs.append(measure(options.folder, name, options.everything))
+            record = {"machine": machine(), "commit": commit(), "command": sys.argv[1:], "graphs": graphs}
+            options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            print(json.dumps(graphs[-1]), flush=True)
+    if options.render:
+        render(options.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -17,7 +17,7 @@ from .graph import Graph
 from .interrupts import forget_interrupted
 from .multi_source import outputs, pairs
 from .multi_source.k_nearest import compute_k_nearest, labels_of
-from .multi_source.planning import MultiSourcePlan
+from .multi_source.planning import FEW_PATHS, MultiSourcePlan
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
 from .progress import meter_of
@@ -77,17 +77,30 @@ class Registry:
         tuning: object | None = None,
         output: str | None = None,
         interleaved: bool = False,
+        targets_per_source: float = 1.0,
+        predecessors: bool | None = None,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
         ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``. ``output`` replaces
         the least output that the result needs, and ``interleaved`` allows distances in another form; see ``Query``.
+        ``targets_per_source`` is for results of pairs.
+        ``predecessors=False`` leaves out those that the result needs, for a caller that does without.
         """
         name = self.algorithm.name
         keep = output or outputs.outputs_needed_by(result, name, targets)
+        if graph.device == "cuda" and keep == "paths":
+            keep = "all"  # no strategy of this device finds paths
         kind = RESULT_KINDS[result]
-        query = make_query(graph, kind.has_predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
-        query = replace(query, tuning=tuning, has_target_lists=kind.needs_pairs, interleaved=interleaved)
+        has_predecessors = kind.has_predecessors if predecessors is None else predecessors
+        query = make_query(graph, has_predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
+        query = replace(
+            query,
+            tuning=tuning,
+            has_target_lists=kind.needs_pairs,
+            targets_per_source=targets_per_source,
+            interleaved=interleaved,
+        )
         listed = self.multi_source, self.single_source
         return MultiSourcePlan(graph, name, *listed, strategy, query, n_sources, memory, shape, self.searches)
 
@@ -190,7 +203,9 @@ class Registry:
         numbers = pairs.numbers_of_pairs(graph, origins, destinations)
         table = pairs.pair_table(*numbers)
         # A plan for one source has its targets from the beginning, so that every strategy for one source can stop at them.
-        is_one = table.sources.size == 1
+        # Few are looked up in a hierarchy, if there is one.
+        is_few = graph.known_hierarchy is not None and table.rows.size <= FEW_PATHS
+        is_one = table.sources.size == 1 and not is_few
         plan = self.plan_multi_source(
             graph,
             n_sources=table.sources.size,
@@ -200,5 +215,6 @@ class Registry:
             targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union())) if is_one else None,
             knobs=knobs,
             memory=memory,
+            targets_per_source=table.rows.size / max(table.sources.size, 1),
         )
         return pairs.frame_of_pairs(plan, *numbers, table)

@@ -128,6 +128,7 @@ def _paths_of_pairs(
         targets=None,
         knobs=None,
         memory=memory,
+        targets_per_source=table.rows.size / max(table.sources.size, 1),
     )
     return frame_of_routes(plan, table, edges, sums)
 

@@ -84,9 +84,12 @@ class Query:
     tuning : object or None
         Tuning parameters of one strategy in place of the measured defaults, an instance of its class in ``bfs.tuning`` or
         ``sssp.tuning``.
-    output : {"all", "targets", "counts"}
+    output : {"all", "targets", "counts", "paths"}
         Output of a traversal from many sources: distances of all vertices, distances of the targets, or only the number
-        of vertices at each hop count.
+        of vertices at each hop count. ``"paths"``: the paths to the targets of each source, and the distances at these; a
+        strategy that finds no paths returns distances and predecessors of all vertices instead.
+    targets_per_source : float
+        Mean number of targets that each source has of its own, by which the time is estimated.
     interleaved : bool
         Whether the caller also takes distances from many sources as ``cuda.interleaved.InterleavedDistances``.
     """
@@ -99,6 +102,7 @@ class Query:
     tuning: Any = None
     output: str = "all"
     interleaved: bool = False
+    targets_per_source: float = 1.0
 
     @property
     def may_stop(self) -> bool:

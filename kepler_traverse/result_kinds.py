@@ -50,7 +50,7 @@ class ResultKind:
         Whether ``direction="in"`` is possible.
     has_predecessors : bool
         Whether a record has a predecessor, so that searches must compute predecessors.
-    keeps : {"all", "targets", "counts"}
+    keeps : {"all", "targets", "counts", "paths"}
         The least output that a plan needs of each search; see ``Query.output``. ``"counts"`` is for hops only.
     is_per_level : bool
         For ``records="source"``: whether a source has one record per level; otherwise it has one record.
@@ -85,7 +85,7 @@ class ResultKind:
     needs_pairs: bool = False
     takes_direction: bool = False
     has_predecessors: bool = False
-    keeps: Literal["all", "targets", "counts"] = "all"
+    keeps: Literal["all", "targets", "counts", "paths"] = "all"
     is_per_level: bool = False
     numbers: int = 0
     values: tuple[str, ...] = ()
@@ -323,6 +323,7 @@ _KINDS = (
         records="path",
         needs_pairs=True,
         has_predecessors=True,
+        keeps="paths",
         numbers=3,
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,27 @@ class Traversal:
         return replace(self, distance=self.distance.copy(), predecessor=predecessor)
 
 
+class Routes(NamedTuple):
+    """Paths from sources to the targets of their lists.
+
+    Attributes
+    ----------
+    sizes : int64 array of shape (n_targets,), NumPy
+        Vertices of each path; 0 where there is none.
+    vertices : integer array of vertex numbers, on the device of the search
+        The paths, one after the other, each from its source to its target.
+    """
+
+    sizes: np.ndarray
+    vertices: Array
+
+    def part(self, begin: int, end: int) -> Routes:
+        """Return the paths to the targets ``begin`` to ``end - 1``."""
+        first = int(self.sizes[:begin].sum())
+        sizes = self.sizes[begin:end]
+        return Routes(sizes, self.vertices[first : first + int(sizes.sum())])
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Traversals:
     """Distances, and optionally predecessors, from several sources, one array row per source.
@@ -105,6 +126,8 @@ class Traversals:
         if the strategy counted there.
     offsets : int64 array of shape (k + 1,), NumPy, or None
         Where the distances of each source begin, if only those at the targets of each source were requested.
+    routes : Routes or None
+        The paths to the targets of each source, if the strategy has found them in place of predecessors.
     """
 
     algorithm: str
@@ -116,6 +139,7 @@ class Traversals:
     rounds: list[int]
     counts: Array | None = None
     offsets: np.ndarray | None = None
+    routes: Routes | None = None
 
     def __repr__(self) -> str:
         return f"<Traversals: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
@@ -145,6 +169,8 @@ class Traversals:
                 offsets = self.offsets[begin : end + 1]
                 selected["distance"] = self.distance[offsets[0] : offsets[-1]]
                 selected["offsets"] = offsets - offsets[0]
+                if self.routes is not None:
+                    selected["routes"] = self.routes.part(int(offsets[0]), int(offsets[-1]))
             return replace(self, **selected)
         distance = self.distance[i if self.offsets is None else slice(*self.offsets[i : i + 2])]
         return Traversal(

@@ -41,6 +41,7 @@ class MultiSourceOutcome(NamedTuple):
     rounds: list[int]
     counts: object | None = None
     below: float | None = None  # as in ``Outcome``
+    routes: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +193,10 @@ class Shape(NamedTuple):
         Standard deviation of the weights divided by their mean.
     scatter : float
         Share of the edges whose two vertex numbers are far apart.
-    keep : {"all", "targets", "counts"}
+    keep : {"all", "targets", "counts", "paths"}
         The output of each search: ``Query.output``.
+    per_source : float
+        Mean number of targets per source: ``Query.targets_per_source``.
     """
 
     n_vertices: int
@@ -210,6 +213,7 @@ class Shape(NamedTuple):
     spread: float = 0.5
     scatter: float = 1.0
     keep: str = "all"
+    per_source: float = 1.0
 
     @property
     def likely_depth(self) -> float:
@@ -305,6 +309,8 @@ class MultiSourceStrategy(BaseStrategy):
     takes_target_lists : bool
         Whether its searches take targets per source; see ``protocols.TargetListSearch``. Other strategies search without
         stopping.
+    finds_paths : bool
+        Whether it takes ``Query.output="paths"``. Other strategies then compute predecessors.
     reverses : bool
         Whether it builds the reverse of a directed graph. If so, its ``memory`` and ``terms`` include the reverse.
     kernels : callable, optional
@@ -317,6 +323,7 @@ class MultiSourceStrategy(BaseStrategy):
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
     takes_target_lists: bool = False
+    finds_paths: bool = False
     reverses: bool = False
     kernels: Callable[..., list[Any]] | None = None
 

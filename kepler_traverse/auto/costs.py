@@ -21,6 +21,7 @@ _FILE = Path(__file__).with_name("costs.json")
 #   start, level         steps in which the host takes part
 #   chain                dependent loads
 #   share                work that one worker (block or core) does alone
+#   lookup               vertices of the first path of a source, whose distances are looked up in a hierarchy
 #   edge, vertex         work that all workers share
 #   again                edges that are relaxed again because weights are uneven
 #   stretch              additional rounds because weights are uneven
@@ -35,6 +36,7 @@ SPEED_OF_TERM = {
         "level": "step",
         "chain": "step",
         "share": "step",
+        "lookup": "step",
         "edge": "step",
         "again": "step",
         "stretch": "step",

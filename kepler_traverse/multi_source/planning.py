@@ -32,6 +32,7 @@ from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy,
 from .explanation import explanation_of
 
 ONE_AT_A_TIME = "one_at_a_time"
+FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hierarchy
 MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
 _SHARE = 0.8  # fraction of the free memory that a plan may take
 _MANY_ON_GPU = 4096  # sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
@@ -99,7 +100,7 @@ class MultiSourcePlan:
         is_single = any(each.is_called(name) for each in single_source)
         single = pick(single_source, name if is_single else "auto", graph)
         loop = one_at_a_time(single, algorithm)
-        usable = _usable_strategies(graph, strategies, loop, name, n_sources)
+        usable = _usable_strategies(graph, strategies, loop, name, n_sources, query)
         if graph.device == "cuda":
             self._start_compiling(usable, query, n_sources)
         if shape is None:
@@ -108,7 +109,7 @@ class MultiSourcePlan:
             shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
         elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
             raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
-        self.shape = self._shape = shape = shape._replace(keep=query.output)
+        self.shape = self._shape = shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
         why = [repr(graph)]
         if shape.depth:
             why.append(f"{shape.depth} levels")
@@ -137,6 +138,8 @@ class MultiSourcePlan:
             why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in ranked))
         self._use_candidate(first)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
+        if query.output == "paths" and self.strategy.finds_paths:
+            why.append(f"paths are looked up, {query.targets_per_source:.3g} per source")
         if name == "auto":
             estimate = self.estimate_hierarchy()
             if estimate is not None:
@@ -328,7 +331,8 @@ class MultiSourcePlan:
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, numbers.size, self._clock() - began)
         name = strategy_that_ran(strategy, self._strategies, outcome).name
-        offsets = None if lists is None or self.query.output != "targets" else lists.offsets
+        is_at_targets = self.query.output == "targets" or outcome.routes is not None
+        offsets = None if lists is None or not is_at_targets else lists.offsets
         return Traversals(
             algorithm=self.algorithm, sources=numbers, strategy=name, offsets=offsets, **traversal_fields(outcome)
         )
@@ -384,6 +388,8 @@ class MultiSourcePlan:
 
 def _searchable(strategy: MultiSourceStrategy, query: Query) -> Query:
     """Return the query for a strategy: one that takes no targets per source outputs the distances of all vertices."""
+    if query.output == "paths" and not strategy.finds_paths:
+        query = replace(query, output="all")
     if not query.has_target_lists or strategy.takes_target_lists:
         return query
     return replace(query, has_target_lists=False, output="all")
@@ -408,7 +414,12 @@ def _with_target_lists(search: Any, strategy: MultiSourceStrategy, query: Query)
 
 
 def _usable_strategies(
-    graph: Graph, strategies: Sequence[MultiSourceStrategy], loop: MultiSourceStrategy, name: str, n_sources: int
+    graph: Graph,
+    strategies: Sequence[MultiSourceStrategy],
+    loop: MultiSourceStrategy,
+    name: str,
+    n_sources: int,
+    query: Query,
 ) -> list[MultiSourceStrategy]:
     """Return the strategies that a plan may choose among: the named one, or with ``"auto"`` all defaults that can run.
 
@@ -416,10 +427,12 @@ def _usable_strategies(
     """
     if name != "auto":
         return [pick([*strategies, loop], name, graph)]
-    if n_sources <= 1:
-        return [loop]
     here = [each for each in strategies if each.default and each.device == graph.device]
-    return [*(each for each in here if each.unsupported_reason(graph) is None), loop]
+    fitting = [each for each in here if each.unsupported_reason(graph) is None]
+    if n_sources <= 1:  # without a survey, which would take longer than it could save
+        is_few = query.has_target_lists and query.targets_per_source <= FEW_PATHS
+        return [each for each in fitting if each.finds_paths and is_few] or [loop]
+    return [*fitting, loop]
 
 
 def _unsupported(graph: Graph, strategies: Sequence[MultiSourceStrategy]) -> dict[str, str]:
@@ -464,6 +477,8 @@ def _estimate_seconds(
 ) -> float:
     """Estimated seconds of a strategy for ``n_sources`` sources."""
     group = min(group, strategy.group_size(max(n_sources, 1)))
+    if shape.keep == "paths" and not strategy.finds_paths:
+        shape = shape._replace(keep="all")
     return costs_of(device).seconds(algorithm, strategy, shape, n_sources, group, machine_of(device))
 
 

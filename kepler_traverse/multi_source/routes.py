@@ -3,39 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, at_most, is_reached, namespace, to_host
+from .._arrays import at_most, is_reached, namespace, to_host
+from ..algorithms import ALGORITHMS
 from ..cpu import edge_rows as edge_rows_on_cpu
+from ..cpu import threads
+from ..cpu.path_walk import NO_EDGE, walk
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..frames import Column, frame_from
 from ..graph import Graph
 from ..protocols import EdgeRowsBackend
 from ..query import TargetLists
-from ..results import Traversals
+from ..results import Routes, Traversals
 from ..source_records import positions_in_groups
 from .pairs import PairTable, distances_of_pairs
 
 _INT64_END = 2**63
 
 
-class Routes(NamedTuple):
-    """Paths from sources to the targets of their lists.
+def routes_of(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
+    """Return the paths to the targets of each source: as the search found them, along predecessors, or by distances."""
+    if traversals.routes is not None:
+        return traversals.routes
+    if traversals.predecessor is None:
+        return walk_by_distances(graph, traversals, lists, limit)
+    return walk_back(traversals, lists, limit)
 
-    Attributes
-    ----------
-    sizes : int64 array of shape (n_targets,), NumPy
-        Vertices of each path; 0 where there is none.
-    vertices : integer array of vertex numbers, on the device of the search
-        The paths, one after the other, each from its source to its target.
+
+def may_walk_by_distances(graph: Graph, algorithm: str) -> bool:
+    """Whether ``walk_by_distances`` can find paths: with negative weights, distances alone do not order the vertices."""
+    return graph.device == "cpu" and not (ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights)
+
+
+def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
+    """Return the paths to the targets of each source, along the canonical predecessors that distances imply.
+
+    On the CPU, without negative weights. Only the predecessors of the vertices of the paths are computed.
     """
+    distance, n = traversals.distance, graph.n_vertices
+    is_weighted = ALGORITHMS[traversals.algorithm].is_weighted
+    reverse = graph.reverse
+    weights = reverse.weights.astype(distance.dtype, copy=False) if is_weighted else None
+    edges = (reverse.offsets, reverse.targets, weights)
+    states: list[Any] = [None] * threads.max_threads()
+    sizes = np.zeros(lists.vertices.size, np.int64)
+    found: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
 
-    sizes: np.ndarray
-    vertices: Array
+    def walk_from(i: int, thread: int) -> None:
+        states[thread] = states[thread] or (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))
+        begin, end = lists.offsets[i : i + 2].tolist()
+        targets = lists.vertices[begin:end]
+        is_found = is_reached(distance[i][targets])
+        if limit is not None:
+            is_found &= at_most(distance[i][targets], limit)
+        source, path = int(traversals.sources[i]), states[thread][-1]
+        for j in np.flatnonzero(is_found).tolist():
+            size = walk(source, int(targets[j]), *edges, None, distance[i], None, *states[thread])
+            if size == NO_EDGE:
+                raise PrecisionError(
+                    f"no path explains the distance of vertex {graph.ids_at([int(targets[j])])[0]}: rounding in "
+                    f"{distance.dtype} closed a cycle of equal distances; build the graph with weight_type='float64'"
+                )
+            found[i].append(path[:size][::-1].astype(graph.targets.dtype))
+            sizes[begin + j] = size
+
+    threads.for_each(walk_from, len(traversals))
+    nothing = np.empty(0, graph.targets.dtype)
+    return Routes(sizes, np.concatenate([path for paths in found for path in paths] or [nothing]))
 
 
 def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
@@ -158,7 +197,7 @@ def frame_of_routes(plan: Any, table: PairTable, edges: bool, along: dict[str, n
     graph = plan.graph
     xp = namespace(graph.offsets)
     found = [
-        walk_back(group, table.lists.part(*_range(table, group)), plan.query.limit)
+        routes_of(graph, group, table.lists.part(*_range(table, group)), plan.query.limit)
         for group, _, _, _ in distances_of_pairs(plan, table)
     ]
     nothing = Routes(np.zeros(0, np.int64), xp.zeros(0, graph.targets.dtype))

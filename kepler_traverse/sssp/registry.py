@@ -104,6 +104,8 @@ MULTI_SOURCE = (
     MultiSourceStrategy.from_module(
         hierarchy_sweep,
         name="hierarchy_sweep",
+        takes_target_lists=True,
+        finds_paths=True,
         aliases=("phast", "rphast"),
         device="cpu",
         needs=frozenset({"weights", "non_negative", "narrow", "hierarchy"}),

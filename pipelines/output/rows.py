@@ -19,7 +19,7 @@ from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.multi_source.pairs import PairTable, returned_distances
-from kepler_traverse.multi_source.routes import rows_of_edges, walk_back
+from kepler_traverse.multi_source.routes import routes_of, rows_of_edges
 from kepler_traverse.opportunities import Reduction, bands_of
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
@@ -349,7 +349,8 @@ def _of_pair_table(graph: Graph, query: Query, traversals: Traversals, pairs: Pa
 
 def _of_paths(graph: Graph, query: Query, traversals: Traversals, pairs: PairTable) -> Iterator[Rows]:
     table = pairs.of(traversals.sources)
-    routes = walk_back(traversals, table.lists, query.limit)
+    routes = routes_of(graph, traversals, table.lists, query.limit)
+    all_there = traversals.offsets is None
     edges, begins = rows_of_edges(graph, routes)
     pair, position = np.repeat(table.rows, routes.sizes), positions_in_groups(routes.sizes)
     vertex = to_host(routes.vertices)
@@ -367,7 +368,11 @@ def _of_paths(graph: Graph, query: Query, traversals: Traversals, pairs: PairTab
         }
         total = checksum_of_rows(source, [each[own] for each in bits])
         traversal = cast(Traversal, traversals[i])
-        counts = counted(graph, traversal, as_written(traversal, query))[1:]
+        if all_there:
+            counts = counted(graph, traversal, as_written(traversal, query))[1:]
+        else:  # the search has looked up the paths, and no distances but those at their ends
+            values, missing = map(to_host, returned_distances(graph, traversal.distance, query.limit))
+            counts = 0, int(traversal.rounds), histogram_of_values(traversals.algorithm, values[~missing])
         yield Rows(id_of(graph, source), arrow_table(columns), total, counts)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import graph_in_direction
-from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
+from kepler_traverse.multi_source.routes import may_walk_by_distances
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -49,7 +50,15 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
 
 
 def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourcePlan:
-    """Plan searches whose targets come with each run."""
+    """Plan searches whose targets come with each run.
+
+    Paths that follow from certified distances need no predecessors. Where a hierarchy makes the search short, computing and
+    certifying those of all vertices would take longer than all else.
+    """
+    pairs: Any = request.pairs
+    per_source = pairs.rows.size / max(pairs.sources.size, 1)
+    by_distances = graph.known_hierarchy is not None and per_source <= FEW_PATHS
+    by_distances &= proven and may_walk_by_distances(graph, request.algorithm)
     return (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(
         graph,
         n_sources=request.at_once,
@@ -61,4 +70,6 @@ def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourceP
         memory=request.memory,
         shape=request.shape,
         output="all" if proven else None,
+        targets_per_source=per_source,
+        predecessors=False if by_distances else None,
     )

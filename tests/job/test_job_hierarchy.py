@@ -57,6 +57,24 @@ def test_results_are_those_without_a_hierarchy(edges, tmp_path, result):
     assert [run["settings"]["hierarchy"] for run in runs] == ["yes", "no"]
 
 
+@pytest.mark.parametrize("certify", ["all", "none"])
+@pytest.mark.parametrize("result", ["pairs", "paths"])
+def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, certify):
+    origins, destinations = np.random.default_rng(5).integers(0, 8100, (2, 30))
+    trips = tmp_path / "trips.parquet"
+    pq.write_table(pa.table({"origin": origins // 900 * 900, "destination": destinations}), trips)
+    more = ["--pairs", trips, "--result", result, "--certify", certify, "--undirected", "--device", "cpu", "--no-report"]
+    found = []
+    for choice in ("yes", "no"):
+        given = [edges, "--algorithm", "sssp", *more, "--hierarchy", choice, "--workers", 1, "--output", tmp_path / choice]
+        assert batch_sources.main([str(word) for word in given]) == 0
+        manifest = json.loads((tmp_path / choice / "_manifest.json").read_text())
+        found.append((manifest["digest"], pq.read_table(tmp_path / choice)))
+    assert found[0][0] == found[1][0]
+    assert found[0][1].equals(found[1][1])
+    assert found[0][1].num_rows > (500 if result == "paths" else 29)
+
+
 def test_workers_find_the_hierarchy_with_the_graph(edges, searched, tmp_path):
     manifest = computed(edges, tmp_path / "out", "--workers", 2, "--hierarchy", "yes", "--strategy", "hierarchy_sweep")
     assert manifest["digest"] == searched

@@ -1,5 +1,7 @@
 """Many searches at once on the CPU over a contraction hierarchy: each core sweeps it for 16 sources side by side.
 
+For paths, and for distances at few targets per source, nothing is swept: each core looks them up for one source at a time.
+
 Distances are sums of integers, which no order of addition changes, so they are those of every other strategy. Sums that the
 type of the graph's distances does not hold are found as usual for integer weights (see ``exact``); for other weights the
 group is searched without the hierarchy.
@@ -8,19 +10,22 @@ group is searched without the hierarchy.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from ..._arrays import EXACT_BELOW, as_distance
 from ...cpu import threads
+from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookup
 from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, search, write_rows
+from ...results import Routes
 from ...strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 from . import source_per_thread
 
 _LANES = LANES[np.dtype(np.int32)]
-_EDGES = 3  # upward edges per vertex that the estimate of memory assumes; road networks have 2.5
+_LOOKED_UP = 64  # a sweep is faster if a source has more targets than one per so many vertices
 
 
 def group_size(n_sources: int) -> int:
@@ -31,7 +36,11 @@ def group_size(n_sources: int) -> int:
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core."""
     cores = threads.count()
-    rows = -(-group // _LANES) * _LANES if query.output == "all" else 0
+    if _looks_up(query, shape.n_vertices):
+        needs_reverse = shape.directed and query.output == "paths"
+        reverse = 8 * shape.n_vertices + (shape.index + shape.weight) * shape.n_edges
+        return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse * needs_reverse
+    rows = -(-group // _LANES) * _LANES if query.output == "all" or query.targets is None else 0
     single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if query.predecessors else 0
     predecessors = group * shape.index if query.predecessors else 0
     return shape.n_vertices * (shape.weight * rows + predecessors + (64 + 1 + 16) * cores) + single
@@ -40,6 +49,10 @@ def memory(shape, query, group: int) -> int:
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
     """Amounts of the terms of the cost: those of a sweep, and of writing its distances as rows."""
     # A group that is smaller than the lanes takes as long as a full one.
+    if shape.keep == "paths":
+        per_worker = sources_per_worker(n_sources, machine.cores)
+        hops = shape.likely_depth / 2  # of a path between two random vertices
+        return {"lookup": per_worker * hops, "chain": per_worker * shape.per_source * hops}
     per_worker = sources_per_worker(-(-n_sources // _LANES) * _LANES, machine.cores)
     if shape.keep == "targets":
         return {"start": 2 * per_worker, "clear": shape.n_vertices}
@@ -52,13 +65,15 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
+    if _looks_up(query, graph.n_vertices):
+        return _plan_lookups(graph, query)
     hierarchy = graph.known_hierarchy
     kind, integers = graph.weights.dtype, hierarchy.dtype
     lanes, doublings, unreached = LANES[integers], DOUBLINGS[integers], UNREACHED[integers]
     unit, bound = kind.type(hierarchy.unit), _first_beyond(query.limit, hierarchy, kind)
     # No distance of these is ever rounded; those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
-    if query.output == "targets":
+    if query.output == "targets" and query.targets is not None:
         places, downward = hierarchy.restricted(query.targets)
         columns = places[hierarchy.position[query.targets]]
     else:
@@ -70,7 +85,7 @@ def plan(graph, query, group: int):
     single = cpu_steps.Run(graph, query) if query.predecessors else None
     longest = float(hierarchy.longest + 1) * hierarchy.unit
 
-    def traverse(sources) -> MultiSourceOutcome:
+    def traverse(sources, lists=None) -> MultiSourceOutcome:  # of all vertices, from which the caller takes those of lists
         numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[numbers].astype(np.int64)
         k = numbers.size
@@ -86,7 +101,7 @@ def plan(graph, query, group: int):
         threads.for_each(sweep, -(-k // lanes))
         distance = rows[:k]
         if needs_check and _any_beyond(distance, EXACT_BELOW[kind] * hierarchy.unit):
-            return source_per_thread.plan(graph, query, k)(sources)
+            return source_per_thread.plan(graph, query, k)(sources, lists)
         predecessor = None
         if query.predecessors:
             predecessor = np.empty(distance.shape, graph.targets.dtype)
@@ -95,6 +110,54 @@ def plan(graph, query, group: int):
                 single.find_predecessors(source)
                 predecessor[i] = single.predecessor
         return MultiSourceOutcome(distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest)
+
+    return traverse
+
+
+def _looks_up(query, n_vertices: int) -> bool:
+    """Whether distances are looked up in place of a sweep."""
+    if not query.has_target_lists:
+        return False
+    few = query.targets_per_source * _LOOKED_UP <= n_vertices
+    return query.output == "paths" or (query.output == "targets" and few)
+
+
+def _plan_lookups(graph, query):
+    """Return ``traverse(sources, lists)``, which looks up the distances at the targets of each source, and paths to them."""
+    hierarchy, finds_paths = graph.known_hierarchy, query.output == "paths"
+    kind = graph.weights.dtype
+    unreached, bound = UNREACHED[hierarchy.dtype], _first_beyond(query.limit, hierarchy, kind)
+    needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
+    longest = float(hierarchy.longest + 1) * hierarchy.unit
+    weights = graph.reverse.weights if finds_paths else None
+    lookups: list[Lookup | None] = [None] * threads.max_threads()
+
+    def traverse(sources, lists) -> MultiSourceOutcome:
+        numbers = np.asarray(sources, np.int64).tolist()
+        sums = np.empty(lists.vertices.size, hierarchy.dtype)
+        found: list[list[np.ndarray]] = [[] for _ in numbers]
+        sizes = np.zeros(sums.size, np.int64)
+
+        def look_up(i: int, thread: int) -> None:
+            lookup = lookups[thread] = lookups[thread] or Lookup(graph, hierarchy, weights)
+            begin, end = lists.offsets[i : i + 2].tolist()
+            lookup.start(numbers[i])
+            lookup.distances(lists.vertices[begin:end], sums[begin:end])
+            for j in range(begin, end if finds_paths else begin):
+                if sums[j] < bound:
+                    path = lookup.path(int(lists.vertices[j]))
+                    found[i].append(path)
+                    sizes[j] = path.size
+
+        threads.for_each(look_up, len(numbers))
+        distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(kind)
+        if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[kind]).any()):
+            whole = replace(query, output="all") if finds_paths else query
+            return source_per_thread.plan(graph, whole, len(numbers))(sources, lists)
+        vertices = np.concatenate([path for paths in found for path in paths] or [np.empty(0, graph.targets.dtype)])
+        routes = Routes(sizes, vertices) if finds_paths else None
+        limits, rounds = [query.limit] * len(numbers), [hierarchy.levels] * len(numbers)
+        return MultiSourceOutcome(distance, None, limits, rounds, below=longest, routes=routes)
 
     return traverse
 

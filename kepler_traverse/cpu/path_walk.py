@@ -1,0 +1,190 @@
+"""Paths along canonical predecessors, found from distances alone: no predecessor of another vertex is computed.
+
+A path is walked back from its target. The predecessor of a vertex is the smallest tight in-neighbor that is nearer to the
+source. A vertex that has none lies behind edges of length zero; ``_along_level`` finds its predecessors.
+
+Distances are those of an array of all vertices, or are looked up in a contraction hierarchy when a step needs them. The
+distance of a position is the smallest of what the upward search from the source has found there, and of the sums over the
+edges from above. It is looked up once per source, so that near vertices share what lies above them.
+
+Distances never increase along a walk, and a step over an edge of length zero leads to a lower level of the vertices at that
+distance. So each walk ends, whatever the distances are; ``walk`` says if no edge explains one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NO_EDGE = -1  # no edge explains a distance
+_UNSEEN, _OFF = -1, -2
+
+
+@njit(cache=True, nogil=True)
+def distance_at(v, distance, above):
+    """Return the distance of a vertex.
+
+    Parameters
+    ----------
+    v : int
+    distance : array of shape (n,)
+        The distance of each vertex; with ``above`` that of each position, -1 if it has not been looked up.
+    above : tuple or None
+        ``position, offsets, heads, weights`` of the edges to each position from positions above it; ``tentative``, the
+        distances that the upward search found, unreached elsewhere; ``stack`` and ``at``, scratch of shape (n,); ``known``
+        of shape (n,), output, the positions that were looked up; and their number in ``count[0]``.
+    """
+    if above is None:
+        return distance[v]
+    position, offsets, heads, weights, tentative, stack, at, known, count = above
+    p = position[v]
+    if distance[p] >= 0:
+        return distance[p]
+    depth = 0
+    stack[0], at[0] = p, offsets[p]
+    while depth >= 0:
+        q = stack[depth]
+        e, end = at[depth], offsets[q + 1]
+        while e < end and distance[heads[e]] >= 0:
+            e += 1
+        if e < end:
+            at[depth] = e
+            depth += 1
+            stack[depth], at[depth] = heads[e], offsets[heads[e]]
+            continue
+        best = tentative[q]
+        for e in range(offsets[q], end):
+            total = distance[heads[e]] + weights[e]
+            if total < best:
+                best = total
+        distance[q] = best
+        known[count[0]] = q
+        count[0] += 1
+        depth -= 1
+    return distance[p]
+
+
+@njit(cache=True, nogil=True)
+def distances_at(vertices, distance, above, found):
+    """Write the distances of several vertices."""
+    for i in range(vertices.size):
+        found[i] = distance_at(vertices[i], distance, above)
+
+
+@njit(cache=True, nogil=True)
+def _length(weights, e, unit):
+    """Return the length of an edge: one hop without weights, its weight without a unit, and else how many units it has."""
+    if weights is None:
+        return np.int64(1)
+    if unit is None:
+        return weights[e]
+    return np.int64(weights[e]) if unit == 1 else np.int64(weights[e] / unit)
+
+
+@njit(cache=True, nogil=True)
+def _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above):
+    """Return the smallest in-neighbor that is nearer than ``own`` and whose edge is tight, or ``NO_EDGE``."""
+    for e in range(offsets[v], offsets[v + 1]):
+        u = sources[e]
+        far = distance_at(u, distance, above)
+        if 0 <= far < own and far + _length(weights, e, unit) == own:
+            return np.int64(u)
+    return np.int64(NO_EDGE)
+
+
+@njit(cache=True, nogil=True)
+def _along_level(v, source, own, size, offsets, sources, weights, unit, distance, above, level, queue, path):
+    """Append the path from a vertex back to one that has a nearer predecessor, or to the source, over edges of length zero.
+
+    Of the vertices at this distance, a predecessor has fewer such edges before it. A search back from v finds the nearest
+    vertices that need none, and which vertices lie on the way there.
+
+    Returns
+    -------
+    int
+        Vertices on the path, or ``NO_EDGE`` if none is found.
+    """
+    queue[0], level[v] = v, 0
+    first, last = 0, 1
+    depth = 0
+    is_found = False
+    while first < last and not is_found:
+        end = last
+        for i in range(first, end):
+            x = queue[i]
+            if x == source or (
+                depth > 0 and _nearer_predecessor(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
+            ):
+                is_found = True
+            elif not is_found:
+                for e in range(offsets[x], offsets[x + 1]):
+                    u = sources[e]
+                    is_tight = level[u] == _UNSEEN and own + _length(weights, e, unit) == own
+                    if is_tight and distance_at(u, distance, above) == own:
+                        level[u] = depth + 1
+                        queue[last] = u
+                        last += 1
+        if is_found:
+            break
+        first = end
+        depth += 1
+    found = np.int64(NO_EDGE)
+    if is_found:
+        for i in range(last - 1, -1, -1):
+            x = queue[i]
+            leads = level[x] == depth and (
+                x == source or _nearer_predecessor(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
+            )
+            if level[x] < depth:
+                for e in range(offsets[x], offsets[x + 1]):
+                    u = sources[e]
+                    leads |= level[u] == level[x] + 1 and own + _length(weights, e, unit) == own
+            if not leads:
+                level[x] = _OFF
+        found = size
+        at = v
+        while level[at] < depth:
+            for e in range(offsets[at], offsets[at + 1]):
+                u = sources[e]
+                if level[u] == level[at] + 1 and own + _length(weights, e, unit) == own:
+                    at = u
+                    break
+            path[found] = at
+            found += 1
+    for i in range(last):
+        level[queue[i]] = _UNSEEN
+    return found
+
+
+@njit(cache=True, nogil=True)
+def walk(source, target, offsets, sources, weights, unit, distance, above, level, queue, path):
+    """Write the path from a reached target back to the source. Return its number of vertices, or ``NO_EDGE``.
+
+    Parameters
+    ----------
+    offsets, sources, weights : arrays
+        The reversed graph: in-neighbors of each vertex, ascending, and the weights of these edges; None for hops.
+    unit : float or None
+        Weights are multiples of it, and distances are counted in it; None if distances are sums of the weights as they are.
+    distance, above
+        As in ``distance_at``.
+    level : int32 array of shape (n,)
+        -1, before and after.
+    queue, path : integer arrays of shape (n,)
+        Scratch; and output, the path, from the target.
+    """
+    path[0] = target
+    size, v = 1, np.int64(target)
+    while v != source:
+        own = distance_at(v, distance, above)
+        before = _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above)
+        if before != NO_EDGE:
+            v = before
+            path[size] = v
+            size += 1
+            continue
+        size = _along_level(v, source, own, size, offsets, sources, weights, unit, distance, above, level, queue, path)
+        if size == NO_EDGE:
+            return size
+        v = np.int64(path[size - 1])
+    return size

@@ -1,0 +1,86 @@
+"""Distances and paths to single vertices over a hierarchy, without a sweep: only what lies above these vertices is visited.
+
+A source is searched upward. The distance of a vertex then follows from those of the positions above it, which are looked up
+once per source. A path needs the distances of its vertices and of their in-neighbors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..cpu.path_walk import NO_EDGE, distances_at, walk
+from ..errors import CertificateError
+from .arrays import Hierarchy
+from .sweep import UNREACHED, search_upward
+
+BYTES_PER_VERTEX = 2 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits
+
+
+class Lookup:
+    """What one thread needs to look up distances and paths; pages that it never touches cost little.
+
+    Parameters
+    ----------
+    graph : Graph
+    hierarchy : Hierarchy
+    weights : array or None
+        Those of ``graph.reverse``; None for hops.
+    """
+
+    def __init__(self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None):
+        self._graph, self._hierarchy, self._weights = graph, hierarchy, weights
+        n = graph.n_vertices
+        self._unreached = UNREACHED[hierarchy.dtype]
+        self._tentative = np.full(n, self._unreached, hierarchy.dtype)
+        self._distance = np.full(n, -1, hierarchy.dtype)
+        self._heap, self._reached, self._known, self._queue = np.empty((4, n), np.int32)
+        self._at, self._path = np.empty((2, n), np.int64)
+        self._level = np.full(n, -1, np.int32)
+        self._count = np.zeros(1, np.int64)
+        self._n_reached = 0
+        self._source = -1
+        self._above = (
+            hierarchy.position,
+            *hierarchy.downward,
+            self._tentative,
+            self._heap,
+            self._at,
+            self._known,
+            self._count,
+        )
+
+    def start(self, source: int) -> None:
+        """Search upward from a vertex; what follows is about this source."""
+        self._tentative[self._reached[: self._n_reached]] = self._unreached
+        self._distance[self._known[: self._count[0]]] = -1
+        self._count[0] = 0
+        self._source = source
+        position = self._hierarchy.position[source]
+        upward, scratch = self._hierarchy.upward, (self._tentative, self._heap, self._reached)
+        self._n_reached = search_upward(position, *upward, *scratch, self._unreached)
+
+    def distances(self, targets: np.ndarray, found: np.ndarray) -> None:
+        """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where there is none."""
+        distances_at(targets, self._distance, self._above, found)
+
+    def path(self, target: int) -> np.ndarray:
+        """Return the path to a vertex that is reached, along canonical predecessors.
+
+        Raises
+        ------
+        CertificateError
+            No edge of the graph explains a distance of the hierarchy.
+        """
+        reverse = self._graph.reverse
+        edges = (reverse.offsets, reverse.targets, self._weights)
+        state = (self._distance, self._above, self._level, self._queue, self._path)
+        size = walk(self._source, target, *edges, self._hierarchy.unit, *state)
+        if size == NO_EDGE:
+            raise CertificateError(
+                f"no edge explains a distance on the way from {self._graph.ids_at([self._source])[0]} to "
+                f"{self._graph.ids_at([target])[0]}: the hierarchy is not that of the graph; drop it by "
+                "graph.drop_hierarchy(), or delete the stored graph"
+            )
+        return self._path[:size][::-1].astype(self._graph.targets.dtype)

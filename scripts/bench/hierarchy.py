@@ -88,6 +88,28 @@ def summarized(graph: Graph, swept: int, searched: int) -> dict:
     }
 
 
+def paired(graph: Graph, count: int) -> dict:
+    """Measure paths of random pairs, all of them with both strategies."""
+    from kepler_traverse import paths
+
+    numbers = np.random.default_rng(4).integers(0, graph.n_vertices, (2, count))
+    origins, destinations = (graph.ids_at(each) for each in numbers)
+    times, frames = {}, {}
+    for strategy in (SWEEP, SEARCH):
+        paths(graph, (origins[:2], destinations[:2]), strategy=strategy)
+        began = time.perf_counter()
+        frames[strategy] = paths(graph, (origins, destinations), strategy=strategy)
+        times[strategy] = 1e3 * (time.perf_counter() - began) / count
+    assert frames[SWEEP].equals(frames[SEARCH]), "paths differ"
+    return {
+        "swept_sources": count,
+        "searched_sources": count,
+        "compared_rows": len(frames[SWEEP]),
+        "sweep_ms_per_source": times[SWEEP],
+        "search_ms_per_source": times[SEARCH],
+    }
+
+
 def measure(folder: Path, name: str, swept: int, searched: int) -> dict:
     """Return the record of one graph."""
     graph = graph_of(folder / f"{name}.parquet")
@@ -108,6 +130,7 @@ def measure(folder: Path, name: str, swept: int, searched: int) -> dict:
             "distances": compared(graph, swept, searched),
             "summary": summarized(graph, swept, searched),
             "1,000 targets": compared(graph, 1000, searched, targets=targets, result="targets"),
+            "paths of 1,000 pairs": paired(graph, 1000),
         },
     }
 

@@ -19,8 +19,9 @@ from ..cpu import threads
 from ..cpu.atomics import atomic_add
 
 MAX_SUM = 2**61  # no sum of weights is larger: larger ones are cut to it, and refused at the end
-CHUNK = 64  # vertices that a thread takes at a time
+_CHUNK = 64  # vertices that a thread takes at a time; fewer where there are few, since the last ones take long
 _NONE = -1
+_DISTANCE, _STAMP, _LIMIT, _GOAL = range(4)  # in ``Workspaces.marks``
 _HUB = 1000  # neighbors from which on a vertex waits for others to be contracted, whatever its priority
 _SCANNED = 40  # edges that a witness search may scan per vertex that it may settle; it needs more only near hubs
 _FOUND = (np.int32, np.int32, np.int64, np.int32, np.uint8)  # tail, head, weight, via and hops of shortcuts
@@ -37,7 +38,7 @@ class Lists:
     Attributes
     ----------
     begin, size, capacity : int64, int32 and int32 arrays of shape (n,)
-        Where the list of a vertex begins, its entries, and the entries that fit.
+        Where the list of a vertex begins, its entries in the order of their weights, and the entries that fit.
     head, weight, via, hops : int32, int64, int32 and uint8 arrays
         The pool: the other end, the weight, the vertex that a shortcut passes (-1 for an edge of the graph), and the
         number of edges of the graph on it, at most 255.
@@ -53,6 +54,7 @@ class Lists:
         self.via = np.full(self.head.size, _NONE, np.int32)
         self.hops = np.ones(self.head.size, np.uint8)
         self.used = int(offsets[-1])
+        _sort_all(self.begin, self.size, self.head, self.weight)
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         return self.begin, self.size, self.capacity, self.head, self.weight, self.via, self.hops
@@ -86,6 +88,23 @@ def _move(vertices, begins, capacities, begin, size, capacity, head, weight, via
         begin[v], capacity[v] = new, capacities[j]
 
 
+@njit(cache=True, nogil=True)
+def _sort_all(begin, size, head, weight):
+    """Sort each list by weight; only heads and weights of its entries differ yet."""
+    for v in range(begin.size):
+        if size[v] > _CHUNK:  # a hub, of which the loop below would take quadratic time
+            here = slice(begin[v], begin[v] + size[v])
+            order = np.argsort(weight[here], kind="mergesort")
+            head[here], weight[here] = head[here][order], weight[here][order]
+            continue
+        for i in range(begin[v] + 1, begin[v] + size[v]):
+            last_head, last_weight, at = head[i], weight[i], i
+            while at > begin[v] and weight[at - 1] > last_weight:
+                head[at], weight[at] = head[at - 1], weight[at - 1]
+                at -= 1
+            head[at], weight[at] = last_head, last_weight
+
+
 # --- witness searches ---------------------------------------------------------------------------------------------------
 
 
@@ -94,22 +113,20 @@ class Workspaces:
 
     Attributes
     ----------
-    distance, stamp : int64 arrays of shape (threads, n)
-        Tentative distances, and the search that wrote them.
-    limit, goal : int64 arrays of shape (threads, n)
-        How long a witness may be, and the search that still looks for it.
+    marks : int64 array of shape (threads, n, 4)
+        Per vertex, in one cache line: its tentative distance and the search that wrote it; how long a witness may be, and
+        the search that still looks for it.
     heap : int64 array of shape (threads, entries, 2)
     state : int64 array of shape (threads, 8)
         The number of the last search, alone in its cache line.
     """
 
     def __init__(self, n: int, n_threads: int, entries: int = 4096):
-        self.distance, self.limit = np.empty((n_threads, n), np.int64), np.empty((n_threads, n), np.int64)
-        self.stamp, self.goal = np.zeros((n_threads, n), np.int64), np.zeros((n_threads, n), np.int64)
+        self.marks = np.zeros((n_threads, n, 4), np.int64)
         self.heap, self.state = np.empty((n_threads, entries, 2), np.int64), np.zeros((n_threads, 8), np.int64)
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.distance, self.stamp, self.limit, self.goal, self.heap, self.state
+        return self.marks, self.heap, self.state
 
 
 @njit(cache=True, nogil=True)
@@ -146,39 +163,43 @@ def _pop(heap, size):
 
 
 @njit(cache=True, nogil=True)
-def _search(
-    source, avoided, chosen, longest, wanted, most, begin, size, head, weight, distance, stamp, limit, goal, heap, now
-):
+def _search(source, avoided, chosen, longest, slack, wanted, most, begin, size, head, weight, marks, heap, now):
     """Search from a vertex until all goals have witnesses or ``most`` vertices are settled; witnessed goals lose their mark.
 
-    A tentative distance is enough: it is the length of a path.
+    A tentative distance is enough: it is the length of a path. No witness ends with an edge from a vertex farther than
+    ``slack``. Lists are sorted by weight, so that the first edge that is too long ends a scan.
     """
     n_heap = _push(heap, 0, 0, source)
-    distance[source], stamp[source] = 0, now
+    marks[source, _DISTANCE], marks[source, _STAMP] = 0, now
     left = _SCANNED * most
     for _ in range(most):
         if n_heap == 0:
             return
         far, u = heap[0, 0], heap[0, 1]
-        if far > longest:
+        if far > slack:
             return
         n_heap = _pop(heap, n_heap)
-        if far > distance[u]:
+        if far > marks[u, _DISTANCE]:
             continue
-        left -= size[u]
-        if left < 0 and u != source:
+        if left <= 0 and u != source:
             return
-        for i in range(begin[u], begin[u] + size[u]):
+        scanned = np.int64(size[u]) if u == source else min(np.int64(size[u]), left)
+        left -= scanned
+        for i in range(begin[u], begin[u] + scanned):
             v, total = head[i], far + weight[i]
-            if total > longest or v == avoided or chosen[v] or (stamp[v] == now and distance[v] <= total):
+            if total > longest:
+                break
+            if v == avoided or chosen[v]:
                 continue
-            stamp[v], distance[v] = now, total
-            if goal[v] == now and total <= limit[v]:
-                goal[v] = 0
+            if marks[v, _STAMP] == now and marks[v, _DISTANCE] <= total:
+                continue
+            marks[v, _STAMP], marks[v, _DISTANCE] = now, total
+            if marks[v, _GOAL] == now and total <= marks[v, _LIMIT]:
+                marks[v, _GOAL] = 0
                 wanted -= 1
                 if wanted == 0:
                     return
-            if n_heap < heap.shape[0]:  # else the search is cut short there
+            if total <= slack and n_heap < heap.shape[0]:  # else the search is cut short there
                 n_heap = _push(heap, n_heap, total, v)
 
 
@@ -197,7 +218,7 @@ def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits
     """
     begin, size, _, head, weight, _, hops = ahead
     begin_back, size_back, _, head_back, weight_back, _, hops_back = back
-    distance, stamp, limit, goal, heap, state = work
+    marks, heap, state = work
     n_edges = 0
     first = begin[v]
     last = first + size[v]
@@ -205,23 +226,27 @@ def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits
         u, to_v = head_back[i], weight_back[i]
         state[0] += 1
         now = state[0]
-        wanted, longest = 0, 0
+        wanted, longest, slack = 0, 0, -1
         start = i + 1 if is_symmetric else first
         for j in range(start, last):
             w = head[j]
             if w != u:
-                goal[w], limit[w] = now, min(to_v + weight[j], MAX_SUM)
-                longest = max(longest, limit[w])
+                through = min(to_v + weight[j], MAX_SUM)
+                marks[w, _GOAL], marks[w, _LIMIT] = now, through
+                longest = max(longest, through)
+                into = begin_back[w]  # the lightest edge to w, or the one after it if that one is from v
+                into += head_back[into] == v and size_back[w] > 1
+                slack = max(slack, through - weight_back[into])
                 wanted += 1
         if wanted == 0:
             continue
-        _search(u, v, chosen, longest, wanted, most, begin, size, head, weight, distance, stamp, limit, goal, heap, now)
+        _search(u, v, chosen, longest, slack, wanted, most, begin, size, head, weight, marks, heap, now)
         for j in range(start, last):
             w = head[j]
-            if w != u and goal[w] == now:
+            if w != u and marks[w, _GOAL] == now:
                 n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
                 if emits:
-                    found[0][at], found[1][at], found[2][at], found[3][at] = u, w, limit[w], v
+                    found[0][at], found[1][at], found[2][at], found[3][at] = u, w, marks[w, _LIMIT], v
                     found[4][at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
                 at += 1
     return at, n_edges
@@ -231,15 +256,17 @@ def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(next_item, n_items, vertices, chosen, most, is_symmetric, ahead, back, works, next_row, found, difference):
+def _evaluate(
+    next_item, n_items, vertices, chunk, chosen, most, is_symmetric, ahead, back, works, next_row, found, difference
+):
     """Find out what contracting each vertex would add: twice the edges more, and the original edges of the shortcuts."""
     row = atomic_add(next_row, 0, 1)
-    work = (works[0][row], works[1][row], works[2][row], works[3][row], works[4][row], works[5][row])
+    work = (works[0][row], works[1][row], works[2][row])
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
-        for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
+        for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             v = vertices[j]
             degree = np.int64(ahead[1][v]) if is_symmetric else np.int64(ahead[1][v]) + back[1][v]
             if degree > _HUB:
@@ -250,15 +277,17 @@ def _evaluate(next_item, n_items, vertices, chosen, most, is_symmetric, ahead, b
 
 
 @njit(cache=True, nogil=True)
-def _emit(next_item, n_items, vertices, chosen, most, is_symmetric, ahead, back, works, next_row, found, places, counts):
+def _emit(
+    next_item, n_items, vertices, chunk, chosen, most, is_symmetric, ahead, back, works, next_row, found, places, counts
+):
     """Write the shortcuts of the vertices of a round, each from its place on."""
     row = atomic_add(next_row, 0, 1)
-    work = (works[0][row], works[1][row], works[2][row], works[3][row], works[4][row], works[5][row])
+    work = (works[0][row], works[1][row], works[2][row])
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
-        for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
+        for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             end, _ = _contract(vertices[j], chosen, most, is_symmetric, ahead, back, work, found, places[j], True)
             counts[j] = end - places[j]
 
@@ -282,13 +311,13 @@ def _is_first(v, priority, lists):
 
 
 @njit(cache=True, nogil=True)
-def _mark_first(next_item, n_items, vertices, priority, ahead, back, is_symmetric, marks):
+def _mark_first(next_item, n_items, vertices, chunk, priority, ahead, back, is_symmetric, marks):
     """Mark the vertices that come before all their neighbours."""
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
-        for j in range(item * CHUNK, min((item + 1) * CHUNK, vertices.size)):
+        for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             v = vertices[j]
             marks[j] = _is_first(v, priority, ahead) and (is_symmetric or _is_first(v, priority, back))
 
@@ -311,14 +340,14 @@ def _neighbours_of(vertices, lists, level, contracted, seen, round_number, touch
 
 
 @njit(cache=True, nogil=True)
-def _update(next_item, n_items, touched, chosen, lists, first, heads, weights, vias, hops_of):
+def _update(next_item, n_items, touched, chunk, chosen, lists, first, heads, weights, vias, hops_of):
     """Remove contracted neighbours from lists, and add shortcuts; those of ``touched[j]`` begin at ``first[j]``."""
     begin, size, _, head, weight, via, hops = lists
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
-        for j in range(item * CHUNK, min((item + 1) * CHUNK, touched.size)):
+        for j in range(item * chunk, min((item + 1) * chunk, touched.size)):
             u = touched[j]
             start, kept = begin[u], begin[u]
             for i in range(start, start + size[u]):
@@ -333,6 +362,14 @@ def _update(next_item, n_items, touched, chosen, lists, first, heads, weights, v
                 if at == kept or weights[k] < weight[at]:
                     head[at], weight[at], via[at], hops[at] = w, weights[k], vias[k], hops_of[k]
                     kept = max(kept, at + 1)
+            for i in range(start + 1, kept):
+                if weight[i] < weight[i - 1]:
+                    last, length, passed, count = head[i], weight[i], via[i], hops[i]
+                    at = i
+                    while at > start and weight[at - 1] > length:
+                        head[at], weight[at], via[at], hops[at] = head[at - 1], weight[at - 1], via[at - 1], hops[at - 1]
+                        at -= 1
+                    head[at], weight[at], via[at], hops[at] = last, length, passed, count
             size[u] = kept - start
 
 
@@ -391,9 +428,6 @@ class Contraction:
     def _settled(self) -> tuple[int, int]:
         return _SETTLED if self.remaining.size > _CORE else _SETTLED_IN_CORE
 
-    def _items(self, size: int) -> int:
-        return -(-size // CHUNK)
-
     def _lists(self):
         return self.ahead.arrays(), self.back.arrays()
 
@@ -408,8 +442,7 @@ class Contraction:
         )
         threads.run(
             _evaluate,
-            self._items(vertices.size),
-            vertices,
+            *_shared(vertices),
             self._nobody,
             self._settled[0],
             self.is_symmetric,
@@ -425,7 +458,7 @@ class Contraction:
     def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
         marks = np.empty(vertices.size, np.bool_)
         ahead, back = self._lists()
-        threads.run(_mark_first, self._items(vertices.size), vertices, priority, ahead, back, self.is_symmetric, marks)
+        threads.run(_mark_first, *_shared(vertices), priority, ahead, back, self.is_symmetric, marks)
         return vertices[marks]
 
     def _priority(self) -> np.ndarray:
@@ -472,8 +505,7 @@ class Contraction:
         counts = np.empty(vertices.size, np.int64)
         threads.run(
             _emit,
-            self._items(vertices.size),
-            vertices,
+            *_shared(vertices),
             self._chosen,
             self._settled[1],
             self.is_symmetric,
@@ -504,8 +536,7 @@ class Contraction:
         lists.reserve(touched, np.diff(first))
         threads.run(
             _update,
-            self._items(touched.size),
-            touched,
+            *_shared(touched),
             self._chosen,
             lists.arrays(),
             first,
@@ -523,6 +554,12 @@ def _count_shortcuts(begin, size, via):
         for i in range(begin[v], begin[v] + size[v]):
             count += via[i] != _NONE
     return count
+
+
+def _shared(vertices: np.ndarray) -> tuple[int, np.ndarray, int]:
+    """Return how many chunks threads share, the vertices, and how many a chunk has."""
+    chunk = max(1, min(_CHUNK, vertices.size // (8 * threads.count())))
+    return -(-vertices.size // chunk), vertices, chunk
 
 
 def _gathered(found, places, counts):

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._arrays import EXACT_BELOW, to_host
+from ..cpu import threads
 from ..errors import HierarchyError
 from .arrays import Hierarchy, hierarchy_from
 from .contraction import MAX_SUM, Contraction
+from .estimate import round_seconds
 
 _SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
 # Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the rest: the time of a round
@@ -98,10 +100,13 @@ def _in_units(graph: Any, unit: float) -> np.ndarray:
 def _refuse_dense_rest(contraction: Contraction, n_vertices: int) -> None:
     """Raise HierarchyError if contracting the rest would take longer than searches are likely to."""
     left = contraction.remaining.size
-    if contraction.pairs_of_rest() > _MAX_PAIRS * max(n_vertices, _SMALL):
+    pairs = contraction.pairs_of_rest()
+    if pairs > _MAX_PAIRS * max(n_vertices, _SMALL):
         degree = contraction.edges_of_rest() / left
+        seconds = round_seconds(pairs, threads.count())
         raise HierarchyError(
             f"no hierarchy: with {left:,} of {n_vertices:,} vertices left, each has {degree:,.0f} "
             "neighbors on average and hubs have far more, and contracting more vertices adds more edges than it removes. "
+            f"The next round alone would take about {seconds:,.2g} s, and later rounds longer. "
             "Networks with hubs have no hierarchy that pays; search without one"
         )

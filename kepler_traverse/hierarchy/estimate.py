@@ -10,6 +10,9 @@ from typing import NamedTuple
 _MICROSECONDS, _AT_DEGREE, _GROWTH = 6.2, 2.5, 1.46
 _ALONE, _SHARED = 0.6, 0.8  # parts of the time on two cores that more cores do not shorten, and that they share
 _MEASURED_STEP = 2.2e-9  # ``Machine.step`` of that machine
+_NANOSECONDS_PER_PAIR = (
+    100  # of one core, to evaluate a pair of edges; 80 to 160 on roads and lattices, 90 to 600 on networks with hubs
+)
 
 
 class Estimate(NamedTuple):
@@ -54,3 +57,15 @@ def build_seconds(n_vertices: int, n_edges: int, directed: bool, cores: int, ste
     degree = n_edges / max(n_vertices, 1)
     per_vertex = 1e-6 * _MICROSECONDS * math.exp(_GROWTH * (degree - _AT_DEGREE)) * (2 if directed else 1)
     return n_vertices * per_vertex * (_ALONE + _SHARED / cores) * step / _MEASURED_STEP
+
+
+def round_seconds(pairs: int, cores: int) -> float:
+    """Estimate the seconds that finding the priorities of all vertices takes.
+
+    Parameters
+    ----------
+    pairs : int
+        ``Contraction.pairs_of_rest``.
+    cores : int
+    """
+    return 1e-9 * _NANOSECONDS_PER_PAIR * pairs / cores

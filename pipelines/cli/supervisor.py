@@ -46,9 +46,16 @@ class Supervision:
 
     def begin(self) -> None:
         """Tell the watching process that this one runs batches itself: from now on it may be resumed."""
+        self._tell(b"1")
+
+    def end(self) -> None:
+        """Tell the watching process that worker processes run the batches from now on."""
+        self._tell(b"0")
+
+    def _tell(self, state: bytes) -> None:
         if self.is_watched:
             with contextlib.suppress(OSError):
-                os.write(self._channel, b"1")
+                os.write(self._channel, state)
 
 
 UNWATCHED = Supervision()
@@ -99,7 +106,7 @@ def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bool]
         code = child.wait()
     with os.fdopen(reads, "rb") as channel:
         os.set_blocking(channel.fileno(), False)
-        return code, bool(channel.read())
+        return code, (channel.read() or b"").endswith(b"1")
 
 
 class _Child:

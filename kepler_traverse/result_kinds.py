@@ -7,7 +7,7 @@ To add a kind, add an entry to ``RESULT_KINDS``. A kind with ``records="source"`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .opportunities import Reduction
     from .results import Traversals
     from .source_records import Observe, SourceRecords
+
+
+GROUP = "group"  # the first column of the k nearest sources of each group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +97,15 @@ class ResultKind:
     options: tuple[str, ...] = ()
     names_values: bool = False
     reads_interleaved: bool = False
+
+    def fits(self, names: Sequence[str]) -> bool:
+        """Whether a part file may have columns of these names, in this order."""
+        given, own = tuple(names), self.columns
+        if len(set(given)) < len(given):
+            return False
+        if self.names_values:
+            return given[: len(own)] == own and len(given) > len(own)
+        return given == own or ("groups" in self.options and given == (GROUP, *own))
 
     def bound(self, reduction: Reduction | None) -> ResultKind:
         """Return the kind for the options of one call, which its functions get as their first argument."""
@@ -266,7 +278,8 @@ _KINDS = (
     ),
     ResultKind(
         name="k_nearest",
-        means="a row for each vertex and rank: the k nearest of the sources, by distance and then by source",
+        means="a row for each vertex and rank, and each group if sources have groups: the k nearest of the sources, by "
+        "distance and then by source",
         columns=("vertex", "rank", "source", "distance"),
         records="nearest",
         numbers=1,

@@ -36,8 +36,10 @@ from .output.schemas import OUTPUT_SCHEMAS
 from .run.answered_tables import answered_tables, differing_table
 from .run.pair_file import pairs_digest, read_pairs
 from .run.prepare import read_options, reduction_of_settings, targets_of
+from .run.source_columns import read_groups
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
+from .worker.source_facts import SourceGroups
 
 EXIT_WRONG = 5
 
@@ -165,8 +167,8 @@ def prove_output(
         prover: Any = Prover(graph, identity, of_distances, findings)
         part_of = Part
     else:
-        reduction = _reduction(graph, manifest)
-        prover, part_of = Retraversal(graph, identity, targets, findings, pairs, reduction), AgainPart
+        reduction, groups = _reduction(graph, manifest), _groups(graph, identity, settings)
+        prover, part_of = Retraversal(graph, identity, targets, findings, pairs, reduction, groups), AgainPart
     if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
         wrong = differing_vertices(folder / VERTICES, graph)
         if wrong:
@@ -301,6 +303,17 @@ def _reduction(graph: Graph, manifest: Manifest) -> Reduction | None:
     found = reduction_of_settings(graph, Settings(**manifest["settings"]))
     if found is not None and found.digest != manifest["identity"].get("reduction"):
         raise InputError("the attributes in the file of vertices are not those of the run; give the file that the run read")
+    return found
+
+
+def _groups(graph: Graph, identity: Identity, settings: Settings) -> SourceGroups | None:
+    """Return the groups of the sources, read again."""
+    try:
+        found = read_groups(graph, settings)
+    except InputError as error:
+        raise InputError(f"{error}; give the table of the run's sources by --sources-file") from None
+    if (None if found is None else found.digest) != identity.get("groups"):
+        raise InputError(f"{settings.sources_file}: these are not the groups of the run; give its table by --sources-file")
     return found
 
 

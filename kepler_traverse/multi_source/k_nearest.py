@@ -104,13 +104,13 @@ def k_nearest_columns(
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             plan.release()
             raise
-    return columns_of_labels(graph, plan.algorithm, numbers, distance, owner)[0]
+    return columns_of_rows(graph, rows_of_labels(graph, plan.algorithm, numbers, distance, owner))
 
 
-def columns_of_labels(
+def rows_of_labels(
     graph: Graph, algorithm: str, numbers: np.ndarray, distance: Array, owner: Array
-) -> tuple[dict[str, Column], tuple[Array, Array, Array, Array]]:
-    """Return ``vertex, rank, source, distance`` by ascending vertex and rank, as columns and as numbers.
+) -> tuple[Array, Array, Array, Array]:
+    """Return ``vertex, rank, source, distance`` by ascending vertex and rank, with vertex numbers.
 
     Parameters
     ----------
@@ -129,13 +129,18 @@ def columns_of_labels(
         found = found.astype(np.int32)
     elif graph.integer_weights:
         found = found.astype(graph.distance_dtype)
-    columns = {
+    return vertex, rank, source, found
+
+
+def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> dict[str, Column]:
+    """Return the result of ``rows_of_labels`` as columns with ids."""
+    vertex, rank, source, distance = rows
+    return {
         "vertex": Column(graph.ids_at(vertex)),
         "rank": Column(rank),
         "source": Column(graph.ids_at(source)),
-        "distance": Column(found),
+        "distance": Column(distance),
     }
-    return columns, (vertex, rank, source, found)
 
 
 def _takes_one_search(graph: Graph, counts_hops: bool) -> bool:

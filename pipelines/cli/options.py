@@ -234,6 +234,12 @@ class Settings:
         help="for --result nearest, which is then k_nearest: write this many of the nearest sources of each vertex, with "
         "their ranks, by one search per source",
     )
+    nearest_group: str | None = setting(
+        group="result",
+        example="kind",
+        help="for --nearest-k: column of --sources-file with the group of each source, a number or a text; written are the "
+        "nearest sources of each group, such as the nearest school and the nearest hospital",
+    )
     cutoffs: list[int | float] | None = setting(
         group="result",
         example=(600, 1200),

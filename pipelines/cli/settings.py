@@ -343,6 +343,14 @@ def _check_cutoffs(settings: Settings) -> None:
         raise UsageError(f"--result {result} needs --nearest-k, the number of sources per vertex")
     if not takes_k and settings.nearest_k is not None:
         raise UsageError(f"--nearest-k is for --result nearest or k_nearest, not {result}")
+    if settings.nearest_group is not None:
+        if not takes_k:
+            raise UsageError(
+                "--nearest-group needs --result nearest and --nearest-k, the number of sources of each group per vertex; "
+                "--nearest-k 1 gives the nearest"
+            )
+        if settings.sources_file is None or settings.source_column is None:
+            raise UsageError("--nearest-group names a column of --sources-file; give that table, and its --source-column")
     for key in ("cutoffs", "values", "decay"):
         given, takes = getattr(settings, key) is not None, key in form.options
         if given and not takes:

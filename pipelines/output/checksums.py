@@ -5,6 +5,7 @@ For rows of distances it is ``kepler_traverse.results.checksum``; for other rows
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -28,6 +29,15 @@ def bits_of(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray
     else:
         bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
     return bits if missing is None else np.where(missing, np.uint64(MASK), bits)
+
+
+def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Return 64 bits per text: the first ones of the SHA-256 of its UTF-8."""
+    if texts.null_count:
+        raise ValueError("a text is null")
+    distinct = pc.unique(texts)
+    hashed = [hashlib.sha256(text.encode()).digest()[:8] for text in distinct.to_pylist()]
+    return np.array([int.from_bytes(each) for each in hashed], np.uint64)[pc.index_in(texts, value_set=distinct).to_numpy()]
 
 
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -109,6 +119,8 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
 def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
     if name in ("vertex", "target"):
         return bits_of(numbers_in(graph, column))
+    if pa.types.is_string(column.type):
+        return bits_of_texts(column)
     missing = column.is_null().to_numpy() if column.null_count else None
     return bits_of((column if missing is None else pc.fill_null(column, 0)).to_numpy(), missing)
 

@@ -111,6 +111,7 @@ class Identity(_Model):
     pairs: _Hash | None = None
     reduction: _Hash | None = None
     k: Annotated[StrictInt, Field(ge=1, lt=2**63)] | None = None
+    groups: _Hash | None = None
 
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
@@ -126,6 +127,8 @@ class Identity(_Model):
             raise ValueError(f"result {self.result!r} goes {'with' if form.takes_cutoffs else 'without'} cutoffs")
         if (self.k is not None) != (self.result == "k_nearest"):
             raise ValueError(f"result {self.result!r} goes {'with' if self.k is None else 'without'} k")
+        if self.groups is not None and self.k is None:
+            raise ValueError(f"result {self.result!r} goes without groups")
         if self.algorithm not in form.algorithms:
             raise ValueError(f"{self.result} are those of {form.algorithms[0]}")
         return self

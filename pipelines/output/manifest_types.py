@@ -95,6 +95,7 @@ class Identity(TypedDict):
     pairs: NotRequired[str]
     reduction: NotRequired[str]
     k: NotRequired[int]
+    groups: NotRequired[str]
 
 
 class GraphFacts(TypedDict):

@@ -25,7 +25,7 @@ from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
 from kepler_traverse.regular_files import json_of, open_regular
-from kepler_traverse.result_kinds import ResultKind
+from kepler_traverse.result_kinds import GROUP, ResultKind
 from kepler_traverse.results import Traversal
 
 from .buffer_pool import BUFFERS
@@ -254,7 +254,7 @@ def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
     whole = [f.name for f in schema if pa.types.is_integer(f.type)]
     encoding = Encoding(
         options={"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True},
-        dictionary=tuple(name for name in ("source", "target") if name in schema.names),
+        dictionary=tuple(name for name in (GROUP, "source", "target") if name in schema.names),
         differences=tuple(name for name in ("vertex", "distance") if name in whole),
         statistics=tuple(name for name in ("source", "vertex", "target") if name in schema.names),
         repeated=("vertex",) if form.records == "vertex" else (),
@@ -283,12 +283,9 @@ def read_footer(file: PartReader) -> Footer:
 
 def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
     """Describe how the columns of a file differ from an output schema with the graph's ids; ``""`` if they agree."""
-    if form.names_values:
-        begins = schema.names[: len(form.columns)] == list(form.columns) and len(schema.names) > len(form.columns)
-        if not begins or len(set(schema.names)) < len(schema.names):
-            return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)} and those of the attributes"
-    elif schema.names != list(form.columns):
-        return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}"
+    if not form.fits(schema.names):
+        further = " and those of the attributes" if form.names_values else ""
+        return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}{further}"
     ids: Any = graph.ids
     for field in schema:
         kind = field.type
@@ -299,6 +296,7 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
             continue
         if field.name not in ("source", "vertex", "target", "predecessor"):
             right = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
+            right |= field.name == GROUP and pa.types.is_string(kind)
         elif graph.has_string_ids:
             right = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         else:
@@ -342,12 +340,10 @@ def checked_part(
         whole = known["sha256"] == digest and known["sources"] == sources  # some sources may have failed
         return known if whole else None
     form = OUTPUT_SCHEMAS[result]
-    columns = [name for name in form.columns if name != "predecessor"]
     try:
         with open_part(path) as file:
             footer = read_footer(file)
-            if form.names_values:
-                columns = file.schema.names
+            columns = [name for name in file.schema.names if name != "predecessor"]
             same = footer["run"] == run and footer["part"] == number and footer["result"] == result
             if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
                 return None

@@ -208,6 +208,8 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         identity["reduction"] = request.reduction.digest
     if request.k is not None:
         identity["k"] = request.k
+    if request.groups is not None:
+        identity["groups"] = request.groups.digest
     return identity
 
 

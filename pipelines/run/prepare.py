@@ -50,6 +50,7 @@ from .given_table import named_columns, numbers_in_column, read_given_table
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .pair_file import read_pairs
+from .source_columns import read_groups
 
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
@@ -143,7 +144,7 @@ def prepare(
     pairs = read_pairs(graph, settings)
     numbers, names, duplicates = chosen_sources(graph, settings, pairs)
     targets = targets_of(graph, settings.targets, settings.targets_file, settings.target_column)
-    request = request_of(settings, targets, pairs)
+    request = replace(request_of(settings, targets, pairs), groups=read_groups(graph, settings))
     reduction = reduction_of_settings(graph, settings)
     if reduction is not None:
         request = replace(request, reduction=reduction, limit=reduction.limit)
@@ -226,7 +227,7 @@ def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[in
             return mean * min(n, _VERTICES_PER_PATH), most * min(n, 16 * _VERTICES_PER_PATH)
         return mean, most
     rows = n if request.targets is None else len(request.targets)
-    rows *= request.k or 1
+    rows *= (request.k or 1) * (len(request.groups.labels) if request.groups is not None else 1)
     return rows, rows
 
 

@@ -21,6 +21,7 @@ from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
 from ..worker.request import Ids, Request
+from ..worker.source_facts import SourceGroups
 from ..worker.traversal_worker import answers_for
 from ..worker.traverse import SourceRows
 from .part_checks import Findings, Part
@@ -39,6 +40,7 @@ class Retraversal:
     pairs : PairTable or None
     reduction : Reduction or None
         For results that take cutoffs.
+    groups : SourceGroups or None
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Retraversal:
         findings: Findings,
         pairs: PairTable | None = None,
         reduction: Reduction | None = None,
+        groups: SourceGroups | None = None,
     ):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[identity["result"]], findings
         request = Request(
@@ -64,10 +67,12 @@ class Retraversal:
             at_once=min(identity["batch_size"], SOURCES_PER_PART),
             reduction=reduction,
             k=identity.get("k"),
+            groups=groups,
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())
-        self.most_rows = max(graph.n_vertices * (request.k or 1), 0 if targets is None else len(targets), largest)
+        of_all = graph.n_vertices * (request.k or 1) * (1 if groups is None else len(groups.labels))
+        self.most_rows = max(of_all, 0 if targets is None else len(targets), largest)
         if reduction is not None:
             self.most_rows = max(self.most_rows, reduction.cutoffs.size)
 
@@ -111,9 +116,7 @@ class AgainPart(Part):
         for group, rows in enumerate(file.group_rows):
             if rows > most:
                 raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
-        form = self._prover.form
-        columns = file.schema.names if form.names_values else form.columns
-        checksums = checksums_in(_tables(file), self._graph, numbers, columns)
+        checksums = checksums_in(_tables(file), self._graph, numbers, file.schema.names)
         try:
             self._compare(_Rows(_tables(file)), numbers.tolist(), footer)
         except NegativeCycleError as error:

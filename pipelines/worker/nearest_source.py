@@ -12,22 +12,24 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from kepler_traverse._arrays import namespace, to_host
+from kepler_traverse._arrays import Array, namespace, to_host
 from kepler_traverse.bfs import STRATEGIES as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import Column, arrow_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source import outputs as library
-from kepler_traverse.multi_source.k_nearest import columns_of_labels, merge_groups
+from kepler_traverse.multi_source.k_nearest import columns_of_rows, merge_groups, rows_of_labels
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.plan import make_query
+from kepler_traverse.result_kinds import GROUP
 from kepler_traverse.results import Traversal, Traversals
 from kepler_traverse.sssp import STRATEGIES as SSSP
 from kepler_traverse.strategy import pick
 
-from ..output.checksums import bits_of, checksums_by_source
+from ..output.checksums import bits_of, bits_of_texts, checksums_by_source
 from ..output.manifest_types import Measured
 from ..output.part_stats import histogram_of_values
 from ..output.rows import names_of
@@ -184,9 +186,35 @@ class KNearestTraverser(NearestSourceTraverser):
     _plan: KNearestPlan
 
     def _search(self, numbers: np.ndarray, clock: Phases) -> _Found:
+        graph, groups = self._graph, self._request.groups
+        self._plan.searches.adopt()
+        if groups is None:
+            rows, rounds, seconds = self._k_nearest(np.sort(numbers), clock)
+            return self._found(columns_of_rows(graph, rows), [], tuple(map(to_host, rows)), rounds, seconds)
+        # Sources that were given up are in no group.
+        members = [own[np.isin(own, numbers)] for own in groups.members]
+        named = [(label, own) for label, own in zip(groups.labels, members, strict=True) if own.size]
+        every = [self._k_nearest(own, clock) for _, own in named]
+        sizes = [found[0].size for found, _, _ in every]
+        xp = namespace(graph.offsets)
+        rows = tuple(xp.concatenate(column) for column in zip(*(found for found, _, _ in every), strict=True))
+        labels = pa.array([label for label, _ in named]).take(pa.array(np.repeat(np.arange(len(named)), sizes)))
+        is_text = pa.types.is_string(labels.type)
+        bits = [bits_of_texts(labels) if is_text else bits_of(labels.to_numpy())]
+        columns = {GROUP: Column(labels if is_text else labels.to_numpy()), **columns_of_rows(graph, rows)}
+        rounds, seconds = max(each[1] for each in every), sum(each[2] for each in every)
+        return self._found(columns, bits, tuple(map(to_host, rows)), rounds, seconds)
+
+    def _found(self, columns: dict[str, Column], bits: list[np.ndarray], rows: Any, rounds: int, seconds: float) -> _Found:
+        vertex, rank, source, distance = rows
+        edges = int(self._graph.degrees[vertex[rank == 1]].sum())
+        return _Found(
+            columns, source, [*bits, bits_of(vertex), bits_of(rank), bits_of(distance)], distance, edges, rounds, seconds
+        )
+
+    def _k_nearest(self, ascending: np.ndarray, clock: Phases) -> tuple[tuple[Array, Array, Array, Array], int, float]:
+        """Return the rows of the k nearest of some sources, the rounds of the longest search, and the seconds."""
         plan, graph = self._plan, self._graph
-        ascending = np.sort(numbers)
-        plan.searches.adopt()
         seconds, rounds = 0.0, 0
 
         def certified() -> Iterator[Traversals]:
@@ -206,7 +234,4 @@ class KNearestTraverser(NearestSourceTraverser):
 
         xp, k = namespace(graph.offsets), min(plan.k, ascending.size)
         distance, owner = merge_groups(certified(), graph.n_vertices, k, plan.query.limit, xp)
-        columns, found = columns_of_labels(graph, plan.algorithm, ascending, distance, owner)
-        edges = int(graph.degrees[found[0][found[1] == 1]].sum())
-        vertex, rank, source, distance = map(to_host, found)
-        return _Found(columns, source, [bits_of(vertex), bits_of(rank), bits_of(distance)], distance, edges, rounds, seconds)
+        return rows_of_labels(graph, plan.algorithm, ascending, distance, owner), rounds, seconds

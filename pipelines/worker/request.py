@@ -18,6 +18,7 @@ from kepler_traverse.results import Traversals
 from kepler_traverse.strategy import Shape
 
 from ..output.schemas import ResultName
+from .source_facts import SourceGroups
 
 Knobs = dict[str, bool | int | float | str] | None
 Ids = list[Any]  # the user's ids: integers, or strings
@@ -52,6 +53,8 @@ class Request:
         Cutoffs and attributes of the vertices, for kinds of results that take them.
     k : int or None
         Number of nearest sources of each vertex, for the kind that takes it.
+    groups : SourceGroups or None
+        Groups of the sources, each with its own nearest ones.
     uses_hierarchy : bool
         Whether a hierarchy that is stored with the graph may be used.
     """
@@ -71,6 +74,7 @@ class Request:
     pairs: PairTable | None = None
     reduction: Reduction | None = None
     k: int | None = None
+    groups: SourceGroups | None = None
     uses_hierarchy: bool = True
 
 

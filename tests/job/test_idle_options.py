@@ -67,6 +67,7 @@ VALUES = {
     "values": "b",
     "decay": "linear:2",
     "nearest_k": "2",
+    "nearest_group": "kind",
 }
 TOGETHER = {
     "src_column": ["--dst-column", "b"],
@@ -88,6 +89,9 @@ BASES = {
     "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
+    "nearest of tables": [
+        *("--result", "nearest", "--nearest-k", "1", "--sources-file", "{folder}/stops.csv", "--source-column", "stop"),
+    ],
     "a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2"],
     "nearest on a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2", "--result", "nearest"],
     "sources drawn": ["--random-sources", "3"],
@@ -107,6 +111,7 @@ def folder(tmp_path_factory):
     (path / "some.txt").write_text("1\n2\n3\n")
     (path / "table.csv").write_text("vertex,a,b\n1,2,3\n9,8,7\n")
     (path / "two.txt").write_text("1\n2\n")
+    (path / "stops.csv").write_text("stop,kind\n1,a\n2,b\n3,a\n")
     (path / "trips.csv").write_text("origin,destination\n1,3\n2,4\n")
     (path / "scheduler.json").write_text("{}")
     return path

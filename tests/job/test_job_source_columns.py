@@ -1,0 +1,139 @@
+"""Columns of the table of sources: the k nearest of each group, by the library; resumed, verified, refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import bfs_many, read_graph, sssp_many
+from pipelines import verify
+from pipelines.batch_sources import main
+from tests.job.test_result_kinds import first_lost, forge, manifest_of, one_more, parts_of, written
+
+N = 40
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with an edge list, and a table of sources, of which one is in two groups."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(7)
+    src, dst = np.concatenate([rng.integers(0, N, (2, 90)), [np.arange(N), np.arange(N)]], axis=1) * 7
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(0, 9, src.size)}), folder / "edges.parquet")
+    stops = [21, 7, 70, 14, 7, 140, 203]
+    kinds = ["school", "school", "école", "hospital", "hospital", "school", "hospital"]
+    table = pd.DataFrame({"stop": stops, "kind": kinds, "rank": [2, 2, 1, 2, -1, 1, 2]})
+    table.to_parquet(folder / "stops.parquet", index=False)
+    table.to_csv(folder / "stops.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def job(data, tmp_path_factory):
+    root, done = tmp_path_factory.mktemp("runs"), {}
+
+    def command(folder, *more, table="stops.parquet"):
+        words = [data / "edges.parquet", "--sources-file", data / table, "--source-column", "stop", "--device", "cpu"]
+        return [str(word) for word in (*words, "--no-report", "--json", "--output", folder, *more)]
+
+    def run(*more, **way):
+        key = (*more, *way.items())
+        if key not in done:
+            done[key] = root / str(len(done))
+            assert main(command(done[key], *more, **way)) == 0
+        return done[key]
+
+    run.command = command
+    return run
+
+
+def proven(folder, data, capsys, *more):
+    capsys.readouterr()
+    code = verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu", "--json", *map(str, more)])
+    return code, json.loads(capsys.readouterr().out)
+
+
+GROUPS = ["--result", "nearest", "--nearest-k", "2", "--nearest-group", "kind"]
+
+
+@pytest.mark.parametrize("column", ["kind", "rank"])
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_the_nearest_of_each_group_are_those_of_the_library(column, algorithm, data, job, capsys):
+    words = ["--algorithm", algorithm, *GROUPS[:-1], column]
+    table = pd.read_parquet(data / "stops.parquet")
+    graph = read_graph(data / "edges.parquet", device="cpu", weighted=algorithm == "sssp")
+    search = bfs_many if algorithm == "bfs" else sssp_many
+    expected = search(graph, table["stop"].tolist(), result="nearest", k=2, groups=table[column].tolist())
+    folder = job(*words)
+    pd.testing.assert_frame_equal(written(folder), expected, check_exact=True)
+    assert parts_of(job(*words, table="stops.csv")) == parts_of(folder)
+    assert written(job(*words, "--certify", "none")).equals(expected)
+    code, found = proven(folder, data, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 6})
+
+
+@pytest.mark.parametrize(
+    "change", [one_more, first_lost, lambda t: t.set_column(0, "group", t["group"].take(pa.array(range(len(t)))[::-1]))]
+)
+def test_wrong_rows_of_groups_are_found(change, data, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job(*GROUPS), folder)
+    forge(folder, change)
+    code, found = proven(folder, data, capsys)
+    assert (code, {fault["kind"] for fault in found["faults"]}) == (5, {"wrong result"})
+
+
+def test_groups_are_resumed_from_rows_alone(job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job(*GROUPS), folder)
+    before = parts_of(folder)
+    (folder / "_SUCCESS").unlink()
+    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
+    (folder / "_manifest.json").write_text(json.dumps(lagging))
+    capsys.readouterr()
+    assert main(job.command(folder, *GROUPS, "--resume")) == 0
+    assert json.loads(capsys.readouterr().out)["computed"] == 0
+    assert parts_of(folder) == before
+    assert main(job.command(folder, *GROUPS[:-1], "rank", "--resume")) == 2
+    assert "groups was" in capsys.readouterr().err
+
+
+def test_changed_groups_are_refused_by_verify(data, job, tmp_path, capsys):
+    table = pd.read_parquet(data / "stops.parquet")
+    table["kind"] = table["kind"].iloc[::-1].tolist()
+    table.to_parquet(tmp_path / "other.parquet")
+    words = [job(*GROUPS), data / "edges.parquet", "--device", "cpu", "--sources-file"]
+    for path, said in ((tmp_path / "other.parquet", "not the groups of the run"), (tmp_path / "none", "--sources-file")):
+        assert verify.main([str(word) for word in (*words, path)]) == 2
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nearest-group", "kind"], "--nearest-group needs --result nearest and --nearest-k"),
+        (["--nearest-group", "kind", "--result", "nearest"], "--nearest-group needs --result nearest and --nearest-k"),
+        ([*GROUPS[:-1], "type"], "no column 'type'; the table of sources has"),
+        ([*GROUPS[:-1], "gap"], "column 'gap', row 1: it holds no value"),
+        ([*GROUPS[:-1], "share"], "column 'share' has type double; groups are integers or strings"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_refused(words, said, data, job, tmp_path, capsys):
+    table = pd.read_parquet(data / "stops.parquet").assign(gap=["a", None, *"bcdef"], share=0.5)
+    table.to_parquet(tmp_path / "own.parquet", index=False)
+    folder = tmp_path / "out"
+    assert main(job.command(folder, *words, table=tmp_path / "own.parquet")) == 2
+    assert said in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_groups_need_a_table_of_sources(data, tmp_path, capsys):
+    words = [data / "edges.parquet", "--all-sources", "--output", tmp_path / "out", *GROUPS]
+    assert main([str(word) for word in words]) == 2
+    assert "names a column of --sources-file" in capsys.readouterr().err

@@ -122,6 +122,11 @@ class ResultKind:
         return "cutoffs" in self.options
 
     @property
+    def takes_limits(self) -> bool:
+        """Whether each source may have a limit of its own."""
+        return not (self.merged or self.takes_cutoffs or self.needs_pairs)
+
+    @property
     def in_files(self) -> bool:
         """Whether the job writes the kind."""
         return bool(self.means)

@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,10 @@ from .output.schemas import OUTPUT_SCHEMAS
 from .run.answered_tables import answered_tables, differing_table
 from .run.pair_file import pairs_digest, read_pairs
 from .run.prepare import read_options, reduction_of_settings, targets_of
-from .run.source_columns import read_groups
+from .run.source_columns import read_groups, read_limits
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
-from .worker.source_facts import SourceGroups
+from .worker.source_facts import SourceGroups, SourceLimits
 
 EXIT_WRONG = 5
 
@@ -162,13 +163,14 @@ def prove_output(
         pairs = _pairs(graph, identity, settings)
     if identity["targets"] is not None:
         targets = _targets(graph, manifest, targets_file)
+    limits = _limits(graph, identity, settings)
     if OUTPUT_SCHEMAS[identity["result"]].is_distances:
         of_distances = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
-        prover: Any = Prover(graph, identity, of_distances, findings)
+        prover: Any = Prover(graph, identity, of_distances, findings, limits)
         part_of = Part
     else:
         reduction, groups = _reduction(graph, manifest), _groups(graph, identity, settings)
-        prover, part_of = Retraversal(graph, identity, targets, findings, pairs, reduction, groups), AgainPart
+        prover, part_of = Retraversal(graph, identity, targets, findings, pairs, reduction, groups, limits), AgainPart
     if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
         wrong = differing_vertices(folder / VERTICES, graph)
         if wrong:
@@ -308,13 +310,25 @@ def _reduction(graph: Graph, manifest: Manifest) -> Reduction | None:
 
 def _groups(graph: Graph, identity: Identity, settings: Settings) -> SourceGroups | None:
     """Return the groups of the sources, read again."""
-    try:
-        found = read_groups(graph, settings)
-    except InputError as error:
-        raise InputError(f"{error}; give the table of the run's sources by --sources-file") from None
+    found = _read_again(read_groups, graph, settings)
     if (None if found is None else found.digest) != identity.get("groups"):
         raise InputError(f"{settings.sources_file}: these are not the groups of the run; give its table by --sources-file")
     return found
+
+
+def _limits(graph: Graph, identity: Identity, settings: Settings) -> SourceLimits | None:
+    """Return the limits of the sources, read again."""
+    found = _read_again(read_limits, graph, settings)
+    if (None if found is None else found.digest) != identity.get("limits"):
+        raise InputError(f"{settings.sources_file}: these are not the limits of the run; give its table by --sources-file")
+    return found
+
+
+def _read_again(read: Callable[[Graph, Settings], Any], graph: Graph, settings: Settings) -> Any:
+    try:
+        return read(graph, settings)
+    except InputError as error:
+        raise InputError(f"{error}; give the table of the run's sources by --sources-file") from None
 
 
 def _targets(graph: Graph, manifest: Manifest, file: str | None) -> list[Any]:

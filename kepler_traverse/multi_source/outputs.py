@@ -243,14 +243,18 @@ class LimitedSearches:
     def iter_groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
         """Yield the groups of the plan; vertices beyond the limit of their source are unreached."""
         for group in self._plan.iter_groups(numbers):
-            xp = namespace(group.distance)
-            limits = [self._limits[source] for source in group.sources.tolist()]
-            beyond = xp.stack([~at_most(row, limit) for row, limit in zip(group.distance, limits, strict=True)])
-            distance = xp.where(beyond, unreached_of(group.distance.dtype), group.distance)
-            predecessor = group.predecessor
-            if predecessor is not None:
-                predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
-            yield replace(group, distance=distance, predecessor=predecessor, limits=limits)
+            yield cut_at_limits(group, [self._limits[source] for source in group.sources.tolist()])
+
+
+def cut_at_limits(group: Traversals, limits: list[Any]) -> Traversals:
+    """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
+    xp = namespace(group.distance)
+    beyond = xp.stack([~at_most(row, limit) for row, limit in zip(group.distance, limits, strict=True)])
+    distance = xp.where(beyond, unreached_of(group.distance.dtype), group.distance)
+    predecessor = group.predecessor
+    if predecessor is not None:
+        predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
+    return replace(group, distance=distance, predecessor=predecessor, limits=limits)
 
 
 def compute_result(

@@ -215,6 +215,12 @@ class Settings:
         example=1000.0,
         help="sssp: maximum distance; vertices farther away are left out",
     )
+    limit_column: str | None = setting(
+        group="traversal",
+        example="minutes",
+        help="column of --sources-file with the largest distance of each source: a number of hops (bfs), or a distance "
+        "(sssp); it takes the place of --max-depth and --cutoff",
+    )
     result: ResultName = setting(
         "distances",
         group="result",

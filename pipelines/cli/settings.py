@@ -358,6 +358,8 @@ def _check_cutoffs(settings: Settings) -> None:
             raise UsageError(f"--{key} is for --result {able}, not {result}; leave it out")
         if takes and not given and key != "decay":
             raise UsageError(f"--result {result} needs --{key}")
+    if settings.limit_column is not None:
+        _check_limit_column(settings)
     if form.takes_cutoffs:
         limit = "max_depth" if settings.algorithm == "bfs" else "cutoff"
         if getattr(settings, limit) is not None:
@@ -365,6 +367,17 @@ def _check_cutoffs(settings: Settings) -> None:
             raise UsageError(f"--result {result} searches up to the largest of --cutoffs; leave --{flag} out")
     if settings.values is not None and settings.vertices is None:
         raise UsageError("--values names columns of a table of vertices; give its file by --vertices")
+
+
+def _check_limit_column(settings: Settings) -> None:
+    """Raise UsageError unless each source may have a limit of its own, by a column of the table of sources."""
+    if not OUTPUT_SCHEMAS[settings.result].takes_limits:
+        raise UsageError(f"--limit-column is a limit per source, and --result {settings.result} takes none; leave it out")
+    if settings.sources_file is None or settings.source_column is None:
+        raise UsageError("--limit-column names a column of --sources-file; give that table, and its --source-column")
+    limit = "max_depth" if settings.algorithm == "bfs" else "cutoff"
+    if getattr(settings, limit) is not None:
+        raise UsageError(f"--limit-column and {_flag(limit)} both limit the distance; leave one of them out")
 
 
 def unfit_for_mg(settings: Settings) -> str | None:
@@ -376,6 +389,8 @@ def unfit_for_mg(settings: Settings) -> str | None:
         return f"it writes no {settings.result}; take --result distances"
     if form.has_predecessors or form.merged or form.needs_pairs or form.options:
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
+    if settings.limit_column is not None:
+        return "it takes one limit for all sources; leave --limit-column out"
     if settings.direction == "in":
         return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"
     if settings.strategy != "auto" or settings.knobs is not None:

@@ -112,6 +112,7 @@ class Identity(_Model):
     reduction: _Hash | None = None
     k: Annotated[StrictInt, Field(ge=1, lt=2**63)] | None = None
     groups: _Hash | None = None
+    limits: _Hash | None = None
 
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
@@ -129,6 +130,8 @@ class Identity(_Model):
             raise ValueError(f"result {self.result!r} goes {'with' if self.k is None else 'without'} k")
         if self.groups is not None and self.k is None:
             raise ValueError(f"result {self.result!r} goes without groups")
+        if self.limits is not None and (self.limit is not None or not form.takes_limits):
+            raise ValueError(f"result {self.result!r} goes without limits of its sources")
         if self.algorithm not in form.algorithms:
             raise ValueError(f"{self.result} are those of {form.algorithms[0]}")
         return self

@@ -96,6 +96,7 @@ class Identity(TypedDict):
     reduction: NotRequired[str]
     k: NotRequired[int]
     groups: NotRequired[str]
+    limits: NotRequired[str]
 
 
 class GraphFacts(TypedDict):

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -157,11 +157,11 @@ def fingerprint_of(identity: Identity) -> str:
 
 def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_batches: int) -> None:
     """Raise OutputError unless the manifest is of the same run and the folder has no parts beyond its batches."""
-    before: Mapping[str, Any] = manifest["identity"]
-    now: Mapping[str, Any] = identity
-    differing = [key for key in now if before.get(key) != now[key]]
+    before: dict[str, Any] = dict(manifest["identity"])
+    now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
+    differing = [key for key in before | now if before.get(key) != now.get(key)]
     if differing:
-        shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now[key])}" for key in differing)
+        shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
         raise OutputError(f"{path}: --resume needs the settings of the run that it finishes: {shown}")
     for name in sorted(os.listdir(path)):
         number = part_number(name)

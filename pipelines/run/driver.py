@@ -193,7 +193,7 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
     identity: Identity = {
         "graph": prepared.graph.fingerprint if not settings.plan else "",
         "algorithm": settings.algorithm,
-        "limit": request.limit if request.reduction is None else None,
+        "limit": request.limit if request.reduction is None and request.limits is None else None,
         "targets": None if request.targets is None else _digest(request.targets),
         "result": request.result,
         "direction": settings.direction,
@@ -210,6 +210,8 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         identity["k"] = request.k
     if request.groups is not None:
         identity["groups"] = request.groups.digest
+    if request.limits is not None:
+        identity["limits"] = request.limits.digest
     return identity
 
 

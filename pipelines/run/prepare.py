@@ -50,7 +50,7 @@ from .given_table import named_columns, numbers_in_column, read_given_table
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .pair_file import read_pairs
-from .source_columns import read_groups
+from .source_columns import read_groups, read_limits
 
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
@@ -148,6 +148,9 @@ def prepare(
     reduction = reduction_of_settings(graph, settings)
     if reduction is not None:
         request = replace(request, reduction=reduction, limit=reduction.limit)
+    limits = read_limits(graph, settings)
+    if limits is not None:
+        request = replace(request, limits=limits, limit=limits.largest)
     request = replace(request, at_once=_at_once(settings, graph, request, numbers))
     _add_hierarchy(settings, graph, None, numbers.size, folder)
     with _threads_of_a_worker(settings, graph, numbers.size):
@@ -578,6 +581,8 @@ def load_of(prepared: Prepared) -> Load:
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of its statistics."""
     graph, request = prepared.graph, prepared.request
+    if request.limits is not None:  # results that are cut are copies
+        nbytes += group * graph.n_vertices * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     if graph.device != "cuda" or OUTPUT_SCHEMAS[request.result].records != "source":
         return nbytes
     if request.reduction is not None:

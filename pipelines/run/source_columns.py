@@ -1,4 +1,4 @@
-"""Columns of the table of sources that say something of each source: ``--nearest-group``."""
+"""Columns of the table of sources that say something of each source: ``--nearest-group`` and ``--limit-column``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 
 from ..cli.options import Settings
-from ..worker.source_facts import SourceGroups
+from ..output.rows import names_of
+from ..worker.source_facts import SourceGroups, SourceLimits
 from .answered_tables import read_source_table
 from .given_table import named_columns, numbers_in_column
 
@@ -35,6 +37,44 @@ def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
             )
         column = column.cast(pa.string())
     return SourceGroups(column.to_pylist(), numbers)
+
+
+def read_limits(graph: Graph, settings: Settings) -> SourceLimits | None:
+    """Return the limit of each source, None without ``--limit-column``.
+
+    Raises
+    ------
+    InputError
+        The table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has two limits.
+        The message names file, column and row.
+    """
+    if settings.limit_column is None:
+        return None
+    numbers, column = _column(graph, settings, settings.limit_column)
+    where = f"{settings.sources_file}: column {shown(settings.limit_column)}"
+    hops = settings.algorithm == "bfs"
+    if not pa.types.is_integer(column.type) and (hops or not pa.types.is_floating(column.type)):
+        what = "the largest number of hops is an integer" if hops else "limits are numbers"
+        raise InputError(f"{where} has type {column.type}; {what}")
+    limits = column.to_numpy(zero_copy_only=False)
+    wrong = np.flatnonzero(~((limits >= 0) & (limits <= MAX_INTEGER) & np.isfinite(limits)))
+    if wrong.size:
+        row = int(wrong[0])
+        raise InputError(f"{where}, row {row}: {limits[row].item()!r} is no limit; give finite numbers of 0 or more")
+    limits = np.minimum(limits, MAX_HOP_COUNT).astype(np.int64) if hops else limits
+    if not hops:
+        limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
+    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    differing = np.flatnonzero(limits != limits[first][place])
+    if differing.size:
+        row = int(differing[0])
+        name = names_of(graph, numbers[row : row + 1])[0]
+        other = int(first[place[row]])
+        raise InputError(
+            f"{where}, row {row}: source {name!r} has the limit {limits[row].item()!r} here and {limits[other].item()!r} in "
+            f"row {other}; give it one limit"
+        )
+    return SourceLimits(distinct, limits[first])
 
 
 def _column(graph: Graph, settings: Settings, name: str) -> tuple[np.ndarray, pa.Array]:

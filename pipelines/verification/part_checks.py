@@ -28,6 +28,7 @@ from ..output.manifest_types import Footer, Identity, PartEntry
 from ..output.part_file import as_written, read_footer, unfit_columns
 from ..output.part_reader import PartReader, open_part
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
+from ..worker.source_facts import SourceLimits
 
 MAX_FAULTS = 100  # that are listed one by one
 BATCH_BYTES = 2**28  # of distances that are collected and then certified together
@@ -71,9 +72,12 @@ class Prover:
       certified and compared.
     """
 
-    def __init__(self, graph: Graph, identity: Identity, targets: Any, findings: Findings) -> None:
-        self.graph, self.targets, self._findings = graph, targets, findings
-        self.limit, self.algorithm = identity["limit"], identity["algorithm"]
+    def __init__(
+        self, graph: Graph, identity: Identity, targets: Any, findings: Findings, limits: SourceLimits | None = None
+    ) -> None:
+        self.graph, self.targets, self._findings, self._limits = graph, targets, findings, limits
+        self.limit = identity["limit"] if limits is None else limits.largest
+        self.algorithm = identity["algorithm"]
         self.form = OUTPUT_SCHEMAS[identity["result"]]
         self.predecessors = self.form.has_predecessors
         self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
@@ -89,6 +93,10 @@ class Prover:
                 self._plan = plan_sssp(graph, predecessors=True, cutoff=self.limit)
         self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
         self._waiting: list[tuple[str, results.Traversal]] = []
+
+    def limits_of(self, sources: list[int]) -> list[Any]:
+        """Return the limit of each source, given by its vertex number."""
+        return [self.limit] * len(sources) if self._limits is None else self._limits.of(sources)
 
     def take(self, file: str, traversal: results.Traversal) -> None:
         """Verify one source, now or together with the next ones."""
@@ -108,11 +116,13 @@ class Prover:
             return
         distances = self._moved(np.array([traversal.distance for _, traversal in waiting]))
         sources = np.array([traversal.source for _, traversal in waiting])
-        if certify_many(self.graph, sources, distances, self.limit).valid:
+        limits = self.limit if self._limits is None else self._limits.of(sources)
+        if certify_many(self.graph, sources, distances, limits).valid:
             self._findings.proven["certified without predecessors"] += len(waiting)
             return
         for at, (file, traversal) in enumerate(waiting):  # the group failed: report the fault of each source
-            certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], self.limit)
+            own = self.limits_of([traversal.source])[0]
+            certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], own)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
     def _moved(self, distance: np.ndarray) -> Any:
@@ -131,7 +141,7 @@ class Prover:
             self._conclude(file, traversal, {"distances": str(error)}, "traversed again")
             return
         certify(self.graph, again).require()
-        query = replace(plan.query, targets=self.targets)
+        query = replace(plan.query, targets=self.targets, limit=traversal.limit)
         predecessor = again.predecessor
         again = replace(as_written(again, query), predecessor=predecessor)
         distance = to_host(to_integers(again.distance) if self.integers else again.distance)
@@ -341,7 +351,7 @@ class Part:
             source=source,
             distance=distance,
             predecessor=predecessor,
-            limit=prover.limit,
+            limit=prover.limits_of([source])[0],
             strategy="",
             rounds=0,
         )

@@ -21,7 +21,7 @@ from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
 from ..worker.request import Ids, Request
-from ..worker.source_facts import SourceGroups
+from ..worker.source_facts import SourceGroups, SourceLimits
 from ..worker.traversal_worker import answers_for
 from ..worker.traverse import SourceRows
 from .part_checks import Findings, Part
@@ -41,6 +41,7 @@ class Retraversal:
     reduction : Reduction or None
         For results that take cutoffs.
     groups : SourceGroups or None
+    limits : SourceLimits or None
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class Retraversal:
         pairs: PairTable | None = None,
         reduction: Reduction | None = None,
         groups: SourceGroups | None = None,
+        limits: SourceLimits | None = None,
     ):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[identity["result"]], findings
+        limit = identity["limit"] if limits is None else limits.largest
         request = Request(
             algorithm=identity["algorithm"],
             strategy="auto",
-            limit=identity["limit"] if reduction is None else reduction.limit,
+            limit=limit if reduction is None else reduction.limit,
             targets=targets,
             result=identity["result"],
             certify="all",
@@ -68,6 +71,7 @@ class Retraversal:
             reduction=reduction,
             k=identity.get("k"),
             groups=groups,
+            limits=limits,
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())

@@ -32,6 +32,8 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     if kind.needs_pairs:
         return _plan_of_pairs(graph, request, proven)
     as_it_is = kind.has_predecessors or not (proven or kind.keeps == "all")
+    if request.limits is not None and kind.keeps == "counts":  # counts cannot be cut at a limit of each source
+        as_it_is = False
     result = request.result if as_it_is else "distances"
     options: dict[str, Any] = {
         "n_sources": request.at_once,

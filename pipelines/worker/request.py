@@ -18,7 +18,7 @@ from kepler_traverse.results import Traversals
 from kepler_traverse.strategy import Shape
 
 from ..output.schemas import ResultName
-from .source_facts import SourceGroups
+from .source_facts import SourceGroups, SourceLimits
 
 Knobs = dict[str, bool | int | float | str] | None
 Ids = list[Any]  # the user's ids: integers, or strings
@@ -55,6 +55,8 @@ class Request:
         Number of nearest sources of each vertex, for the kind that takes it.
     groups : SourceGroups or None
         Groups of the sources, each with its own nearest ones.
+    limits : SourceLimits or None
+        The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
     uses_hierarchy : bool
         Whether a hierarchy that is stored with the graph may be used.
     """
@@ -75,6 +77,7 @@ class Request:
     reduction: Reduction | None = None
     k: int | None = None
     groups: SourceGroups | None = None
+    limits: SourceLimits | None = None
     uses_hierarchy: bool = True
 
 

@@ -24,7 +24,7 @@ from kepler_traverse._arrays import is_interleaved
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.outputs import cycle_in_direction
+from kepler_traverse.multi_source.outputs import cut_at_limits, cycle_in_direction
 from kepler_traverse.result_kinds import RESULT_KINDS
 from kepler_traverse.results import Traversals
 
@@ -304,9 +304,13 @@ class BatchTraverser:
                 for i, source in enumerate(sources):
                     if source in firsts:
                         self._certify(cast(Traversals, traversals[i : i + 1]))
-        if is_interleaved(traversals.distance) and not RESULT_KINDS[self._request.result].reads_interleaved:
+        reads_interleaved = RESULT_KINDS[self._request.result].reads_interleaved and self._request.limits is None
+        if is_interleaved(traversals.distance) and not reads_interleaved:
             with context.clock("rows"):
                 traversals = replace(traversals, distance=cast(Any, traversals.distance).rows())
+        if self._request.limits is not None:
+            with context.clock("rows"):
+                traversals = cut_at_limits(traversals, self._request.limits.of(sources))
         return traversals, traversing.seconds / len(group)
 
     def _run(self, sources: list[int]) -> Traversals:

@@ -68,6 +68,7 @@ VALUES = {
     "decay": "linear:2",
     "nearest_k": "2",
     "nearest_group": "kind",
+    "limit_column": "kind",
 }
 TOGETHER = {
     "src_column": ["--dst-column", "b"],
@@ -89,6 +90,7 @@ BASES = {
     "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
+    "limits of a table": ["--sources-file", "{folder}/limits.csv", "--source-column", "stop"],
     "nearest of tables": [
         *("--result", "nearest", "--nearest-k", "1", "--sources-file", "{folder}/stops.csv", "--source-column", "stop"),
     ],
@@ -111,6 +113,7 @@ def folder(tmp_path_factory):
     (path / "some.txt").write_text("1\n2\n3\n")
     (path / "table.csv").write_text("vertex,a,b\n1,2,3\n9,8,7\n")
     (path / "two.txt").write_text("1\n2\n")
+    (path / "limits.csv").write_text("stop,kind\n1,1\n2,0\n3,1\n")
     (path / "stops.csv").write_text("stop,kind\n1,a\n2,b\n3,a\n")
     (path / "trips.csv").write_text("origin,destination\n1,3\n2,4\n")
     (path / "scheduler.json").write_text("{}")

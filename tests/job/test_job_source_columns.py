@@ -1,4 +1,4 @@
-"""Columns of the table of sources: the k nearest of each group, by the library; resumed, verified, refused."""
+"""Columns of the table of sources, by the library: groups and limits; any batches, resumed, verified, refused."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from kepler_traverse import bfs_many, read_graph, sssp_many
 from pipelines import verify
 from pipelines.batch_sources import main
+from tests.job.test_matrix import written as list_of_matrix
 from tests.job.test_result_kinds import first_lost, forge, manifest_of, one_more, parts_of, written
 
 N = 40
@@ -29,6 +30,7 @@ def data(tmp_path_factory):
     stops = [21, 7, 70, 14, 7, 140, 203]
     kinds = ["school", "school", "école", "hospital", "hospital", "school", "hospital"]
     table = pd.DataFrame({"stop": stops, "kind": kinds, "rank": [2, 2, 1, 2, -1, 1, 2]})
+    table["most"], table["metres"] = [1, 0, 3, 2, 0, 7, 2], [3, 0, 9.5, 4, 0, 2.5, 6]
     table.to_parquet(folder / "stops.parquet", index=False)
     table.to_csv(folder / "stops.csv", index=False)
     return folder
@@ -137,3 +139,108 @@ def test_groups_need_a_table_of_sources(data, tmp_path, capsys):
     words = [data / "edges.parquet", "--all-sources", "--output", tmp_path / "out", *GROUPS]
     assert main([str(word) for word in words]) == 2
     assert "names a column of --sources-file" in capsys.readouterr().err
+
+
+LIMITS = {
+    "distances": [],
+    "distances of weights": ["--algorithm", "sssp"],
+    "predecessors of weights": ["--algorithm", "sssp", "--result", "predecessors"],
+    "targets of weights": ["--algorithm", "sssp", "--result", "targets", "--targets", "70,7,273"],
+    "distances of targets": ["--targets", "70,7,273"],
+    "summary": ["--result", "summary"],
+    "summary of weights": ["--algorithm", "sssp", "--result", "summary"],
+    "levels": ["--result", "levels"],
+    "reachable": ["--result", "reachable"],
+    "matrix": ["--algorithm", "sssp", "--result", "matrix"],
+}
+
+
+def limited(case):
+    return [*LIMITS[case], "--limit-column", "metres" if "sssp" in LIMITS[case] else "most"]
+
+
+def searched_alone(data, case):
+    """Rows of one search of the library per source, each to its own limit."""
+    words = LIMITS[case]
+    flags = dict(zip(words[::2], words[1::2], strict=True))
+    hops = flags.get("--algorithm") != "sssp"
+    graph = read_graph(data / "edges.parquet", device="cpu", weighted=not hops)
+    table = pd.read_parquet(data / "stops.parquet").drop_duplicates("stop")
+    options = {"targets": [int(each) for each in flags["--targets"].split(",")]} if "--targets" in flags else {}
+    frames = []
+    for row in table.itertuples():
+        limit = {"max_depth": row.most} if hops else {"cutoff": row.metres}
+        result = flags.get("--result", "distances")
+        found = (bfs_many if hops else sssp_many)(graph, [row.stop], result=result, **limit, **options)
+        if result == "reachable":
+            vertex = graph.ids[np.flatnonzero(np.unpackbits(found[0], bitorder="little")[: graph.n_vertices])]
+            found = pd.DataFrame({"source": row.stop, "vertex": vertex})
+        frames.append(found)
+    return np.concatenate(frames) if result == "matrix" else pd.concat(frames, ignore_index=True)
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_each_source_is_searched_to_its_own_limit(case, data, job, capsys):
+    folder, expected = job(*limited(case), "--batch-size", "4"), searched_alone(data, case)
+    if case == "matrix":
+        assert np.array_equal(list_of_matrix(folder)[1], np.where(np.isinf(expected), -1, expected))
+    else:
+        rows = written(folder)
+        for name in expected if "targets" in case else ():  # pandas marks what is missing in two ways
+            rows[name], expected[name] = rows[name].astype(float), expected[name].astype(float)
+        pd.testing.assert_frame_equal(rows, expected, check_exact=True)
+    digest = manifest_of(folder)["digest"]
+    for other in (job(*limited(case), "--batch-size", "1"), job(*limited(case), "--certify", "none", table="stops.csv")):
+        assert manifest_of(other)["digest"] == digest
+    code, found = proven(folder, data, capsys)
+    assert (code, found["faults"], sum(found["proven"].values())) == (0, [], 6)
+
+
+def test_workers_get_the_limits(job):
+    words = [*limited("predecessors of weights"), "--batch-size", "4"]
+    assert parts_of(job(*words, "--workers", "2")) == parts_of(job(*words))
+
+
+def test_a_run_with_other_limits_or_without_is_not_resumed(job, capsys):
+    words = limited("distances")
+    folder = job(*words, "--batch-size", "4")
+    for other in ([*words[:-1], "rank"], []):
+        assert main(job.command(folder, *other, "--batch-size", "4", "--resume")) == 2
+    said = capsys.readouterr().err
+    assert "row 4: -1 is no limit" in said
+    assert "limits was" in said
+
+
+def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, capsys):
+    folder, table = tmp_path / "out", pd.read_parquet(data / "stops.parquet")
+    shutil.copytree(job(*limited("distances")), folder)
+    forge(folder, first_lost)
+    assert proven(folder, data, capsys)[0] == 5
+    # With other limits in the table the rows would be wrong; the run's digest of the limits says so first.
+    table.assign(most=table["most"] + 1).to_parquet(tmp_path / "other.parquet")
+    words = [job(*limited("distances")), data / "edges.parquet", "--device", "cpu", "--sources-file"]
+    assert verify.main([str(word) for word in (*words, tmp_path / "other.parquet")]) == 2
+    assert "not the limits of the run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--limit-column", "kind"], "; the largest number of hops is an integer"),
+        (["--limit-column", "metres"], "column 'metres' has type double; the largest number of hops is an integer"),
+        (["--limit-column", "kind", "--algorithm", "sssp"], "; limits are numbers"),
+        (["--limit-column", "rank"], "column 'rank', row 4: -1 is no limit"),
+        (["--limit-column", "far", "--algorithm", "sssp"], "column 'far', row 2: inf is no limit"),
+        (["--limit-column", "two"], "column 'two', row 4: source 7 has the limit 5 here and 2 in row 1"),
+        (["--limit-column", "most", "--max-depth", "2"], "--limit-column and --max-depth both limit the distance"),
+        (["--limit-column", "most", "--result", "nearest"], "--result nearest takes none"),
+        (["--limit-column", "most", "--result", "within", "--cutoffs", "3"], "--result within takes none"),
+    ],
+)
+def test_limits_that_cannot_be_used_are_refused(words, said, data, job, tmp_path, capsys):
+    table = pd.read_parquet(data / "stops.parquet").assign(far=[1.0, 2.0, np.inf, 1.0, 2.0, 1.0, 1.0], two=range(1, 8))
+    table.to_parquet(tmp_path / "own.parquet", index=False)
+    folder = tmp_path / "out"
+    assert main(job.command(folder, *words, table=tmp_path / "own.parquet")) == 2
+    assert said in capsys.readouterr().err
+    assert not folder.exists()

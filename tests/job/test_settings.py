@@ -149,7 +149,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
             "unknown option --source; did you mean --sources or --sources-file or --source-column?",
         ),
         ([*ENOUGH, "--all"], "unknown option --all; did you mean --all-sources?"),
-        ([*ENOUGH, "--wieght-column=w"], "unknown option --wieght-column; did you mean --weight-column?"),
+        ([*ENOUGH, "--wieght-column=w"], "unknown option --wieght-column; did you mean --weight-column"),
         ([*ENOUGH, "--batch_size", "4"], "unknown option --batch_size; did you mean --batch-size?"),
         ([*ENOUGH, "-sources", "4"], "unknown option -sources; did you mean --sources or --sources-file?"),
         (["edges.csv", "--plan", "more.csv", "--sources", "1"], "unexpected argument 'more.csv'"),

@@ -68,7 +68,7 @@ class ResultKind:
         of any number of groups.
     options : tuple of str
         Options of the public functions that the kind takes in addition: ``"cutoffs"``, ``"values"``, ``"decay"``, ``"k"``,
-        ``"groups"``.
+        ``"groups"``, ``"along"``.
         ``bound`` passes them to ``records_of`` and ``columns_of``.
     names_values : bool
         Whether the user names further columns, by ``values``.
@@ -105,6 +105,8 @@ class ResultKind:
             return False
         if self.names_values:
             return given[: len(own)] == own and len(given) > len(own)
+        if "along" in self.options:
+            return given[: len(own)] == own
         return given == own or ("groups" in self.options and given == (GROUP, *own))
 
     def bound(self, reduction: Reduction | None) -> ResultKind:
@@ -335,14 +337,15 @@ _KINDS = (
     ),
     ResultKind(
         name="paths",
-        means="a row for each vertex of the shortest path of each row of the table of pairs: the number of that row, and "
-        "the row of the edge list that leads to the vertex",
+        means="a row for each vertex of the shortest path of each row of the table of pairs: the number of that row, the "
+        "row of the edge list that leads to the vertex, and sums of other columns up to it",
         columns=("pair", "source", "position", "vertex", "edge"),
         records="path",
         needs_pairs=True,
         has_predecessors=True,
         keeps="paths",
         numbers=3,
+        options=("along",),
     ),
 )
 

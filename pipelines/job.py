@@ -341,6 +341,10 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
         if name in values:
             what = "a graph" if is_graph else "a table in memory"
             raise InputError(f"{name} has no effect: edges are {what}; leave it out")
+    if values.get("along") is not None:
+        raise InputError(
+            "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"
+        )
     if is_graph:
         graph = edges
     elif is_table(edges):

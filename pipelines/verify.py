@@ -35,11 +35,13 @@ from .output.matrix_file import VERTICES, differing_vertices
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
 from .output.schemas import OUTPUT_SCHEMAS
 from .run.answered_tables import answered_tables, differing_table
+from .run.edge_columns import read_along
 from .run.pair_file import pairs_digest, read_pairs
 from .run.prepare import read_options, reduction_of_settings, targets_of
 from .run.source_columns import read_groups, read_limits
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
+from .worker.along_paths import AlongPaths
 from .worker.source_facts import SourceGroups, SourceLimits
 
 EXIT_WRONG = 5
@@ -170,7 +172,9 @@ def prove_output(
         part_of = Part
     else:
         reduction, groups = _reduction(graph, manifest), _groups(graph, identity, settings)
-        prover, part_of = Retraversal(graph, identity, targets, findings, pairs, reduction, groups, limits), AgainPart
+        along = _along(graph, identity, settings, edges)
+        prover = Retraversal(graph, identity, targets, findings, pairs, reduction, groups, limits, along)
+        part_of = AgainPart
     if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
         wrong = differing_vertices(folder / VERTICES, graph)
         if wrong:
@@ -313,6 +317,16 @@ def _groups(graph: Graph, identity: Identity, settings: Settings) -> SourceGroup
     found = _read_again(read_groups, graph, settings)
     if (None if found is None else found.digest) != identity.get("groups"):
         raise InputError(f"{settings.sources_file}: these are not the groups of the run; give its table by --sources-file")
+    return found
+
+
+def _along(graph: Graph, identity: Identity, settings: Settings, edges: list[str]) -> AlongPaths | None:
+    """Return the columns that are summed along paths, read again."""
+    found = read_along(graph, settings, edges)
+    if (None if found is None else found.digest) != identity.get("along"):
+        raise InputError(
+            f"{', '.join(edges)}: the columns of --along are not those of the run; give the files that the run read"
+        )
     return found
 
 

@@ -213,7 +213,7 @@ def frame_of_routes(plan: Any, table: PairTable, edges: bool, along: dict[str, n
         if edges:
             columns["edge"] = Column(xp.asarray(rows), xp.asarray(begins))
         for name, values in along.items():
-            columns[name] = Column(xp.asarray(_summed(name, values, rows, begins, routes.sizes)))
+            columns[name] = Column(xp.asarray(summed_along(name, values, rows, begins, routes.sizes)))
     return frame_from(columns, graph.device)
 
 
@@ -223,7 +223,24 @@ def _range(table: PairTable, group: Traversals) -> tuple[int, int]:
     return begin, begin + len(group)
 
 
-def _summed(name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the sum of a column of the edge list up to each vertex of some paths.
+
+    Parameters
+    ----------
+    name : str
+    values : int64 or float64 array
+        One value per row of the edge list.
+    rows, begins : arrays
+        Results of ``rows_of_edges``.
+    sizes : int64 array
+        Vertices of each path.
+
+    Raises
+    ------
+    PrecisionError
+        A sum of integers may exceed int64.
+    """
     steps = np.where(begins, values.dtype.type(0), values[rows] if values.size else values.dtype.type(0))
     if steps.dtype.kind == "i" and steps.size:
         largest = max(int(steps.max()), -int(steps.min()))

@@ -262,6 +262,12 @@ class Settings:
         help="weight of a value by its distance d, for --result opportunities: exponential:R is exp(-R d), linear:D is "
         "1 - d/D up to D, gaussian:D is exp(-(d/D)^2/2); default: 1",
     )
+    along: list[str] | None = setting(
+        group="result",
+        example=("metres", "toll"),
+        help="columns of the edge list to add up along the paths of --result paths: one column each, with the sum from the "
+        "origin up to the vertex",
+    )
     direction: Literal["out", "in"] = setting(
         "out",
         group="result",

@@ -358,6 +358,8 @@ def _check_cutoffs(settings: Settings) -> None:
             raise UsageError(f"--{key} is for --result {able}, not {result}; leave it out")
         if takes and not given and key != "decay":
             raise UsageError(f"--result {result} needs --{key}")
+    if settings.along is not None and "along" not in form.options:
+        raise UsageError(f"--along is for --result paths, not {result}; leave it out")
     if settings.limit_column is not None:
         _check_limit_column(settings)
     if form.takes_cutoffs:

@@ -113,6 +113,7 @@ class Identity(_Model):
     k: Annotated[StrictInt, Field(ge=1, lt=2**63)] | None = None
     groups: _Hash | None = None
     limits: _Hash | None = None
+    along: _Hash | None = None
 
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
@@ -132,6 +133,8 @@ class Identity(_Model):
             raise ValueError(f"result {self.result!r} goes without groups")
         if self.limits is not None and (self.limit is not None or not form.takes_limits):
             raise ValueError(f"result {self.result!r} goes without limits of its sources")
+        if self.along is not None and "along" not in form.options:
+            raise ValueError(f"result {self.result!r} sums nothing along paths")
         if self.algorithm not in form.algorithms:
             raise ValueError(f"{self.result} are those of {form.algorithms[0]}")
         return self

@@ -97,6 +97,7 @@ class Identity(TypedDict):
     k: NotRequired[int]
     groups: NotRequired[str]
     limits: NotRequired[str]
+    along: NotRequired[str]
 
 
 class GraphFacts(TypedDict):

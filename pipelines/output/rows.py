@@ -6,7 +6,7 @@ once, and the rows are computed by CPU cores that would be idle otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -19,7 +19,7 @@ from kepler_traverse.frames import Column, arrow_table, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.multi_source.pairs import PairTable, returned_distances
-from kepler_traverse.multi_source.routes import routes_of, rows_of_edges
+from kepler_traverse.multi_source.routes import routes_of, rows_of_edges, summed_along
 from kepler_traverse.opportunities import Reduction, bands_of
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
@@ -170,6 +170,7 @@ def rows_of(
     vertices: Vertices | None = None,
     pairs: PairTable | None = None,
     reduction: Reduction | None = None,
+    along: Mapping[str, np.ndarray] | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
@@ -190,6 +191,8 @@ def rows_of(
         The rows to answer, for a result that needs them.
     reduction : Reduction, optional
         For kinds that take cutoffs.
+    along : mapping of str to array, optional
+        For paths: columns of the edge list to sum along them.
     """
     if is_made_on_host(result, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
@@ -201,7 +204,7 @@ def rows_of(
     if kind.records == "pair":
         return _of_pair_table(graph, query, traversals, _held(pairs))
     if kind.records == "path":
-        return _of_paths(graph, query, traversals, _held(pairs))
+        return _of_paths(graph, query, traversals, _held(pairs), along or {})
     if kind.records == "target":
         return _of_pairs(graph, query, traversals, target_order)
     return _of_sources(kind, graph, query, traversals)
@@ -347,14 +350,17 @@ def _of_pair_table(graph: Graph, query: Query, traversals: Traversals, pairs: Pa
         yield Rows(id_of(graph, source), arrow_table(columns), total, (edges, int(traversals.rounds[i]), histogram))
 
 
-def _of_paths(graph: Graph, query: Query, traversals: Traversals, pairs: PairTable) -> Iterator[Rows]:
+def _of_paths(
+    graph: Graph, query: Query, traversals: Traversals, pairs: PairTable, along: Mapping[str, np.ndarray]
+) -> Iterator[Rows]:
     table = pairs.of(traversals.sources)
     routes = routes_of(graph, traversals, table.lists, query.limit)
     all_there = traversals.offsets is None
     edges, begins = rows_of_edges(graph, routes)
     pair, position = np.repeat(table.rows, routes.sizes), positions_in_groups(routes.sizes)
     vertex = to_host(routes.vertices)
-    bits = [bits_of(pair), bits_of(position), bits_of(vertex), bits_of(edges, begins)]
+    sums = {name: summed_along(name, values, edges, begins, routes.sizes) for name, values in along.items()}
+    bits = [bits_of(pair), bits_of(position), bits_of(vertex), bits_of(edges, begins), *map(bits_of, sums.values())]
     ends = np.concatenate([[0], np.cumsum(routes.sizes)])[table.lists.offsets]
     xp = namespace(graph.offsets)
     for i, source in enumerate(traversals.sources.tolist()):
@@ -365,6 +371,7 @@ def _of_paths(graph: Graph, query: Query, traversals: Traversals, pairs: PairTab
             "position": Column(position[own]),
             "vertex": Column(graph.ids_at(routes.vertices[own])),
             "edge": Column(edges[own], begins[own]),
+            **{name: Column(values[own]) for name, values in sums.items()},
         }
         total = checksum_of_rows(source, [each[own] for each in bits])
         traversal = cast(Traversal, traversals[i])

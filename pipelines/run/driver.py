@@ -210,6 +210,8 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         identity["k"] = request.k
     if request.groups is not None:
         identity["groups"] = request.groups.digest
+    if request.along is not None:
+        identity["along"] = request.along.digest
     if request.limits is not None:
         identity["limits"] = request.limits.digest
     return identity

@@ -46,6 +46,7 @@ from ..worker.planning import plan_for
 from ..worker.request import Ids, Plan, Request, weights_of
 from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
+from .edge_columns import read_along
 from .given_table import named_columns, numbers_in_column, read_given_table
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
@@ -148,6 +149,7 @@ def prepare(
     reduction = reduction_of_settings(graph, settings)
     if reduction is not None:
         request = replace(request, reduction=reduction, limit=reduction.limit)
+    request = replace(request, along=read_along(graph, settings, settings.edges))
     limits = read_limits(graph, settings)
     if limits is not None:
         request = replace(request, limits=limits, limit=limits.largest)
@@ -569,13 +571,21 @@ def load_of(prepared: Prepared) -> Load:
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=(0 if form.records == "matrix" else form.id_columns * wide)
         + (distance if form.has_distance else 0)
-        + 8 * (form.numbers + (len(request.reduction.values) if form.names_values and request.reduction else 0)),
+        + 8 * (form.numbers + _named_numbers(request)),
         rows_per_source=rows,
         most_rows=most_rows,
         certified=certified,
         merged=form.merged,
         group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )
+
+
+def _named_numbers(request: Request) -> int:
+    """Return the number of columns that the user names."""
+    if request.along is not None:
+        return len(request.along.values)
+    is_named = OUTPUT_SCHEMAS[request.result].names_values and request.reduction is not None
+    return len(request.reduction.values) if is_named and request.reduction is not None else 0
 
 
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:

@@ -18,6 +18,7 @@ from ..output.matrix_file import UNREACHED_KEY, is_matrix, widened
 from ..output.part_file import plain
 from ..output.part_reader import PartReader
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
+from ..worker.along_paths import AlongPaths
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
 from ..worker.request import Ids, Request
@@ -42,6 +43,7 @@ class Retraversal:
         For results that take cutoffs.
     groups : SourceGroups or None
     limits : SourceLimits or None
+    along : AlongPaths or None
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Retraversal:
         reduction: Reduction | None = None,
         groups: SourceGroups | None = None,
         limits: SourceLimits | None = None,
+        along: AlongPaths | None = None,
     ):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[identity["result"]], findings
         limit = identity["limit"] if limits is None else limits.largest
@@ -72,6 +75,7 @@ class Retraversal:
             k=identity.get("k"),
             groups=groups,
             limits=limits,
+            along=along,
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())

@@ -18,6 +18,7 @@ from kepler_traverse.results import Traversals
 from kepler_traverse.strategy import Shape
 
 from ..output.schemas import ResultName
+from .along_paths import AlongPaths
 from .source_facts import SourceGroups, SourceLimits
 
 Knobs = dict[str, bool | int | float | str] | None
@@ -57,6 +58,8 @@ class Request:
         Groups of the sources, each with its own nearest ones.
     limits : SourceLimits or None
         The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
+    along : AlongPaths or None
+        Columns of the edge list to sum along paths.
     uses_hierarchy : bool
         Whether a hierarchy that is stored with the graph may be used.
     """
@@ -78,6 +81,7 @@ class Request:
     k: int | None = None
     groups: SourceGroups | None = None
     limits: SourceLimits | None = None
+    along: AlongPaths | None = None
     uses_hierarchy: bool = True
 
 

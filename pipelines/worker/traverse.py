@@ -229,6 +229,7 @@ class BatchTraverser:
                 self._vertices,
                 request.pairs,
                 request.reduction,
+                None if request.along is None else request.along.values,
             )
         while True:
             with clock("rows"):

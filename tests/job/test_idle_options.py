@@ -37,8 +37,8 @@ VALUES = {
     "random_sources": "2",
     "all_sources": None,
     "pairs": "{folder}/trips.csv",
-    "origin_column": "origin",
-    "destination_column": "destination",
+    "origin_column": "a",
+    "destination_column": "b",
     "seed": "5",
     "directed": "--undirected",
     "format": "snap",
@@ -69,12 +69,13 @@ VALUES = {
     "nearest_k": "2",
     "nearest_group": "kind",
     "limit_column": "kind",
+    "along": "b,c",
 }
 TOGETHER = {
     "src_column": ["--dst-column", "b"],
     "dst_column": ["--src-column", "a"],
-    "origin_column": ["--destination-column", "destination"],
-    "destination_column": ["--origin-column", "origin"],
+    "origin_column": ["--destination-column", "b"],
+    "destination_column": ["--origin-column", "a"],
 }
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
 AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "debug", "device", *TLS}
@@ -89,6 +90,7 @@ BASES = {
     ],
     "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
+    "paths": ["--pairs", "{folder}/trips.csv", "--result", "paths"],
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
     "limits of a table": ["--sources-file", "{folder}/limits.csv", "--source-column", "stop"],
     "nearest of tables": [
@@ -115,7 +117,7 @@ def folder(tmp_path_factory):
     (path / "two.txt").write_text("1\n2\n")
     (path / "limits.csv").write_text("stop,kind\n1,1\n2,0\n3,1\n")
     (path / "stops.csv").write_text("stop,kind\n1,a\n2,b\n3,a\n")
-    (path / "trips.csv").write_text("origin,destination\n1,3\n2,4\n")
+    (path / "trips.csv").write_text("origin,destination,a,b\n1,3,4,1\n2,4,3,3\n")
     (path / "scheduler.json").write_text("{}")
     return path
 
@@ -169,6 +171,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         pass
     graph = prepared.graph
     request = asdict(prepared.request) | {"memory": None}  # free memory changes from call to call
+    request["pairs"] = None  # arrays; the identity has their digest
     return [
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,

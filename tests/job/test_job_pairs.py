@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import bfs_pairs, paths, read_graph, sssp_pairs
+from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from pipelines import verify
+from pipelines import run_job, verify
 from pipelines.batch_sources import main
 
 N = 60
@@ -206,3 +207,125 @@ def test_workers_write_the_parts_of_one_process(edges, trips, tmp_path):
     more = ["--batch-size", 2, "--algorithm", "sssp"]
     alone = run(edges, trips, tmp_path / "a", *more)
     assert parts_of(run(edges, trips, tmp_path / "b", *more, "--workers", 2)) == parts_of(alone)
+
+
+@pytest.fixture(scope="module")
+def tolls(edges, tmp_path_factory):
+    """The edges in two files, with more columns; a null is in a row that a filter leaves out."""
+    folder = tmp_path_factory.mktemp("tolls")
+    table, rng = pd.read_parquet(edges), np.random.default_rng(9)
+    table = pd.concat([table, table.iloc[:1].assign(weight=99)], ignore_index=True)
+    table["metres"] = pd.Series(rng.integers(-5, 10**6, len(table)), dtype="Int64")
+    table["toll"] = rng.random(len(table)).round(3)
+    table.loc[len(table) - 1, "metres"] = None
+    table.iloc[:70].to_parquet(folder / "a.parquet")
+    table.iloc[70:].to_parquet(folder / "b.parquet")
+    table.to_csv(folder / "all.csv", index=False)
+    return folder
+
+
+ALONG = [
+    "--algorithm",
+    "sssp",
+    "--weight-column",
+    "weight",
+    "--result",
+    "paths",
+    "--along",
+    "metres,toll",
+    "--where",
+    "weight < 50",
+]
+
+
+def test_sums_along_paths_are_those_of_the_library(tolls, trips, tmp_path, capsys):
+    files = [tolls / "a.parquet", tolls / "b.parquet"]
+    folder = run(tolls, trips, tmp_path / "out", "--format", "parquet", "--batch-size", 4, *ALONG)
+    given = pd.read_parquet(trips)
+    table = pd.concat([pd.read_parquet(file) for file in files], ignore_index=True)
+    graph = read_graph(files, device="cpu", edge_ids=True, weight_column="weight", where="weight < 50")
+    sums = {"metres": table["metres"].fillna(0).astype(int), "toll": table["toll"]}
+    expected = paths(graph, (given["from"], given["to"]), edges=True, along=sums)
+    found = pd.read_parquet(folder, dtype_backend="numpy_nullable").sort_values(["pair", "position"], ignore_index=True)
+    assert list(found.columns) == ["pair", "source", "position", "vertex", "edge", "metres", "toll"]
+    for name in ("pair", "vertex", "metres", "toll"):
+        assert found[name].tolist() == expected[name].tolist()
+    # By hand: the rows of the edge list along each path, added in order.
+    for _, own in found.groupby("pair"):
+        metres = table["metres"].take(own["edge"].dropna()).tolist()
+        assert own["metres"].tolist() == [0, *np.cumsum(metres, dtype=int).tolist()]
+    for other in ("--batch-size 1", "--certify none"):
+        again = run(tolls, trips, tmp_path / other, "--format", "parquet", *other.split(), *ALONG)
+        assert json.loads((again / "_manifest.json").read_text())["digest"] == manifest(folder)["digest"]
+    text = run(tolls / "all.csv", trips, tmp_path / "csv", *ALONG)
+    assert pd.read_parquet(text).sort_values(["pair", "position"])["metres"].tolist() == found["metres"].tolist()
+    capsys.readouterr()
+    assert verify.main([str(folder), *map(str, files), "--device", "cpu"]) == 0
+    table.assign(toll=table["toll"] + 1).to_parquet(tmp_path / "other.parquet")
+    assert verify.main([str(folder), str(tmp_path / "other.parquet"), "--device", "cpu"]) == 2
+    assert "the columns of --along are not those of the run" in capsys.readouterr().err
+
+
+def manifest(folder):
+    return json.loads((folder / "_manifest.json").read_text())
+
+
+def test_wrong_sums_along_paths_are_found(tolls, trips, tmp_path, capsys):
+    folder = run(tolls / "all.csv", trips, tmp_path / "out", *ALONG)
+    part = folder / "part-000000.parquet"
+    table = pq.read_table(part)
+    footer = pq.read_metadata(part).metadata[b"kepler_traverse"]
+    sums = table["toll"].to_numpy().copy()
+    sums[-1] += 0.125
+    with pq.ParquetWriter(part, table.schema) as writer:
+        writer.write_table(table.set_column(6, "toll", pa.array(sums)))
+        writer.add_key_value_metadata({"kepler_traverse": footer})
+    capsys.readouterr()
+    assert verify.main([str(folder), str(tolls / "all.csv"), "--device", "cpu"]) == 5
+    assert "toll of row" in capsys.readouterr().out
+
+
+def test_resume_writes_the_same_sums(tolls, trips, tmp_path, capsys):
+    more = ["--batch-size", 2, *ALONG]
+    whole = run(tolls / "all.csv", trips, tmp_path / "a", *more)
+    broken = run(tolls / "all.csv", trips, tmp_path / "b", *more)
+    (broken / "part-000001.parquet").unlink()
+    run(tolls / "all.csv", trips, broken, *more, "--resume")
+    assert parts_of(broken) == parts_of(whole)
+    run(
+        tolls / "all.csv",
+        trips,
+        broken,
+        *[word.replace("metres,toll", "metres") for word in map(str, more)],
+        "--resume",
+        code=2,
+    )
+    assert "along was" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("along", "more", "said"),
+    [
+        ("metres", [], "metres"),
+        ("tax", [], "no column 'tax'"),
+        ("name", ["--where", "weight < 50"], "name"),
+        ("edge", [], "--along 'edge': the result has a column of this name"),
+        ("toll,toll", [], "--along names 'toll' twice"),
+        ("huge", [], "the sum over a path may exceed int64"),
+        ("part", [], "row 3: column 'part' has 1 missing value"),
+    ],
+)
+def test_columns_that_cannot_be_summed_are_refused(along, more, said, tolls, trips, tmp_path, capsys):
+    table = pd.read_csv(tolls / "all.csv").assign(name="x", huge=2**60, part=1.5, edge=1)
+    table.loc[3, "part"] = np.nan
+    table.to_parquet(tmp_path / "edges.parquet")
+    run(tmp_path / "edges.parquet", trips, tmp_path / "out", "--result", "paths", "--along", along, *more, code=2)
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_along_is_for_paths_of_files(edges, trips, tmp_path, capsys):
+    run(edges, trips, tmp_path / "out", "--along", "weight", code=2)
+    assert "--along is for --result paths, not pairs" in capsys.readouterr().err
+    with pytest.raises(InputError, match="edges are in memory"):
+        run_job(pd.read_parquet(edges), output=tmp_path / "out", pairs=trips, result="paths", along=["weight"])

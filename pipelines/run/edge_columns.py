@@ -1,0 +1,88 @@
+"""Columns of the edge list beside those of the edges: ``--along``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kepler_traverse.errors import EdgeListError, InputError, options_spelled
+from kepler_traverse.formats import ReadOptions, read_edges
+from kepler_traverse.formats.files import shown
+from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.routes import columns_along
+from kepler_traverse.result_kinds import RESULT_KINDS
+
+from ..cli.options import Settings, flag_text
+from ..worker.along_paths import AlongPaths
+
+_INT64_END = 2**63
+
+
+def read_along(graph: Graph, settings: Settings, edges: Sequence[str]) -> AlongPaths | None:
+    """Return the columns of ``--along``, None without that option. The edge list is read once per column.
+
+    Parameters
+    ----------
+    graph : Graph
+        Built from the edge list, with ``edge_rows``.
+    settings : Settings
+    edges : sequence of str
+        The files of the edge list.
+
+    Raises
+    ------
+    InputError
+        The edge list has no such column, or the column holds no finite numbers, or its name is that of another column of the
+        result; or a sum of integers may exceed int64.
+    """
+    if settings.along is None:
+        return None
+    own = RESULT_KINDS["paths"].columns
+    for name in settings.along:
+        if name in own:
+            raise InputError(f"--along {shown(name)}: the result has a column of this name; rename it in the edge list")
+        if settings.along.count(name) > 1:
+            raise InputError(f"--along names {shown(name)} twice")
+    found = columns_along(graph, {name: _column(settings, edges, name) for name in settings.along})
+    for name, values in found.items():
+        # No path has more edges than the graph has vertices.
+        if values.dtype.kind == "i" and values.size and _largest(values) * graph.n_vertices >= _INT64_END:
+            raise InputError(f"--along {shown(name)}: the sum over a path may exceed int64; give the column as floats")
+    return AlongPaths(found)
+
+
+def _column(settings: Settings, edges: Sequence[str], name: str) -> np.ndarray:
+    """Return a column of the edge list with one number per row; 0 in the rows that ``--where`` leaves out."""
+
+    def spelled(option: str, value: object = None) -> str:
+        return "--along" if option == "weight_column" else flag_text(option, value)
+
+    with options_spelled(spelled):
+        options = ReadOptions(
+            src_column=settings.src_column,
+            dst_column=settings.dst_column,
+            weight_column=name,
+            header=settings.header,
+            delimiter=settings.delimiter,
+            id_type=settings.id_type,
+            oneway_column=settings.oneway_column,
+            where=settings.where,
+        )
+        try:
+            read = read_edges(list(edges), options, settings.format)
+        except EdgeListError as error:  # which takes the column for that of the weights
+            message = error.message.replace("weight column", "column").replace("every edge has a weight", "fill such values")
+            raise InputError(f"--along {shown(name)}: {message}") from None
+    table: Any = read.table
+    values = table["weight"].to_numpy()
+    if read.kept is None:
+        return values
+    every = np.zeros(read.n_rows, values.dtype)
+    every[read.kept] = values
+    return every
+
+
+def _largest(values: np.ndarray) -> int:
+    return max(int(values.max()), -int(values.min()))

@@ -359,9 +359,12 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
             where=values.pop("where", None),
             oneway=values.pop("oneway_column", None),
             only_vertices=values.pop("only_vertices", None),
+            edge_ids=values.get("result") == "paths",
         )
     else:
         raise InputError(f"edges must be a Graph, a table, a path or a list of paths, not {arguments.describe(edges)}")
+    if values.get("result") == "paths" and graph.edge_rows is None:
+        raise InputError("result='paths' needs a graph that knows its rows; build it with edge_ids=True")
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]

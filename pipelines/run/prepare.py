@@ -443,7 +443,8 @@ def _read(settings: Settings) -> Graph:
 
 def _origin_of_graph(graph: Graph) -> str:
     """Return a digest of a graph that is in memory already, as ``origin_of`` returns one of files."""
-    return hashlib.sha256(json.dumps([FORMAT, "graph", graph.fingerprint]).encode()).hexdigest()
+    rows = [] if graph.edge_rows is None else ["edge_rows"]
+    return hashlib.sha256(json.dumps([FORMAT, "graph", graph.fingerprint, *rows]).encode()).hexdigest()
 
 
 def origin_of(settings: Settings) -> str:

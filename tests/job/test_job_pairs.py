@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import bfs_pairs, paths, read_graph, sssp_pairs
+from kepler_traverse import bfs_pairs, graph_from_edges, paths, read_graph, sssp_pairs
 from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import run_job, verify
@@ -329,3 +329,13 @@ def test_along_is_for_paths_of_files(edges, trips, tmp_path, capsys):
     assert "--along is for --result paths, not pairs" in capsys.readouterr().err
     with pytest.raises(InputError, match="edges are in memory"):
         run_job(pd.read_parquet(edges), output=tmp_path / "out", pairs=trips, result="paths", along=["weight"])
+
+
+def test_paths_of_a_graph_in_memory_need_its_rows(edges, trips, tmp_path):
+    table = pd.read_parquet(edges)
+    made = run_job(table, output=tmp_path / "table", pairs=trips, result="paths")
+    known = graph_from_edges(table, edge_ids=True)
+    assert run_job(known, output=tmp_path / "graph", pairs=trips, result="paths").digest == made.digest
+    with pytest.raises(InputError, match="build it with edge_ids=True"):
+        run_job(graph_from_edges(table), output=tmp_path / "none", pairs=trips, result="paths")
+    assert not (tmp_path / "none").exists()

@@ -1,10 +1,10 @@
-"""Write results about vertices as GeoParquet files of points, with pyarrow alone."""
+"""Write results about vertices as GeoParquet files: points with pyarrow alone, and concave hulls with shapely."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,25 @@ import numpy as np
 from .. import arguments
 from ..errors import InputError, UnknownVertexError
 
-_GEOMETRY = "geometry"
+GEOMETRY = "geometry"
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])  # well-known binary, 21 bytes
 CRS84 = "OGC:CRS84"
+RATIO = 0.3  # of hulls, between following all points and the convex hull
+HULLS = ["Polygon", "LineString", "Point"]  # of three vertices and more, of two or in a line, of one
 
 
-def write_geoparquet(frame: Any, path: Any, vertices: Any, *, x: str = "x", y: str = "y", crs: Any = CRS84) -> None:
-    """Write a frame with a column ``vertex``, such as that of ``result="isochrones"``, as a GeoParquet file of points.
+def write_geoparquet(
+    frame: Any,
+    path: Any,
+    vertices: Any,
+    *,
+    x: str = "x",
+    y: str = "y",
+    crs: Any = CRS84,
+    hulls: bool = False,
+    ratio: float = RATIO,
+) -> None:
+    """Write a frame with a column ``vertex``, such as that of ``result="isochrones"``, as a GeoParquet file.
 
     Parameters
     ----------
@@ -32,12 +44,18 @@ def write_geoparquet(frame: Any, path: Any, vertices: Any, *, x: str = "x", y: s
     crs : "OGC:CRS84", mapping or None
         The coordinate reference system: longitude and latitude of WGS 84; any other in PROJJSON, as
         ``pyproj.CRS.to_json_dict`` returns it; None if it is not known.
+    hulls : bool
+        False: a point per row. True: a concave hull per source and band, of the vertices within that band's cutoff, from a
+        frame of isochrones. The file has the columns ``source, band, vertices, geometry``. It needs shapely 2.1 or newer:
+        ``pip install 'kepler-traverse[geo]'``.
+    ratio : float
+        Of the hulls: 0 follows the points as closely as possible, 1 is the convex hull; see ``shapely.concave_hull``.
 
     Raises
     ------
     InputError
         A column is missing, or the frame has a column ``geometry``; coordinates are not finite numbers; a vertex occurs
-        twice in ``vertices``; ``crs`` is something else.
+        twice in ``vertices``; ``crs`` or ``ratio`` is something else; shapely is missing.
     UnknownVertexError
         A vertex of the frame is not in ``vertices``.
 
@@ -45,57 +63,202 @@ def write_geoparquet(frame: Any, path: Any, vertices: Any, *, x: str = "x", y: s
     --------
     >>> bands = sssp_many(graph, [5], result="isochrones", cutoffs=[600, 1200])  # doctest: +SKIP
     >>> write_geoparquet(bands, "bands.parquet", vertices)  # doctest: +SKIP
+    >>> write_geoparquet(bands, "hulls.parquet", vertices, hulls=True)  # doctest: +SKIP
     """
-    import pyarrow
-    import pyarrow.compute
     import pyarrow.parquet
 
     file = _path(path)
     for name, value in (("x", x), ("y", y)):
         arguments.text(name, value, "the name of a column of vertices")
-    entry = _crs_entry(crs)
+    entry = crs_entry(crs)
     table, places = _arrow(frame, "frame"), _arrow(vertices, "vertices")
-    for name, columns, needed in (("frame", table, ["vertex"]), ("vertices", places, ["vertex", x, y])):
+    needed_of_frame = ["source", "vertex", "band"] if arguments.flag("hulls", hulls) else ["vertex"]
+    for name, columns, needed in (("frame", table, needed_of_frame), ("vertices", places, ["vertex", x, y])):
         for column in needed:
             if column not in columns.column_names:
                 raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, columns.column_names))}")
-    if _GEOMETRY in table.column_names:
-        raise InputError(f"frame has a column {_GEOMETRY!r} already; rename it")
-    known = places["vertex"].combine_chunks()
-    if len(pyarrow.compute.unique(known)) < len(known):
-        raise InputError("vertices has a vertex twice; give one row per vertex")
-    try:
-        rows = pyarrow.compute.index_in(table["vertex"].cast(known.type), value_set=known)
-    except pyarrow.ArrowInvalid:
-        raise InputError(f"the vertices of frame are {table['vertex'].type}, and those of vertices {known.type}") from None
-    if rows.null_count:
-        missing = table["vertex"].filter(rows.is_null())
-        raise UnknownVertexError(f"vertices lacks {len(missing)} vertices of frame, the first {missing[0].as_py()!r}")
-    rows = rows.to_numpy()
-    points = np.zeros(len(rows), _POINT)
-    points["order"], points["kind"] = 1, 1
-    for axis, name in (("x", x), ("y", y)):
-        numbers = arguments.as_array(f"vertices[{name!r}]", places[name]).astype(np.float64)[rows]
-        wrong = np.flatnonzero(~np.isfinite(numbers))
-        if wrong.size:
-            raise InputError(
-                f"vertices[{name!r}] is {numbers[wrong[0]]} at vertex {table['vertex'][int(wrong[0])].as_py()!r}"
-            )
-        points[axis] = numbers
-    binary = pyarrow.Array.from_buffers(
-        pyarrow.binary(),
-        len(points),
-        [None, pyarrow.py_buffer(np.arange(len(points) + 1, dtype=np.int32) * _POINT.itemsize), pyarrow.py_buffer(points)],
+    coordinates = Coordinates(
+        places["vertex"], *(numbers_of(f"vertices[{name!r}]", places[name]) for name in (x, y)), (x, y)
     )
-    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Point"], **entry}
-    if len(points):
-        column["bbox"] = [float(f(points[axis])) for f in (np.min, np.max) for axis in ("x", "y")]
-    metadata = {"version": "1.1.0", "primary_column": _GEOMETRY, "columns": {_GEOMETRY: column}}
-    table = table.append_column(_GEOMETRY, binary).replace_schema_metadata({"geo": json.dumps(metadata)})
+    if hulls:
+        table, kinds = hulls_of(table, coordinates, _checked_ratio(ratio)), HULLS
+    else:
+        if GEOMETRY in table.column_names:
+            raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
+        table, kinds = points_of(table, coordinates), ["Point"]
+    metadata = geo_metadata(kinds, entry, bounds_of(table[GEOMETRY]) if not hulls else bounds_of_hulls(table))
     try:
-        pyarrow.parquet.write_table(table, file, compression="zstd")
+        pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
     except OSError as error:
         raise InputError(f"path {file!r} cannot be written: {error.strerror or error}") from None
+
+
+def numbers_of(name: str, column: Any) -> np.ndarray:
+    """Return a column of coordinates as float64."""
+    return arguments.as_array(name, column).astype(np.float64)
+
+
+class Coordinates:
+    """Where vertices are.
+
+    Parameters
+    ----------
+    vertices : pyarrow array
+        Ids, each once.
+    x, y : float64 arrays of the same length
+    names : tuple of str
+        Of the columns of x and y, for errors.
+
+    Raises
+    ------
+    InputError
+        A vertex occurs twice.
+    """
+
+    def __init__(self, vertices: Any, x: np.ndarray, y: np.ndarray, names: tuple[str, str] = ("x", "y")):
+        import pyarrow.compute
+
+        self._known = vertices.combine_chunks() if hasattr(vertices, "combine_chunks") else vertices
+        self._x, self._y, self._names = x, y, names
+        if len(pyarrow.compute.unique(self._known)) < len(self._known):
+            raise InputError("vertices has a vertex twice; give one row per vertex")
+
+    def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the coordinates of a column of ids.
+
+        Raises
+        ------
+        InputError
+            The ids have another type; a coordinate is not finite.
+        UnknownVertexError
+            A vertex has no coordinates.
+        """
+        import pyarrow.compute
+
+        known = self._known
+        try:
+            rows = pyarrow.compute.index_in(vertices.cast(known.type), value_set=known)
+        except pyarrow.ArrowInvalid:
+            raise InputError(f"the vertices of frame are {vertices.type}, and those of vertices {known.type}") from None
+        if rows.null_count:
+            missing = vertices.filter(rows.is_null())
+            raise UnknownVertexError(f"vertices lacks {len(missing)} vertices of frame, the first {missing[0].as_py()!r}")
+        found = self._x[rows.to_numpy()], self._y[rows.to_numpy()]
+        for name, numbers in zip(self._names, found, strict=True):
+            wrong = np.flatnonzero(~np.isfinite(numbers))
+            if wrong.size:
+                raise InputError(f"vertices[{name!r}] is {numbers[wrong[0]]} at vertex {vertices[int(wrong[0])].as_py()!r}")
+        return found
+
+
+def points_of(table: Any, coordinates: Coordinates) -> Any:
+    """Return a table with a column ``geometry`` added, which has the point of the vertex of each row."""
+    import pyarrow
+
+    x, y = coordinates.of(table["vertex"])
+    points = np.zeros(x.size, _POINT)
+    points["order"], points["kind"], points["x"], points["y"] = 1, 1, x, y
+    offsets = np.arange(x.size + 1, dtype=np.int32) * _POINT.itemsize
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(points)]
+    return table.append_column(GEOMETRY, pyarrow.Array.from_buffers(pyarrow.binary(), x.size, buffers))
+
+
+def bounds_of(points: Any) -> list[float] | None:
+    """Return the smallest x and y and the largest ones of a column of points; None if there is none."""
+    if not len(points):
+        return None
+    found = np.concatenate([np.frombuffer(value.as_buffer(), _POINT) for value in points])
+    return [float(f(found[axis])) for f in (np.min, np.max) for axis in ("x", "y")]
+
+
+def shapely_module() -> Any:
+    """Return the module shapely, which hulls need.
+
+    Raises
+    ------
+    InputError
+        It is not installed, or older than 2.1.
+    """
+    try:
+        import shapely
+    except ImportError:
+        shapely = None
+    if shapely is None or tuple(int(part) for part in shapely.__version__.split(".")[:2]) < (2, 1):
+        raise InputError("hulls need shapely 2.1 or newer; install it by: pip install 'kepler-traverse[geo]'")
+    return shapely
+
+
+def hulls_of(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> Any:
+    """Return a table ``source, band, vertices, geometry``: a concave hull per source and band.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        With the columns ``source, vertex, band``. The rows of a source stand together.
+    coordinates : Coordinates
+    ratio : float
+    """
+    import pyarrow
+    import pyarrow.compute
+
+    shapely = shapely_module()
+    x, y = coordinates.of(table["vertex"])
+    points = np.stack([x, y], axis=1)
+    source, band = table["source"].combine_chunks(), table["band"].to_numpy()
+    place = pyarrow.compute.index_in(source, value_set=pyarrow.compute.unique(source)).to_numpy()
+    order = np.lexsort([band, place])  # stable: within a band as in the table
+    place, band, points = place[order], band[order], points[order]
+    firsts = np.flatnonzero(np.diff(place, prepend=-1))
+    rows, hulls, counts = [], [], []
+    for begin, end in zip(firsts.tolist(), [*firsts[1:].tolist(), place.size][: firsts.size], strict=True):
+        ends = np.flatnonzero(np.diff(band[begin:end], append=np.nan)) + 1 + begin
+        for last in ends.tolist():  # the vertices within a cutoff are those of this band and of all before it
+            hull = shapely.concave_hull(shapely.multipoints(points[begin:last]), ratio=ratio)
+            hulls.append(shapely.to_wkb(hull, byte_order=1))
+            rows.append(last - 1)
+            counts.append(last - begin)
+    chosen = np.array(rows, np.int64)
+    return pyarrow.table(
+        {
+            "source": source.take(pyarrow.array(order[chosen])),
+            "band": pyarrow.array(band[chosen]),
+            "vertices": pyarrow.array(counts, pyarrow.int64()),
+            GEOMETRY: pyarrow.array(hulls, pyarrow.binary()),
+        }
+    )
+
+
+def bounds_of_hulls(table: Any) -> list[float] | None:
+    """Return the smallest x and y and the largest ones of a table of hulls; None if it has no row."""
+    shapely = shapely_module()
+    if not table.num_rows:
+        return None
+    return [float(value) for value in shapely.total_bounds(shapely.from_wkb(table[GEOMETRY].to_pylist()))]
+
+
+def geo_metadata(kinds: Sequence[str], crs: Mapping[str, Any], bounds: list[float] | None = None) -> dict[str, str]:
+    """Return the metadata of a GeoParquet file whose geometry is in the column ``geometry``.
+
+    Parameters
+    ----------
+    kinds : sequence of str
+        Types of the geometries.
+    crs : mapping
+        As ``crs_entry`` returns it.
+    bounds : list of float, optional
+        Smallest x and y, largest x and y.
+    """
+    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": list(kinds), **crs}
+    if bounds is not None:
+        column["bbox"] = bounds
+    return {"geo": json.dumps({"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}})}
+
+
+def _checked_ratio(ratio: Any) -> float:
+    arguments.real("ratio", ratio)
+    if not 0 <= ratio <= 1:
+        raise InputError(f"ratio must be from 0 to 1, not {arguments.describe(ratio)}")
+    return float(ratio)
 
 
 def _path(path: Any) -> str:
@@ -104,7 +267,7 @@ def _path(path: Any) -> str:
     return os.fspath(path)
 
 
-def _crs_entry(crs: Any) -> dict[str, Any]:
+def crs_entry(crs: Any) -> dict[str, Any]:
     """The entry of the metadata; the format takes WGS 84 where there is none."""
     if isinstance(crs, str) and crs == CRS84:
         return {}

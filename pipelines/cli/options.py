@@ -233,6 +233,13 @@ class Settings:
         "the number of vertices; isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; "
         "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs",
     )
+    geometry: Literal["points", "hulls"] | None = setting(
+        group="result",
+        example="points",
+        help="for --result isochrones: write a GeoParquet file, too, by the columns x and y of the --vertices file. points: "
+        "_points.parquet has a point per row; hulls: _hulls.parquet has a concave hull per source and cutoff "
+        "(pip install 'kepler-traverse[geo]')",
+    )
     nearest_k: int | None = setting(
         group="result",
         least=1,

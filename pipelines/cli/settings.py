@@ -358,6 +358,11 @@ def _check_cutoffs(settings: Settings) -> None:
             raise UsageError(f"--{key} is for --result {able}, not {result}; leave it out")
         if takes and not given and key != "decay":
             raise UsageError(f"--result {result} needs --{key}")
+    if settings.geometry is not None:
+        if result != "isochrones":
+            raise UsageError(f"--geometry is for --result isochrones, not {result}; leave it out")
+        if settings.vertices is None:
+            raise UsageError("--geometry needs the coordinates x and y of a table of vertices; give its file by --vertices")
     if settings.along is not None and "along" not in form.options:
         raise UsageError(f"--along is for --result paths, not {result}; leave it out")
     if settings.limit_column is not None:

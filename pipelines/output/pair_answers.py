@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from .part_reader import open_part
 
-PAIRS, SOURCES = "_pairs.parquet", "_sources.parquet"
+PAIRS, SOURCES, POINTS, HULLS = "_pairs.parquet", "_sources.parquet", "_points.parquet", "_hulls.parquet"
 
 
 def rows_by_pair(parts: Sequence[Path]) -> pa.Table:

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,8 +27,8 @@ from .part_file import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _OURS = re.compile(
-    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_(pairs|sources)\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
-    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet|_(pairs|sources)\.parquet)\.\w+\.tmp"
+    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_(pairs|sources|points|hulls)\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
+    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet|_(pairs|sources|points|hulls)\.parquet)\.\w+\.tmp"
 )
 _FOLDERS = re.compile(r"_graph(\.\d+\.tmp)?")
 _PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")
@@ -293,19 +293,25 @@ class OutputFolder:
             partial.unlink(missing_ok=True)
             raise cannot_write(self.path, error) from None
 
-    def put_table(self, name: str, table: pa.Table) -> None:
-        """Write a table as one of the folder's files, whole or not at all; raises OutputError."""
+    def put_table(self, name: str, tables: Iterable[pa.Table]) -> None:
+        """Write tables as one of the folder's files, one after the other, whole or not at all; raises OutputError."""
         partial = self.path / f".{name}.{os.getpid()}.tmp"
         try:
             with open(partial, "wb", opener=_open_new) as file:
-                pq.write_table(table, file, compression="zstd", compression_level=1)
+                writer: pq.ParquetWriter | None = None
+                for table in tables:
+                    writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
+                    writer.write_table(table)
+                if writer is not None:
+                    writer.close()
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(partial, self.path / name)
             sync_folder(self.path)
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise cannot_write(self.path, error) from None
+        finally:
+            partial.unlink(missing_ok=True)
 
     def put(self, name: str, text: str) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""

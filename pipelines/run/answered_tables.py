@@ -1,12 +1,13 @@
-"""Tables that a finished run writes: a table that it was given, with the results of each row added, in its order.
+"""Files that a finished run writes of its part files.
 
 ``_pairs.parquet`` is the table of ``--pairs`` with distances. ``_sources.parquet`` is the file of ``--sources-file``, where
-``--source-column`` names its ids, with the results that have one row per source.
+``--source-column`` names its ids, with the results that have one row per source. Both have the rows of the given table, in
+its order. ``geometry`` makes the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,12 +18,14 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 
 from ..cli.options import Settings
-from ..output.pair_answers import PAIRS, SOURCES, rows_by_pair, rows_of_parts
+from ..output.pair_answers import HULLS, PAIRS, POINTS, SOURCES, rows_by_pair, rows_of_parts
 from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import ids_in_column, named_columns, read_given_table
 from .pair_file import DISTANCE, read_pair_table
 
-Make = Callable[[Sequence[Path]], pa.Table]
+GEO, GEOS = b"geo", b"geos"  # metadata of a GeoParquet file: its geometries, and the version of GEOS that made hulls
+_DIFFERS = "it is not the given table with the results of the part files"
+Make = Callable[[Sequence[Path]], Iterable[pa.Table]]  # each table becomes a row group
 
 
 def answered_tables(settings: Settings) -> dict[str, Make]:
@@ -31,9 +34,15 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
     Their errors are InputError if a given table has changed since the run began, ValueError if parts lack a row.
     """
     if OUTPUT_SCHEMAS[settings.result].records == "pair":
-        return {PAIRS: lambda parts: _answered_pairs(settings, parts)}
+        return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
-        return {SOURCES: lambda parts: _answered_sources(settings, parts)}
+        return {SOURCES: lambda parts: [_answered_sources(settings, parts)]}
+    if settings.geometry is not None:
+        from . import geometry  # its packages are for these files alone
+
+        if settings.geometry == "hulls":
+            return {HULLS: lambda parts: geometry.hulls_of_parts(settings, parts)}
+        return {POINTS: lambda parts: geometry.points_of_parts(settings, parts)}
     return {}
 
 
@@ -45,14 +54,27 @@ def adds_to_sources(settings: Settings) -> bool:
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
-    """Describe how a file differs from the table that the part files and the given table make; ``""`` if it does not."""
+    """Describe how a file differs from the tables that its maker makes of the part files; ``""`` if it does not."""
     try:
-        found, right = pq.read_table(path), make(parts)
+        with pq.ParquetFile(path) as file:
+            group = 0
+            for table in make(parts):
+                held: list[pa.Table] = []
+                while sum(map(len, held)) < table.num_rows and group < file.num_row_groups:
+                    held.append(file.read_row_group(group))
+                    group += 1
+                found = pa.concat_tables(held) if held else table.slice(0, 0)
+                here, there = (each.schema.metadata or {} for each in (table, found))
+                if held and here.get(GEOS) != there.get(GEOS):
+                    made_with, version = (each.get(GEOS, b"no version").decode(errors="replace") for each in (there, here))
+                    return f"it was made with GEOS {made_with}, and can be checked with that alone; here is GEOS {version}"
+                if not found.equals(table) or (held and here.get(GEO) != there.get(GEO)):
+                    return _DIFFERS
+            return "" if group == file.num_row_groups else _DIFFERS
     except FileNotFoundError:
         return "the file is not there"
     except (OSError, ValueError, pa.ArrowException) as error:
         return f"it cannot be checked ({' '.join(str(error).split())})"
-    return "" if found.equals(right) else "it is not the given table with the results of the part files"
 
 
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:

@@ -47,6 +47,7 @@ from ..worker.request import Ids, Plan, Request, weights_of
 from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
 from .edge_columns import read_along
+from .geometry import check_geometry
 from .given_table import named_columns, numbers_in_column, read_given_table
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
@@ -150,6 +151,7 @@ def prepare(
     if reduction is not None:
         request = replace(request, reduction=reduction, limit=reduction.limit)
     request = replace(request, along=read_along(graph, settings, settings.edges))
+    check_geometry(graph, settings)
     limits = read_limits(graph, settings)
     if limits is not None:
         request = replace(request, limits=limits, limit=limits.largest)

@@ -146,7 +146,8 @@ def test_a_wrong_value_in_a_settings_file_is_named(key, folder, tmp_path, capsys
 
 def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsys):
     more = {"output": str(tmp_path / "out"), "graph_cache": str(tmp_path / "cache"), "resume": None, "report": "--no-report",
-            "plan": None, "json": None, "debug": None, "device": "cpu", "hierarchy": "yes"}  # fmt: skip
+            "plan": None, "json": None, "debug": None, "device": "cpu", "hierarchy": "yes",
+            "geometry": "points"}  # fmt: skip
     values = VALUES | more | dict.fromkeys(TLS, str(folder / "empty.pem"))
     words = {}
     for key, value in values.items():
@@ -165,7 +166,7 @@ def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsy
             argv.remove("--debug")
         codes.append(call(capsys, batch_sources.main, argv) is None)
     assert len(pairs) == len(OPTIONS) * (len(OPTIONS) - 1) // 2
-    assert 0.2 < sum(codes) / len(codes) < 0.9, "some go together, and some do not"
+    assert 0.15 < sum(codes) / len(codes) < 0.9, "some go together, and some do not"
 
 
 def test_command_lines_of_many_options_at_random_end_as_they_should(folder, tmp_path, capsys):

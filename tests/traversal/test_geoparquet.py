@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 
 import numpy as np
 import pandas as pd
@@ -81,3 +82,58 @@ def test_wrong_paths_are_refused(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="path"):
         write_geoparquet(bands(), path, VERTICES)
+
+
+def town():
+    """A grid of streets with coordinates, and bands of travel time from two sources."""
+    n = 12
+    at = np.arange(n * n).reshape(n, n)
+    src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    graph = graph_from_edges(src, dst, np.full(src.size, 100), directed=False)
+    places = pd.DataFrame({"vertex": at.ravel(), "x": at.ravel() % n * 1.0, "y": at.ravel() // n * 1.0})
+    return sssp_many(graph, [0, 77], result="isochrones", cutoffs=[0, 100, 300, 500]), places
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 1.0])
+def test_hulls_hold_the_vertices_within_each_cutoff(ratio, tmp_path):
+    shapely = pytest.importorskip("shapely")
+    frame, places = town()
+    write_geoparquet(frame, tmp_path / "hulls.parquet", places, hulls=True, ratio=ratio)
+    table = pq.read_table(tmp_path / "hulls.parquet")
+    assert table.column_names == ["source", "band", "vertices", "geometry"]
+    assert table["source"].to_pylist() == [0] * 4 + [77] * 4
+    assert table["band"].to_pylist() == [0, 100, 300, 500] * 2
+    where = places.set_index("vertex")
+    for source, band, count, wkb in zip(*table.to_pydict().values(), strict=True):
+        hull, within = shapely.from_wkb(wkb), frame[(frame["source"] == source) & (frame["band"] <= band)]["vertex"]
+        points = shapely.points(where.loc[within].to_numpy())
+        assert count == len(points)
+        assert shapely.covers(hull, points).all()
+        convex = shapely.convex_hull(shapely.union_all(points))
+        assert hull.equals(convex) if ratio == 1 or count < 3 else convex.covers(hull)
+    geo = json.loads(table.schema.metadata[b"geo"])["columns"]["geometry"]
+    assert geo["bbox"] == [0.0, 0.0, 10.0, 11.0]
+    assert {shapely.from_wkb(wkb).geom_type for wkb in table["geometry"].to_pylist()} <= set(geo["geometry_types"])
+
+
+def test_hulls_of_no_rows_are_a_table_without_rows(tmp_path):
+    pytest.importorskip("shapely")
+    frame, places = town()
+    write_geoparquet(frame.iloc[:0], tmp_path / "hulls.parquet", places, hulls=True)
+    assert pq.read_table(tmp_path / "hulls.parquet").num_rows == 0
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.5, float("nan"), "a", None])
+def test_wrong_ratios_are_refused(ratio, tmp_path):
+    with pytest.raises(InputError, match="ratio"):
+        write_geoparquet(bands(), tmp_path / "a.parquet", VERTICES, hulls=True, ratio=ratio)
+
+
+def test_hulls_need_bands_and_shapely(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="frame has no column 'band'"):
+        write_geoparquet(bands().drop(columns="band"), tmp_path / "a.parquet", VERTICES, hulls=True)
+    monkeypatch.setitem(sys.modules, "shapely", None)  # an import then fails
+    with pytest.raises(InputError, match=r"pip install 'kepler-traverse\[geo\]'"):
+        write_geoparquet(bands(), tmp_path / "a.parquet", VERTICES, hulls=True)
+    assert not (tmp_path / "a.parquet").exists()

@@ -1,0 +1,106 @@
+"""GeoParquet files of isochrones: ``_points.parquet`` and ``_hulls.parquet``, by ``--geometry``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kepler_traverse._arrays import to_host
+from kepler_traverse.errors import InputError
+from kepler_traverse.formats.geoparquet import (
+    CRS84,
+    HULLS,
+    Coordinates,
+    bounds_of_hulls,
+    crs_entry,
+    geo_metadata,
+    hulls_of,
+    numbers_of,
+    points_of,
+    shapely_module,
+)
+from kepler_traverse.formats.ids import read_vertex_table
+from kepler_traverse.graph import Graph
+
+from ..cli.options import Settings
+from ..output.part_reader import open_part
+from ..output.schemas import ROWS_PER_GROUP
+
+_AXES = ("x", "y")  # columns of the table of vertices
+_DEGREES = (180.0, 90.0)  # the largest longitude and latitude
+
+
+class Places(NamedTuple):
+    """Coordinates of the vertices, and the entry of a file's metadata for their reference system."""
+
+    coordinates: Coordinates
+    crs: dict[str, object]
+
+
+def check_geometry(graph: Graph, settings: Settings) -> None:
+    """Raise InputError unless each vertex of the graph has coordinates, and hulls can be made."""
+    if settings.geometry is None:
+        return
+    if settings.geometry == "hulls":
+        shapely_module()
+    ids = graph.ids if graph.has_string_ids else pa.array(to_host(graph.ids))
+    places = read_places(settings, graph.has_string_ids)
+    try:
+        places.coordinates.of(ids)
+    except InputError as error:
+        text = str(error).replace("vertices of frame", "vertices of the graph")
+        raise InputError(f"{settings.vertices}: --geometry {settings.geometry}: {text}") from None
+
+
+def read_places(settings: Settings, strings: bool) -> Places:
+    """Return the coordinates in the table of ``--vertices``."""
+    ids, columns = read_vertex_table(settings.vertices, list(_AXES))
+    x, y = (numbers_of(f"{settings.vertices}: column {name!r}", columns[name]) for name in _AXES)
+    in_degrees = all(np.abs(axis).max(initial=0) <= most for axis, most in zip((x, y), _DEGREES, strict=True))
+    return Places(Coordinates(pa.array(ids.ids(strings)), x, y), crs_entry(CRS84 if in_degrees else None))
+
+
+def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the rows of all parts with a column of points, in tables of equal size; at least one table."""
+    places: Places | None = None
+    held: list[pa.Table] = []
+    n_held = 0
+    for table in _tables(parts):
+        places = places or _places_for(settings, table)
+        held.append(points_of(table, places.coordinates).replace_schema_metadata(geo_metadata(["Point"], places.crs)))
+        n_held += table.num_rows
+        while n_held >= ROWS_PER_GROUP:
+            every = pa.concat_tables(held)
+            yield every.slice(0, ROWS_PER_GROUP)
+            held, n_held = [every.slice(ROWS_PER_GROUP)], n_held - ROWS_PER_GROUP
+    yield pa.concat_tables(held)
+
+
+def hulls_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield one table with a hull per source and band."""
+    places: Places | None = None
+    found: list[pa.Table] = []
+    for part in parts:  # the rows of a source are in one part
+        table = pa.concat_tables(_tables([part]))
+        places = places or _places_for(settings, table)
+        found.append(hulls_of(table, places.coordinates))
+    assert places is not None  # a finished run has a part
+    hulls = pa.concat_tables(found)
+    metadata = geo_metadata(HULLS, places.crs, bounds_of_hulls(hulls))
+    yield hulls.replace_schema_metadata(metadata | {"geos": shapely_module().geos_version_string})
+
+
+def _places_for(settings: Settings, table: pa.Table) -> Places:
+    kind = table["vertex"].type
+    return read_places(settings, pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _tables(parts: Sequence[Path]) -> Iterator[pa.Table]:
+    for part in parts:
+        with open_part(part) as file:
+            for table in file.tables():
+                yield table.replace_schema_metadata(None)

@@ -1,0 +1,144 @@
+"""``--geometry``: GeoParquet files of isochrones, for any batches, resumed, verified, refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import read_graph, sssp_many, write_geoparquet
+from pipelines import verify
+from pipelines.batch_sources import main
+from pipelines.run import geometry
+
+N = 9
+CUTOFFS = [2, 5, 9]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with a grid of streets, and the coordinates of its vertices, of which one has no edge."""
+    folder, rng = tmp_path_factory.mktemp("data"), np.random.default_rng(3)
+    at = np.arange(N * N).reshape(N, N)
+    src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    name = np.vectorize("v{:03d}".format)
+    edges = pa.table({"src": name(src), "dst": name(dst), "weight": rng.integers(1, 4, src.size)})
+    pq.write_table(edges, folder / "edges.parquet")
+    ids = np.append(at.ravel(), 900)[::-1]
+    places = pd.DataFrame({"vertex": name(ids), "x": 6 + ids % N / 100, "y": 49.5 + ids // N / 100})
+    places.to_parquet(folder / "places.parquet")
+    places.to_csv(folder / "places.csv", index=False)
+    return folder
+
+
+def run(data, folder, kind, *more, code=0, places="places.parquet"):
+    words = [data / "edges.parquet", "--undirected", "--algorithm", "sssp", "--sources", "v000,v044,v080,v900"]
+    words += ["--vertices", data / places, "--result", "isochrones", "--cutoffs", ",".join(map(str, CUTOFFS))]
+    words += ["--geometry", kind, "--device", "cpu", "--no-report", "--output", folder, *more]
+    assert main([str(word) for word in words]) == code
+    return folder
+
+
+def by_library(data, path, **options):
+    """The same file, written by the library."""
+    places = pd.read_parquet(data / "places.parquet")
+    graph = read_graph(data / "edges.parquet", device="cpu", directed=False, vertices=places["vertex"].tolist())
+    bands = sssp_many(graph, ["v000", "v044", "v080", "v900"], result="isochrones", cutoffs=CUTOFFS)
+    write_geoparquet(bands, path, places, **options)
+    return pq.read_table(path)
+
+
+@pytest.mark.parametrize("kind", ["points", "hulls"])
+def test_the_file_is_that_of_the_library_for_any_batches(kind, data, tmp_path, monkeypatch, capsys):
+    if kind == "hulls":
+        pytest.importorskip("shapely")
+    monkeypatch.setattr(geometry, "ROWS_PER_GROUP", 16)
+    folder = run(data, tmp_path / "out", kind, "--batch-size", 1)
+    path = folder / f"_{kind}.parquet"
+    found, expected = pq.read_table(path), by_library(data, tmp_path / "own.parquet", hulls=kind == "hulls")
+    assert found.column_names == expected.column_names
+    for name in found.column_names:
+        assert found[name].to_pylist() == expected[name].to_pylist()
+    geo = json.loads(found.schema.metadata[b"geo"])
+    expected_geo = json.loads(expected.schema.metadata[b"geo"])
+    if kind == "points":  # written as a stream, before the bounds are known
+        del expected_geo["columns"]["geometry"]["bbox"]
+        assert pq.ParquetFile(path).num_row_groups == -(-found.num_rows // 16)
+    assert geo == expected_geo
+    other = run(data, tmp_path / "other", kind, "--batch-size", 3, places="places.csv")
+    assert (other / path.name).read_bytes() == path.read_bytes()
+    whole = path.read_bytes()
+    path.unlink()
+    run(data, folder, kind, "--batch-size", 1, "--resume")
+    assert path.read_bytes() == whole
+    words = [str(folder), str(data / "edges.parquet"), "--device", "cpu"]
+    assert verify.main(words) == 0
+    table = found.set_column(2, found.column_names[2], found[2].take(pa.array(range(found.num_rows)[::-1])))
+    pq.write_table(table, path)
+    capsys.readouterr()
+    assert verify.main(words) == 5
+    assert f"table: {path.name}" in capsys.readouterr().out
+    path.unlink()
+    assert verify.main(words) == 5
+    assert "the file is not there" in capsys.readouterr().out
+
+
+def test_coordinates_beyond_degrees_have_no_reference_system(data, tmp_path):
+    places = pd.read_parquet(data / "places.parquet")
+    places.assign(x=places["x"] * 1e5).to_parquet(tmp_path / "metres.parquet")
+    folder = run(data, tmp_path / "out", "points", places=tmp_path / "metres.parquet")
+    column = json.loads(pq.read_schema(folder / "_points.parquet").metadata[b"geo"])["columns"]["geometry"]
+    assert column["crs"] is None
+
+
+def test_hulls_of_another_geos_are_not_called_wrong(data, tmp_path, capsys):
+    pytest.importorskip("shapely")
+    folder = run(data, tmp_path / "out", "hulls")
+    table = pq.read_table(folder / "_hulls.parquet")
+    table = table.replace_schema_metadata(table.schema.metadata | {b"geos": b"3.0.0"})
+    pq.write_table(table, folder / "_hulls.parquet")
+    capsys.readouterr()
+    assert verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu"]) == 5
+    assert "it was made with GEOS 3.0.0, and can be checked with that alone" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p: p.drop(columns="y"), "no column of attributes 'y'"),
+        (lambda p: p.assign(x="east"), "x"),
+        (lambda p: p.assign(y=np.where(p["vertex"] == "v044", np.inf, p["y"])), "vertices['y'] is inf at vertex 'v044'"),
+        (lambda p: p[p["vertex"] != "v007"], "vertices lacks 1 vertices of the graph, the first 'v007'"),
+    ],
+)
+def test_vertices_without_coordinates_are_refused_before_the_searches(change, said, data, tmp_path, capsys):
+    change(pd.read_parquet(data / "places.parquet")).to_parquet(tmp_path / "places.parquet")
+    run(data, tmp_path / "out", "points", code=2, places=tmp_path / "places.parquet")
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_hulls_without_shapely_are_refused_before_the_searches(data, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shapely", None)
+    run(data, tmp_path / "out", "hulls", code=2)
+    assert "pip install 'kepler-traverse[geo]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--result", "within", "--cutoffs", "3"], "--geometry is for --result isochrones, not within"),
+        (["--result", "isochrones", "--cutoffs", "3"], "give its file by --vertices"),
+    ],
+)
+def test_geometry_without_isochrones_or_coordinates_is_refused(more, said, data, tmp_path, capsys):
+    words = [data / "edges.parquet", "--all-sources", "--geometry", "points", "--output", tmp_path / "out", *more]
+    assert main([str(word) for word in words]) == 2
+    assert said in capsys.readouterr().err

@@ -42,7 +42,7 @@ from ._arrays import Array, index_dtype, is_hops, is_reached, namespace, to_host
 from .algorithms import ALGORITHMS
 from .bfs import plan_bfs_many
 from .certificate import certify_many
-from .errors import InputError, PrecisionError
+from .errors import InputError, PrecisionError, option_text
 from .exact import to_integers
 from .frames import Column, frame_from
 from .graph import BuildReport, Graph
@@ -373,8 +373,8 @@ class _Searches:
             start, end = self.graph.ids_at(namespace(distance).asarray(ends)).tolist()
             raise InputError(
                 f"the graph is not {'strongly ' if self.graph.directed else ''}connected: there is no path from vertex "
-                f"{start!r} to vertex {end!r}, so eccentricities are infinite; pass unconnected='largest' for the largest "
-                "component"
+                f"{start!r} to vertex {end!r}, so eccentricities are infinite; pass {option_text('unconnected', 'largest')} "
+                "for the largest component"
             )
 
     def _usable(self, distance: Array) -> Array:
@@ -724,6 +724,15 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
         return graph, graph.ids_at
     kept = namespace(graph.offsets).asarray(kept)
     return _induced(graph, kept), lambda numbers: graph.ids_at(kept[numbers])
+
+
+def require_connected(graph: Graph, *, algorithm: str, unconnected: str = "refuse", memory: int | None = None) -> None:
+    """Raise InputError as ``extremes`` does for the same arguments, after at most two searches."""
+    part, _ = _connected_part(graph, algorithm, unconnected)
+    searches = _Searches(part, algorithm, False, memory)
+    for backward in (False, True)[: 1 + part.directed]:
+        for _ in searches.rows(np.zeros(1, np.int64), backward):
+            pass
 
 
 def _require_weights(graph: Graph) -> None:

@@ -53,7 +53,7 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
     from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
     from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 
-    from .output.schemas import OUTPUT_SCHEMAS
+    from .output.schemas import EXTREMES, OUTPUT_SCHEMAS
 
     for algorithm, rows in (("bfs", BFS), ("sssp", SSSP)):
         strategies = [row for row in rows if row.default and row.device == device]
@@ -72,7 +72,10 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
             for result in OUTPUT_SCHEMAS:
                 if result in _FEW or (result == "levels" and algorithm != "bfs"):
                     continue
-                sources = ["--pairs", str(_pairs(folder))] if OUTPUT_SCHEMAS[result].needs_pairs else many
+                if OUTPUT_SCHEMAS[result].needs_pairs:
+                    sources = ["--pairs", str(_pairs(folder))]
+                else:
+                    sources = [] if result == EXTREMES else many
                 yield [*same, "--result", result, *_needed_by(result, folder), *sources]
             for strategy in strategies:
                 build = "hierarchy" in strategy.needs
@@ -93,6 +96,7 @@ def _needed_by(result: str, folder: Path) -> list[str]:
         "k_nearest": ["--nearest-k", "2"],
         "within": cutoffs,
         "isochrones": cutoffs,
+        "extremes": ["--unconnected", "largest"],
         "opportunities": [*cutoffs, "--values", "whole,real", "--vertices", str(attributes)],
     }.get(result, [])
 

@@ -231,7 +231,8 @@ class Settings:
         "search from all sources together, one row per vertex with its nearest source; k_nearest: see --nearest-k; "
         "opportunities: one row per source and cutoff with the sums of --values; within: one row per source and cutoff with "
         "the number of vertices; isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; "
-        "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs",
+        "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; "
+        "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources",
     )
     geometry: Literal["points", "hulls"] | None = setting(
         group="result",
@@ -274,6 +275,11 @@ class Settings:
         example=("metres", "toll"),
         help="columns of the edge list to add up along the paths of --result paths: one column each, with the sum from the "
         "origin up to the vertex",
+    )
+    unconnected: Literal["refuse", "largest"] = setting(
+        "refuse",
+        group="result",
+        help="for --result extremes, of a graph that is not (strongly) connected: an error, or its largest component",
     )
     direction: Literal["out", "in"] = setting(
         "out",

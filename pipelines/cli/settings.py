@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from ..output.schemas import OUTPUT_SCHEMAS, ResultName
+from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
 from .options import (
     OPTIONS,
     SCHEDULER_CHOICES,
@@ -230,6 +230,8 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "dashboard_address", f"{where}, and it has its own"
     if OUTPUT_SCHEMAS[settings.result].merged and settings.workers != 1:
         yield "workers", f"--result {settings.result} is one search, and one worker makes it"
+    if settings.result != EXTREMES:
+        yield "unconnected", f"it is for --result {EXTREMES}"
     if settings.device == "cpu":
         yield "gpu_memory", "the run is on the CPU (--device cpu)"
     if settings.engine == MG:
@@ -257,7 +259,9 @@ def _check_together(settings: Settings) -> None:
             refuse_address(option.flag, getattr(settings, option.key))
     chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
     named = ", ".join("--" + key.replace("_", "-") for key in chosen or SOURCE_CHOICES)
-    if len(chosen) != 1:
+    if settings.result == EXTREMES:
+        _check_extremes(settings, chosen)
+    elif len(chosen) != 1:
         what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
     if settings.scheduler_address and settings.scheduler_file:
@@ -281,6 +285,15 @@ def _check_together(settings: Settings) -> None:
             raise UsageError(f"--result {settings.result} is one search, which needs no --hierarchy; leave it out")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
+
+
+def _check_extremes(settings: Settings, sources: list[str]) -> None:
+    """Raise UsageError for a setting that has no meaning for extremes, which are about the whole graph."""
+    limits = [key for key in ("max_depth", "cutoff") if getattr(settings, key) is not None]
+    for key in (*sources, *limits):
+        raise UsageError(f"--result {EXTREMES} is about distances between all vertices; leave {_flag(key)} out")
+    if settings.strategy != "auto" or settings.knobs is not None:
+        raise UsageError(f"--result {EXTREMES} chooses its searches itself; leave --strategy out")
 
 
 def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | None) -> ResultName:

@@ -23,7 +23,7 @@ from ..cli.options import Settings
 from ..cli.terminal import in_units, printable, say, show
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
-from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
 from .run_stats import MAX_LISTED, RunStats, batch_of
@@ -218,8 +218,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         ),
         ("why", plan.why),
         *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
-        ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
-        ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
+        *_sources_and_batches(settings, prepared, sizing),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
         *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
@@ -313,6 +312,8 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         return
     kept = f" ({facts['kept']} batches were computed before)" if facts["kept"] else ""
     sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
+    if settings.result == EXTREMES:
+        sources = "the whole graph"
     lines = [
         f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
         f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
@@ -342,6 +343,15 @@ def _kind(graph: Graph) -> str:
     if graph.weights is not None and graph.returns_integers:
         weights = "integer weights"
     return f"{'directed' if graph.directed else 'undirected'}, {weights}"
+
+
+def _sources_and_batches(settings: Settings, prepared: Prepared, sizing: Sizing) -> list[tuple[str, str]]:
+    if settings.result == EXTREMES:
+        return [("sources", "none: the whole graph, in one part file")]
+    return [
+        ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
+        ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
+    ]
 
 
 def _duplicates(count: int) -> str:

@@ -100,7 +100,9 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
     totals = [0] * sources.size
     places = {source: i for i, source in enumerate(sources.tolist())}
     for table in tables:
-        source = numbers_in(graph, table["source"])
+        # Rows about the whole graph belong to the one nominal source.
+        has_source = "source" in table.schema.names
+        source = numbers_in(graph, table["source"]) if has_source else np.full(table.num_rows, sources[0])
         if not np.isin(source, sources).all():
             raise ValueError("a row belongs to no source of its part")
         if is_matrix(table.schema):

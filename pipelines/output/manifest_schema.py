@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from .part_stats import MAX_BINS
-from .schemas import OUTPUT_SCHEMAS, ResultName
+from .schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
 
 MAX_PARTS = 10**6  # part names have six digits
 _Format = Annotated[StrictInt, Field(ge=1, le=1)]  # Literal[1] would take true
@@ -114,6 +114,7 @@ class Identity(_Model):
     groups: _Hash | None = None
     limits: _Hash | None = None
     along: _Hash | None = None
+    unconnected: Literal["refuse", "largest"] | None = None
 
     @model_validator(mode="after")
     def _is_of_one_run(self) -> Any:
@@ -135,6 +136,8 @@ class Identity(_Model):
             raise ValueError(f"result {self.result!r} goes without limits of its sources")
         if self.along is not None and "along" not in form.options:
             raise ValueError(f"result {self.result!r} sums nothing along paths")
+        if (self.unconnected is not None) != (self.result == EXTREMES):
+            raise ValueError(f"result {self.result!r} goes {'with' if self.unconnected is None else 'without'} unconnected")
         if self.algorithm not in form.algorithms:
             raise ValueError(f"{self.result} are those of {form.algorithms[0]}")
         return self

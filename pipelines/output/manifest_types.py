@@ -98,6 +98,7 @@ class Identity(TypedDict):
     groups: NotRequired[str]
     limits: NotRequired[str]
     along: NotRequired[str]
+    unconnected: NotRequired[Literal["refuse", "largest"]]
 
 
 class GraphFacts(TypedDict):

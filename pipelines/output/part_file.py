@@ -296,7 +296,7 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
             continue
         if field.name not in ("source", "vertex", "target", "predecessor"):
             right = pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind)
-            right |= field.name == GROUP and pa.types.is_string(kind)
+            right |= field.name in (GROUP, "set") and pa.types.is_string(kind)
         elif graph.has_string_ids:
             right = pa.types.is_string(kind) or pa.types.is_large_string(kind)
         else:

@@ -32,7 +32,9 @@ ResultName = Literal[
     "isochrones",
     "pairs",
     "paths",
+    "extremes",
 ]
+EXTREMES = "extremes"  # of the whole graph; the library has functions for them
 
 
 def _table() -> ModuleType:
@@ -50,3 +52,10 @@ def _table() -> ModuleType:
 
 
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in _table().RESULT_KINDS.items() if kind.in_files}
+OUTPUT_SCHEMAS[EXTREMES] = _table().ResultKind(
+    name=EXTREMES,
+    means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "
+    "is the diameter",
+    columns=("set", "vertex", "eccentricity"),
+    records="nearest",
+)

@@ -35,7 +35,7 @@ from ..output.run_folder import (
     refuse_another_run,
     status_on_error,
 )
-from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
@@ -210,6 +210,8 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         identity["k"] = request.k
     if request.groups is not None:
         identity["groups"] = request.groups.digest
+    if request.result == EXTREMES:
+        identity["unconnected"] = settings.unconnected
     if request.along is not None:
         identity["along"] = request.along.digest
     if request.limits is not None:

@@ -39,7 +39,7 @@ from ..cli.options import Settings
 from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
 from ..output.run_folder import cannot_write
-from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import plan_for
@@ -192,7 +192,7 @@ def _start_compiling(settings: Settings) -> None:
     with contextlib.suppress(DeviceError):
         compile_ahead(
             settings.algorithm,
-            result=settings.result,
+            result="distances" if settings.result == EXTREMES else settings.result,
             directed=settings.directed,
             weight_type="float64" if settings.weight_type == "float64" else "float32",
             certify=settings.certify != "none",
@@ -203,6 +203,11 @@ def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = N
     """Return numbers and ids of the distinct sources in the settings, and how many were duplicates."""
     if pairs is not None:
         return pairs.sources, names_of(graph, pairs.sources), 0
+    if settings.result == EXTREMES:
+        if not graph.n_vertices:
+            raise InputError("the graph has no vertices, so it has no eccentricities")
+        given = np.zeros(1, np.int64)  # nominal: see worker.whole_graph
+        return given, names_of(graph, given), 0
     given = _sources(graph, settings)
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
     return numbers, names_of(graph, numbers), given.size - numbers.size
@@ -322,6 +327,7 @@ def request_of(settings: Settings, targets: Ids | None, pairs: PairTable | None 
         direction=settings.direction,
         pairs=pairs,
         k=settings.nearest_k,
+        unconnected=settings.unconnected,
         uses_hierarchy=settings.hierarchy != "no",
     )
 

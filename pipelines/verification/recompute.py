@@ -76,6 +76,7 @@ class Retraversal:
             groups=groups,
             limits=limits,
             along=along,
+            unconnected=identity.get("unconnected", "refuse"),
         )
         self._answers = answers_for(graph, plan_for(graph, request), request)
         largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())

@@ -42,7 +42,7 @@ from .traverse import SourceRows, certify_group, release_cached_memory
 _ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """The rows of a search: columns, the source of each row, what a checksum covers, distances, and counts."""
 
     columns: dict[str, Column]
@@ -137,7 +137,7 @@ class NearestSourceTraverser:
             yield name, table, checksum
             table = table.slice(0, 0)
 
-    def _search(self, numbers: np.ndarray, clock: Phases) -> _Found:
+    def _search(self, numbers: np.ndarray, clock: Phases) -> Found:
         with clock("traverse") as traversing:
             rooted, traversal = self._plan.run(numbers)
         with clock("certify"):
@@ -147,9 +147,9 @@ class NearestSourceTraverser:
         edges = int(self._graph.degrees[vertex].sum())
         vertex, source, distance = to_host(vertex), to_host(source), to_host(distance)
         bits = [bits_of(vertex), bits_of(distance)]
-        return _Found(columns, source, bits, distance, edges, int(traversal.rounds), traversing.seconds)
+        return Found(columns, source, bits, distance, edges, int(traversal.rounds), traversing.seconds)
 
-    def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[_Found | None, str, bool]:
+    def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[Found | None, str, bool]:
         """Search from all sources; the exception, which keeps arrays alive, is gone when this returns."""
         try:
             return self._search(numbers, clock), "", False
@@ -185,7 +185,7 @@ class KNearestTraverser(NearestSourceTraverser):
 
     _plan: KNearestPlan
 
-    def _search(self, numbers: np.ndarray, clock: Phases) -> _Found:
+    def _search(self, numbers: np.ndarray, clock: Phases) -> Found:
         graph, groups = self._graph, self._request.groups
         self._plan.searches.adopt()
         if groups is None:
@@ -205,10 +205,10 @@ class KNearestTraverser(NearestSourceTraverser):
         rounds, seconds = max(each[1] for each in every), sum(each[2] for each in every)
         return self._found(columns, bits, tuple(map(to_host, rows)), rounds, seconds)
 
-    def _found(self, columns: dict[str, Column], bits: list[np.ndarray], rows: Any, rounds: int, seconds: float) -> _Found:
+    def _found(self, columns: dict[str, Column], bits: list[np.ndarray], rows: Any, rounds: int, seconds: float) -> Found:
         vertex, rank, source, distance = rows
         edges = int(self._graph.degrees[vertex[rank == 1]].sum())
-        return _Found(
+        return Found(
             columns, source, [*bits, bits_of(vertex), bits_of(rank), bits_of(distance)], distance, edges, rounds, seconds
         )
 

@@ -11,9 +11,10 @@ from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
 from kepler_traverse.multi_source.routes import may_walk_by_distances
 from kepler_traverse.sssp import REGISTRY as SSSP
 
-from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from .nearest_source import KNearestPlan, NearestSourcePlan
 from .request import Request
+from .whole_graph import ExtremesPlan
 
 
 def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourcePlan:
@@ -26,6 +27,8 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
         graph.drop_hierarchy()
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
+    if request.result == EXTREMES:
+        return ExtremesPlan(graph, request.algorithm, request.unconnected, request.memory)
     if kind.merged and request.k is None:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
     proven = request.certify != "none"

@@ -60,6 +60,8 @@ class Request:
         The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
     along : AlongPaths or None
         Columns of the edge list to sum along paths.
+    unconnected : {"refuse", "largest"}
+        For the extremes of a graph.
     uses_hierarchy : bool
         Whether a hierarchy that is stored with the graph may be used.
     """
@@ -82,6 +84,7 @@ class Request:
     groups: SourceGroups | None = None
     limits: SourceLimits | None = None
     along: AlongPaths | None = None
+    unconnected: str = "refuse"
     uses_hierarchy: bool = True
 
 

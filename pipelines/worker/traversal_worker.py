@@ -36,6 +36,7 @@ from .nearest_source import KNearestTraverser, NearestSourcePlan, NearestSourceT
 from .planning import plan_for
 from .request import Request, weights_of
 from .traverse import Batches, BatchTraverser, SourceRows, TraversedBatch, release_cached_memory
+from .whole_graph import ExtremesPlan, ExtremesTraverser
 from .writer_pool import Writers, can_write_in_background, writers_for
 
 Traverser = BatchTraverser | NearestSourceTraverser
@@ -103,6 +104,8 @@ def plan_told(graph: Graph, request: Request, strategy: str) -> Plan:
 def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     """Return the traverser for a plan that ``plan_for`` has made for the same request."""
     graph = graph_in_direction(graph, request.direction)
+    if isinstance(plan, ExtremesPlan):
+        return ExtremesTraverser(graph, plan, request)
     return (
         (NearestSourceTraverser if request.k is None else KNearestTraverser)(graph, plan, request)
         if isinstance(plan, NearestSourcePlan)

@@ -270,7 +270,7 @@ def test_the_plan_is_json_for_every_result(folder, capsys):
     of_pairs = [*base_of(folder, "sources"), "--pairs", str(folder / "trips.csv")]
     for result in results:
         more = needed.get(result, [])
-        base = of_pairs if result in ("pairs", "paths") else base_of(folder)
+        base = of_pairs if result in ("pairs", "paths") else base_of(folder, "sources" if result == "extremes" else None)
         assert not set(more) & set(TARGET_CHOICES)
         assert batch_sources.main([*base, "--result", result, "--json", *more]) == 0
         assert json.loads(capsys.readouterr().out)["result"] == result

@@ -70,6 +70,7 @@ VALUES = {
     "nearest_group": "kind",
     "limit_column": "kind",
     "along": "b,c",
+    "unconnected": "largest",
 }
 TOGETHER = {
     "src_column": ["--dst-column", "b"],
@@ -91,6 +92,7 @@ BASES = {
     "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
     "paths": ["--pairs", "{folder}/trips.csv", "--result", "paths"],
+    "extremes": ["--result", "extremes"],
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
     "limits of a table": ["--sources-file", "{folder}/limits.csv", "--source-column", "stop"],
     "nearest of tables": [
@@ -198,7 +200,7 @@ def test_every_option_has_an_effect_or_is_refused(base, folder, monkeypatch):
         str(folder / "out"),
         *(word.format(folder=folder) for word in BASES[base]),
     ]
-    if not any(f"--{key}".replace("_", "-") in argv for key in SOURCE_CHOICES):
+    if not any(f"--{key}".replace("_", "-") in argv for key in SOURCE_CHOICES) and base != "extremes":
         argv += ["--sources", "1,2"]
     without = outcome(argv, folder, monkeypatch)
     assert not isinstance(without, str), without

@@ -1,0 +1,133 @@
+"""``--result extremes``: those of the library, without sources; resumed, verified, refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines import run_job, verify
+from pipelines.batch_sources import main
+from tests.job.test_result_kinds import first_lost, forge, manifest_of, parts_of, written
+
+N = 70
+CASES = {
+    "bfs": ["--undirected"],
+    "sssp": ["--undirected", "--algorithm", "sssp"],
+    "largest": ["--unconnected", "largest"],
+    "floats": ["--undirected", "--algorithm", "sssp", "--weight-column", "share"],
+}
+
+
+@pytest.fixture(scope="module")
+def edges(tmp_path_factory):
+    path, rng = tmp_path_factory.mktemp("edges") / "edges.parquet", np.random.default_rng(4)
+    src, dst = np.concatenate([[np.arange(N - 1), np.arange(1, N)], rng.integers(0, N, (2, 40))], axis=1)
+    name = np.vectorize("v{:03d}".format)
+    weight = rng.integers(1, 9, src.size)
+    pq.write_table(pa.table({"src": name(src), "dst": name(dst), "weight": weight, "share": weight / 8}), path)
+    return path
+
+
+def command(edges, case, folder, *more):
+    words = [edges, "--result", "extremes", *CASES[case], "--device", "cpu", "--no-report", "--json", "--output", folder]
+    return [str(word) for word in (*words, *more)]
+
+
+@pytest.fixture(scope="module")
+def job(edges, tmp_path_factory):
+    root, done = tmp_path_factory.mktemp("runs"), {}
+
+    def run(case, *more):
+        if (case, *more) not in done:
+            done[case, *more] = folder = root / str(len(done))
+            assert main(command(edges, case, folder, *more)) == 0
+        return done[case, *more]
+
+    return run
+
+
+def by_networkx(edges, case):
+    table = pd.read_parquet(edges)
+    weight = {"sssp": "weight", "floats": "share"}.get(case)
+    graph = nx.MultiDiGraph() if case == "largest" else nx.MultiGraph()
+    for row in table.itertuples():
+        if row.src != row.dst:
+            graph.add_edge(row.src, row.dst, weight=row.weight, share=row.share)
+    if case == "largest":
+        graph = graph.subgraph(max(nx.strongly_connected_components(graph), key=len))
+    far = {v: max(nx.single_source_dijkstra_path_length(graph, v, weight=weight or (lambda *_: 1)).values()) for v in graph}
+    rows = [("center", v, far[v]) for v in sorted(graph) if far[v] == min(far.values())]
+    return rows + [("periphery", v, far[v]) for v in sorted(graph) if far[v] == max(far.values())]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_are_the_extremes_of_all_eccentricities(case, edges, job, capsys):
+    folder = job(case)
+    rows = written(folder)
+    assert list(rows.columns) == ["set", "vertex", "eccentricity"]
+    assert list(rows.itertuples(index=False, name=None)) == by_networkx(edges, case)
+    assert manifest_of(job(case, "--certify", "none"))["digest"] == manifest_of(folder)["digest"]
+    capsys.readouterr()
+    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
+    assert main(command(edges, case, folder, "--resume")) == 0
+
+
+def test_the_part_is_written_again_and_is_kept_if_it_is_right(edges, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job("sssp"), folder)
+    before = parts_of(folder)
+    (folder / "part-000000.parquet").unlink()
+    assert main(command(edges, "sssp", folder, "--resume")) == 0
+    assert parts_of(folder) == before
+    (folder / "_SUCCESS").unlink()
+    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
+    (folder / "_manifest.json").write_text(json.dumps(lagging))
+    capsys.readouterr()
+    assert main(command(edges, "sssp", folder, "--resume")) == 0
+    assert json.loads(capsys.readouterr().out)["computed"] == 0
+    assert main(command(edges, "sssp", folder, "--resume", "--unconnected", "largest")) == 2
+    assert "unconnected was" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change", [first_lost, lambda t: t.set_column(2, "eccentricity", pa.array(t["eccentricity"].to_numpy() + 1))]
+)
+def test_wrong_extremes_are_found(change, edges, job, tmp_path, capsys):
+    folder = tmp_path / "out"
+    shutil.copytree(job("sssp"), folder)
+    forge(folder, change)
+    capsys.readouterr()
+    assert verify.main([str(folder), str(edges), "--device", "cpu", "--json"]) == 5
+    assert {fault["kind"] for fault in json.loads(capsys.readouterr().out)["faults"]} == {"wrong result"}
+
+
+def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
+    made = run_job(pd.read_parquet(edges), output=tmp_path / "out", result="extremes", directed=False)
+    assert made.to_pandas().equals(written(job("bfs")))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([], "so eccentricities are infinite; pass --unconnected largest for the largest component"),
+        (["--sources", "v001"], "--result extremes is about distances between all vertices; leave --sources out"),
+        (["--all-sources"], "leave --all-sources out"),
+        (["--max-depth", "3"], "leave --max-depth out"),
+        (["--strategy", "one_at_a_time"], "chooses its searches itself"),
+        (["--batch-size", "3"], "leave --batch-size at auto"),
+        (["--result", "distances", "--sources", "v001", "--unconnected", "largest"], "it is for --result extremes"),
+    ],
+)
+def test_what_extremes_do_not_take_is_refused(more, said, edges, tmp_path, capsys):
+    base = [] if "--result" in more else ["--result", "extremes"]
+    words = [edges, *base, "--device", "cpu", "--output", tmp_path / "out", *more]
+    assert main([str(word) for word in words]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

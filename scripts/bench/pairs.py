@@ -101,11 +101,19 @@ def main() -> None:
     parser.add_argument("--near", type=int, help="largest difference of the vertex numbers of a pair")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--hierarchy", action="store_true", help="build the hierarchy of the graph first; it is not timed")
     given = parser.parse_args()
     graph = read_graph(given.edges, directed=not given.undirected, device=given.device)
+    built = graph.hierarchy().seconds if given.hierarchy else None
     origins, destinations = draw_pairs(graph, given.pairs, given.origins, given.seed, given.near)
     found = measure(graph, given.algorithm, origins, destinations, given.repeats)
-    shape = {"device": given.device, "vertices": graph.n_vertices, "stored_edges": graph.n_edges, "near": given.near}
+    shape = {
+        "device": given.device,
+        "vertices": graph.n_vertices,
+        "stored_edges": graph.n_edges,
+        "near": given.near,
+        "hierarchy_seconds": built,
+    }
     print(json.dumps(shape | found))
 
 

@@ -90,23 +90,26 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
 
 
 @njit(cache=True, nogil=True)
-def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, n_parallel):
-    """Sort every adjacency list by target; n_parallel[0] counts edges that are parallel to the one before."""
+def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, counts):
+    """Sort adjacency lists by target, but for long ones out of order.
+
+    counts[0] counts edges that are parallel to the one before, counts[1] the lists that are left to ``_sort_long_lists``:
+    that takes longer to compile, and most graphs have none.
+    """
     n = offsets.size - 1
-    sorted_targets, sorted_weights = np.empty(0, targets.dtype), np.empty(0, weights.dtype)
-    starts = np.empty(_DIGIT_VALUES, np.int64)
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
-        parallel = 0
+        n_parallel = n_left = 0
         for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
             begin, end = offsets[v], offsets[v + 1]
-            largest, is_sorted = np.int64(0), True
-            for e in range(begin, end):
-                is_sorted &= largest <= targets[e]  # most edge lists are in order
-                largest = targets[e] if targets[e] > largest else largest
-            if not is_sorted and end - begin <= _SHORT_LIST:
-                for i in range(begin + 1, end):
-                    u, w, j = targets[i], weights[i] if weights.size else weights.dtype.type(0), i
+            is_short = end - begin <= _SHORT_LIST
+            parallel, i = 0, begin + 1
+            while i < end:
+                u, j = targets[i], i
+                if targets[i - 1] > u:
+                    if not is_short:
+                        break
+                    w = weights[i] if weights.size else weights.dtype.type(0)
                     while j > begin and targets[j - 1] > u:
                         targets[j] = targets[j - 1]
                         if weights.size:
@@ -115,35 +118,64 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, n_par
                     targets[j] = u
                     if weights.size:
                         weights[j] = w
-            elif not is_sorted:  # radix sort, from the lowest digit
-                if sorted_targets.size < end - begin:
-                    sorted_targets = np.empty(end - begin, targets.dtype)
-                    sorted_weights = np.empty(end - begin if weights.size else 0, weights.dtype)
-                shift = 0
-                while largest >> shift:
-                    starts[:] = 0
-                    for e in range(begin, end):
-                        starts[(targets[e] >> shift) & (_DIGIT_VALUES - 1)] += 1
-                    at = 0
-                    for digit in range(_DIGIT_VALUES):
-                        size = starts[digit]
-                        starts[digit] = at
-                        at += size
-                    for e in range(begin, end):
-                        digit = (targets[e] >> shift) & (_DIGIT_VALUES - 1)
-                        at = starts[digit]
-                        starts[digit] += 1
-                        sorted_targets[at] = targets[e]
-                        if weights.size:
-                            sorted_weights[at] = weights[e]
-                    for e in range(begin, end):
-                        targets[e] = sorted_targets[e - begin]
-                        if weights.size:
-                            weights[e] = sorted_weights[e - begin]
-                    shift += _DIGIT_BITS
+                parallel += j > begin and targets[j - 1] == u
+                i += 1
+            if i < end:
+                n_left += 1
+            else:
+                n_parallel += parallel
+        atomic_add(counts, 0, n_parallel)
+        atomic_add(counts, 1, n_left)
+        block = atomic_add(next_block, 0, 1)
+
+
+@njit(cache=True, nogil=True)
+def _sort_long_lists(next_block, n_blocks, offsets, targets, weights, counts):
+    """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit."""
+    n = offsets.size - 1
+    sorted_targets, sorted_weights = np.empty(0, targets.dtype), np.empty(0, weights.dtype)
+    starts = np.empty(_DIGIT_VALUES, np.int64)
+    block = atomic_add(next_block, 0, 1)
+    while block < n_blocks:
+        parallel = 0
+        for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
+            begin, end = offsets[v], offsets[v + 1]
+            if end - begin <= _SHORT_LIST:
+                continue
+            largest, is_sorted = np.int64(0), True
+            for e in range(begin, end):
+                is_sorted &= largest <= targets[e]
+                largest = targets[e] if targets[e] > largest else largest
+            if is_sorted:
+                continue
+            if sorted_targets.size < end - begin:
+                sorted_targets = np.empty(end - begin, targets.dtype)
+                sorted_weights = np.empty(end - begin if weights.size else 0, weights.dtype)
+            shift = 0
+            while largest >> shift:
+                starts[:] = 0
+                for e in range(begin, end):
+                    starts[(targets[e] >> shift) & (_DIGIT_VALUES - 1)] += 1
+                at = 0
+                for digit in range(_DIGIT_VALUES):
+                    size = starts[digit]
+                    starts[digit] = at
+                    at += size
+                for e in range(begin, end):
+                    digit = (targets[e] >> shift) & (_DIGIT_VALUES - 1)
+                    at = starts[digit]
+                    starts[digit] += 1
+                    sorted_targets[at] = targets[e]
+                    if weights.size:
+                        sorted_weights[at] = weights[e]
+                for e in range(begin, end):
+                    targets[e] = sorted_targets[e - begin]
+                    if weights.size:
+                        weights[e] = sorted_weights[e - begin]
+                shift += _DIGIT_BITS
             for e in range(begin + 1, end):
                 parallel += targets[e] == targets[e - 1]
-        atomic_add(n_parallel, 0, parallel)
+        atomic_add(counts, 0, parallel)
         block = atomic_add(next_block, 0, 1)
 
 
@@ -183,11 +215,13 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         targets = np.empty(total, src.dtype)
         target_bits = np.empty(total if bits.size else 0, bits.dtype)
         _scatter(src, dst, bits, offsets, targets, target_bits, both_ways)
-    n_parallel = np.zeros(1, np.int64)
+    counts = np.zeros(2, np.int64)
     if not ascending:
         n_blocks = min(n_vertices, _BLOCKS)
-        threads.run(_sort_adjacency_lists, n_blocks, offsets, targets, target_bits, n_parallel)
-    parallel = int(n_parallel[0])
+        threads.run(_sort_adjacency_lists, n_blocks, offsets, targets, target_bits, counts)
+        if counts[1]:
+            threads.run(_sort_long_lists, n_blocks, offsets, targets, target_bits, counts)
+    parallel = int(counts[0])
     weights = None if weight is None else target_bits.view(weight.dtype)
     if parallel:
         _merge_parallel_edges(offsets, targets, _NO_WEIGHTS if weights is None else weights)

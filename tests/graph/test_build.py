@@ -297,3 +297,25 @@ def test_edges_in_the_order_of_their_sources_give_the_same_csr(drawn):
     found = csr_build.assemble(src[order], dst[order], weights[order], n)
     for a, b in zip(expected, found, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_long_and_short_lists_in_any_order_are_sorted_and_merged(weighted):
+    rng, rows, vertex = np.random.default_rng(3), [], 5000
+    for size in (1, 2, 31, 32, 33, 34, 255, 256, 257, 1024, 3000):
+        for how in ("ascending", "descending", "shuffled", "one out of order"):
+            heads = np.sort(rng.integers(0, 4 * size, size))  # with parallel edges
+            if how == "descending":
+                heads = heads[::-1]
+            elif how == "shuffled":
+                heads = rng.permutation(heads)
+            elif how == "one out of order":
+                heads = np.roll(heads, 1)
+            rows += [(vertex, int(head)) for head in heads]
+            vertex += 1
+    weights = rng.integers(1, 100, len(rows)).tolist() if weighted else [1] * len(rows)
+    graph = build(rows, weights if weighted else None, directed=True)
+    assert neighbours_of(graph) == oracle.edges_of([(u, v, w) for (u, v), w in zip(rows, weights, strict=True)], True)
+    assert row_is_ascending(graph)
+    loops = sum(u == v for u, v in rows)
+    assert graph.report.parallel_edges == len(rows) - loops - graph.n_edges

@@ -44,6 +44,7 @@ def edges(tmp_path_factory):
     path = tmp_path_factory.mktemp("edges") / "edges.parquet"
     rng = np.random.default_rng(6)
     src, dst = rng.integers(0, 500, (2, 2500))
+    src[:100] = 7  # a hub
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 99, src.size)}), path)
     return path
 

@@ -7,6 +7,7 @@ python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scri
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
 python -m scripts.bench --suite cores --graphs FOLDER --output FILE     see scripts/bench/cores.py
 python -m scripts.bench --suite gpu --graphs FOLDER --output FILE       see scripts/bench/gpu.py
+python -m scripts.bench --suite loop --output FILE                      see scripts/bench/beside_loop.py
 
 Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
 ``python -m scripts.bench.performance_page add`` takes. Against other libraries traverse with ``python -m
@@ -218,13 +219,13 @@ def main() -> int:
     suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     suite.add_argument("--suite")
     chosen, others = suite.parse_known_args()
-    if chosen.suite in ("papers", "cpu", "cores", "gpu"):  # they have options of their own
-        from scripts.bench import cores, cpu, gpu
+    if chosen.suite in ("papers", "cpu", "cores", "gpu", "loop"):  # they have options of their own
+        from scripts.bench import beside_loop, cores, cpu, gpu
         from scripts.papers import measure
 
-        return {"papers": measure, "cpu": cpu, "cores": cores, "gpu": gpu}[chosen.suite].main(others)
+        return {"papers": measure, "cpu": cpu, "cores": cores, "gpu": gpu, "loop": beside_loop}[chosen.suite].main(others)
     parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
-    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "cores", "gpu"], required=True)
+    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "cores", "gpu", "loop"], required=True)
     parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sources", type=int, default=16)

@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 
 from . import threads
+from .simd_figures import PIECE, WIDTH, figures_of_block
 
-PIECE = 1024  # values that are folded by halves; the kernels', too
 _SHORT = 1 << 14  # values of a row: for fewer, starting threads would take longer than it saves
 _COUNTERS = 4  # of one bin or level, a power of two
 LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
@@ -22,8 +22,10 @@ def figures(distance, offsets, limit) -> tuple:
     largest = np.finfo(distance.dtype).max
 
     def figures_of(i: int, _thread: int) -> None:
-        scratch = np.empty((2, PIECE))
-        _figures(distance[i], offsets, limit, largest, scratch, counts[i], extremes[i], sums[0, i], sums[1, i])
+        last = np.empty(PIECE, distance.dtype)
+        ends = np.repeat(distance.dtype.type([[np.inf], [-np.inf]]), WIDTH, axis=1)
+        _figures(distance[i], offsets, limit, largest, last, counts[i], ends, sums[0, i], sums[1, i])
+        extremes[i] = ends[0].min(), ends[1].max()
 
     if n < _SHORT:
         for i in range(k):
@@ -92,41 +94,31 @@ def summary_of_levels(counts):
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # so that a division by 0 is no branch, and loops are of vectors
-def _figures(distance, offsets, limit, largest, scratch, counts, extremes, totals, harmonics):
-    """Store vertices and edges in ``counts``, lowest and farthest in ``extremes``, and the sums of all pieces."""
+@njit(cache=True, nogil=True)
+def _figures(distance, offsets, limit, largest, last, counts, ends, totals, harmonics):
+    """Store vertices and edges in ``counts``, extremes of parts of the distances in ``ends``, and the sums of all blocks.
+
+    ``last`` has room for a block.
+    """
     n = distance.size
-    apart, near = scratch[0], scratch[1]
     reached = edges = 0
-    lowest, farthest = distance.dtype.type(np.inf), distance.dtype.type(-np.inf)
     for piece in range(totals.size):
         first = piece * PIECE
         size = PIECE if n - first > PIECE else n - first
-        part = distance[first : first + size]
-        starts = offsets[first : first + size + 1]
-        for i in range(size):
-            d = np.float64(part[i])
-            counted = part[i] <= limit
-            apart[i] = d if counted else 0.0
-            near[i] = 1.0 / d if counted and d > 0 else 0.0
-        for i in range(size):
-            reached += part[i] <= limit
-            edges += starts[i + 1] - starts[i] if part[i] <= largest else 0
-        for i in range(size):
-            if part[i] <= limit:
-                lowest = part[i] if part[i] < lowest else lowest
-                farthest = part[i] if part[i] > farthest else farthest
-        for i in range(size, PIECE):
-            apart[i] = near[i] = 0.0
-        half = PIECE // 2
-        while half > 0:
-            for i in range(half):
-                apart[i] += apart[i + half]
-                near[i] += near[i + half]
-            half //= 2
-        totals[piece], harmonics[piece] = apart[0], near[0]
+        if size == PIECE:
+            total, harmonic, within, finite = figures_of_block(distance, first, limit, largest, ends)
+        else:
+            for i in range(PIECE):
+                last[i] = distance[first + i] if i < size else np.inf
+            total, harmonic, within, finite = figures_of_block(last, 0, limit, largest, ends)
+        totals[piece], harmonics[piece] = total, harmonic
+        reached += within
+        if finite == size:
+            edges += offsets[first + size] - offsets[first]
+        elif finite > 0:
+            for v in range(first, first + size):
+                edges += offsets[v + 1] - offsets[v] if distance[v] <= largest else 0
     counts[0], counts[1] = reached, edges
-    extremes[0], extremes[1] = lowest, farthest
 
 
 @njit(cache=True, nogil=True)

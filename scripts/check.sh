@@ -66,6 +66,7 @@ step "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" -m scr
 step "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" -m scripts.bench.performance_page check
 step "docs/published is current" "$PYTHON" -m scripts.papers.page check
 step "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
+step "pictures of docs/results.md are current" "$PYTHON" -m scripts.docs.pictures --check
 step "docs/from/scipy.md is current" "$PYTHON" -m scripts.docs.scipy_page --check
 step "docs/conformance.md is current" "$PYTHON" -m scripts.conformance check
 step "tests of other libraries, in part" "$PYTHON" -m scripts.conformance part

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Demonstrate the job: two generated graphs, BFS and shortest distances from 64 sources each, results as Parquet.
+# Demonstrate the job: two generated graphs, BFS and shortest distances from 64 sources each, results as Parquet,
+# and a picture of shortest paths.
 #
 # Needs git, bash and Python 3.11 or newer; no GPU. Creates an environment in .venv. Writes to out/demo, whose earlier
 # content it deletes.
@@ -29,4 +30,6 @@ done
 
 echo
 "$PYTHON" scripts/demo_table.py "$out"/*.json
+echo
+"$PYTHON" -m scripts.demo_picture "$out/road-sssp" "$out/paths.svg"
 echo "Finished in $SECONDS s."

@@ -95,7 +95,8 @@ def plan(graph, query, _group: int):
 def _search(offsets, targets, source, limit, target_vertices, queue, distance, counts):
     """Return the levels searched and at which one the search was stopped; the latter is _NOT_YET if it was not.
 
-    ``counts``, unless it is empty, becomes the number of vertices at each level.
+    ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue`` has room for all vertices and one
+    more.
     """
     deepest = np.iinfo(distance.dtype).max
     for v in range(distance.size):
@@ -104,7 +105,9 @@ def _search(offsets, targets, source, limit, target_vertices, queue, distance, c
     queue[0] = source
     if counts.size:
         counts[0] = 1
-    at, end = 0, 1
+    # Indices are unsigned, so that Numba does not ask whether they are negative.
+    one = np.uint64(1)
+    at, end = np.uint64(0), one
     level = 0
     missing = 0  # the first target that is not reached
     while at < end:
@@ -117,17 +120,32 @@ def _search(offsets, targets, source, limit, target_vertices, queue, distance, c
                 return level, level
         level += 1
         last = end
+        if level > deepest:
+            if _finds_more(offsets, targets, queue[at:last], distance):
+                return _NOT_YET, _NOT_YET
+            return level, _NOT_YET
         while at < last:
-            u = queue[at]
-            at += 1
-            for e in range(offsets[u], offsets[u + 1]):
-                v = targets[e]
-                if distance[v] == UNREACHED:
-                    if level > deepest:
-                        return _NOT_YET, _NOT_YET
-                    distance[v] = level
-                    queue[end] = v
-                    end += 1
+            u = np.uint64(queue[at])
+            at += one
+            for e in range(np.uint64(offsets[u]), np.uint64(offsets[u + one])):
+                # Every neighbor is written to the queue, and stays there if it is new. A branch would be predicted badly.
+                neighbor = targets[e]
+                queue[end] = neighbor
+                v = np.uint64(neighbor)
+                known = distance[v]
+                is_new = known == UNREACHED
+                distance[v] = level if is_new else known
+                end += np.uint64(is_new)
         if counts.size and end > last:
             counts[level] = end - last
     return level, _NOT_YET
+
+
+@njit(cache=True, nogil=True)
+def _finds_more(offsets, targets, frontier, distance):
+    """Return whether a vertex of the frontier has a neighbor that is not reached."""
+    for u in frontier:
+        for e in range(offsets[u], offsets[u + 1]):
+            if distance[targets[e]] == UNREACHED:
+                return True
+    return False

@@ -15,6 +15,7 @@ from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 from .single_cpu import chunks_of
 
 TILE = 512  # vertices laid out at once: some cache lines per source, which the processor then prefetches
+FEW = 4  # sources of hops that are compared without tiles, as laying out 64 bytes per vertex would take longer
 
 
 class Checker:
@@ -58,14 +59,18 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     doublings = (0,) * (n_lanes.bit_length() - 1)
     bounds = chunks_of(reverse.offsets)
     found = np.zeros((bounds.size - 1, 5, 3), np.int64)
-    lines = np.empty((graph.n_vertices, n_lanes), kind)
     unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
     narrow = distances.astype(kind, copy=False) if distances.itemsize > kind.itemsize else distances.view(kind)
-    threads.run(_lay_out, len(found), narrow, kind.type(unreached), bounds, lines, doublings)
     source_of = np.full(n_lanes, -1, np.int64)
     source_of[: len(sources)] = sources
     lane_limits = np.zeros(n_lanes, kind)  # those of lanes without a source do not matter
     lane_limits[: len(sources)] = [bound(limit, kind) for limit in limits]
+    if kind.kind == "u" and len(sources) <= FEW:
+        rows = np.ascontiguousarray(narrow)
+        threads.run(_check_rows, len(found), reverse.offsets, reverse.targets, rows, lane_limits, source_of, bounds, found)
+        return _summed(found)
+    lines = np.empty((graph.n_vertices, n_lanes), kind)
+    threads.run(_lay_out, len(found), narrow, kind.type(unreached), bounds, lines, doublings)
     # Lanes are compared with the largest limit together, and only those that differ with their own.
     state = (lines, lane_limits.max(), lane_limits, source_of, bounds, found, doublings)
     if kind.kind == "u":
@@ -167,6 +172,26 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbours, lines, limit, limits,
                         best = near if near < best else best
                     best = lines.dtype.type(best + (best != unreached))
                     _compare(found[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
+        chunk = atomic_add(next_chunk, 0, 1)
+
+
+@njit(nogil=True, cache=True)
+def _check_rows(next_chunk, n_chunks, offsets, neighbours, rows, limits, source_of, bounds, found):
+    """``_check_hops`` of distances that are not laid out in tiles."""
+    unreached = ~rows.dtype.type(0)
+    chunk = atomic_add(next_chunk, 0, 1)
+    while chunk < n_chunks:
+        for lane in range(rows.shape[0]):
+            row = rows[lane]
+            for v in range(bounds[chunk], bounds[chunk + 1]):
+                best = unreached
+                # Indices are unsigned, so that Numba does not ask whether they are negative.
+                for e in range(np.uint64(offsets[v]), np.uint64(offsets[v + 1])):
+                    near = row[np.uint64(neighbours[e])]
+                    best = near if near < best else best
+                best = rows.dtype.type(best + (best != unreached))
+                if best != row[v]:
+                    _compare(found[chunk], lane, v, row[v], best, limits[lane], source_of)
         chunk = atomic_add(next_chunk, 0, 1)
 
 

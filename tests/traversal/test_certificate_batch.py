@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp
 from kepler_traverse._arrays import namespace
-from kepler_traverse.certificate import batch_gpu, certify_many
+from kepler_traverse.certificate import batch_cpu, batch_gpu, certify_many
 from kepler_traverse.errors import CertificateError, DeviceError, InputError
 from kepler_traverse.query import Query
 from kepler_traverse.results import checksum as checksum_of
@@ -50,6 +50,18 @@ def test_hops_of_any_graph_are_proven_right(rows, directed, depth, kind):
     sources = np.arange(graph.n_vertices)
     distances = rows_of(plan_bfs(graph, max_depth=depth, predecessors=False), sources).astype(kind)
     certify_many(graph, sources, distances, depth).require()
+
+
+@given(edge_rows(), st.booleans(), st.integers(1, batch_cpu.FEW), st.sampled_from(INTEGERS), st.integers(-1, 5), st.data())
+@settings(max_examples=60, deadline=None)
+def test_few_sources_are_checked_as_many_are(rows, directed, k, kind, wrong, data):
+    graph = build(rows, directed=directed)
+    sources = np.arange(graph.n_vertices)[:k]
+    distances = rows_of(plan_bfs(graph, predecessors=False), sources).astype(kind)
+    distances[data.draw(st.integers(0, sources.size - 1)), data.draw(st.integers(0, graph.n_vertices - 1))] = wrong
+    few = certify_many(graph, sources, distances)
+    many = np.resize(sources, batch_cpu.FEW + 1), np.resize(distances, (batch_cpu.FEW + 1, graph.n_vertices))
+    assert few.failures.keys() == certify_many(graph, *many).failures.keys()
 
 
 @given(weighted_rows(awkward_floats), st.booleans(), st.one_of(st.none(), awkward_floats))

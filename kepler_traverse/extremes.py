@@ -42,7 +42,9 @@ from ._arrays import Array, index_dtype, is_hops, is_reached, namespace, to_host
 from .algorithms import ALGORITHMS
 from .bfs import plan_bfs_many
 from .certificate import certify_many
-from .errors import InputError, PrecisionError, option_text
+from .cpu import closeness as cpu
+from .cpu import threads
+from .errors import CertificateError, InputError, PrecisionError, option_text
 from .exact import to_integers
 from .frames import Column, frame_from
 from .graph import BuildReport, Graph
@@ -54,6 +56,10 @@ EXTREMES = ("diameter", "radius", "center", "periphery")
 UNCONNECTED = ("refuse", "largest")
 _GROUPS = (2, 16, 128)  # sources of a plan; a group takes the smallest plan that holds it
 _NARROW_ROUNDS = 6  # rounds with few sources, which on most graphs decide nearly all vertices
+_WASTE = 3  # more searches, at most, that wide groups take on meshes, since their sources do not know of each other
+_FULL_ROUNDS = 8  # rounds of complete searches, whose distances bound the closeness of all vertices
+_PER_VERTEX = 4  # work of a complete search per vertex, in edges
+_PROOFS = 32  # searches of a round that end once a vertex cannot be among the first k; rounds grow
 _WALK_LEVELS = 32  # levels for which walks are counted; on graphs of long paths they bound little
 _MAX_WALKS = 2**62  # so that sums over edges fit into int64
 _MAX_SUM = 2**62  # as above, of distances
@@ -256,7 +262,7 @@ def top_closeness(
     certified, memory
         As in ``extremes``.
     with_count : bool
-        Return a pair of the frame and the number of searches.
+        Return a pair of the frame and the number of complete searches.
 
     Returns
     -------
@@ -276,7 +282,9 @@ def top_closeness(
     Notes
     -----
     Vertices are searched in the order of an upper bound of their closeness, in groups. The search ends when no other vertex
-    has a bound beyond the k-th value found (Bergamini, Borassi, Crescenzi, Marino, Meyerhenke 2016). The bounds are:
+    has a bound beyond the k-th value found (Bergamini, Borassi, Crescenzi, Marino, Meyerhenke 2017). Of hops on a CPU, a
+    search from a vertex ends early, as soon as the vertices that it has found prove that the vertex is behind the k-th one.
+    There are complete searches as long as they exclude more vertices per visited edge. The bounds are:
 
     - Walks (hops). At most as many vertices have distance l from v as walks of l edges begin at v, without an immediate
       return over the same edge if the graph is undirected. The sum of distances to x vertices is smallest if each distance
@@ -329,8 +337,9 @@ class _Searches:
 
     def __init__(self, graph: Graph, algorithm: str, certified: bool, memory: int | None) -> None:
         self.graph, self.algorithm, self.count = graph, algorithm, 0
-        self._certified, self._memory = certified, memory
+        self.certified, self._memory = certified, memory
         self._plans: dict[tuple[bool, int], MultiSourcePlan] = {}
+        self._shares: bool | None = None
 
     def rows(self, numbers: np.ndarray, backward: bool = False, require_all: bool = True) -> Iterator[tuple[int, Array]]:
         """Yield each vertex with its distances to all vertices, or with ``backward`` from all vertices.
@@ -347,7 +356,7 @@ class _Searches:
         """
         graph = self.graph.linked_reverse() if backward else self.graph
         for group in self._plan(graph, backward, numbers.size).iter_groups(numbers):
-            if self._certified:
+            if self.certified:
                 certify_many(graph, group.sources, group.distance).require()
             self.count += len(group)
             for i, number in enumerate(group.sources.tolist()):
@@ -355,6 +364,20 @@ class _Searches:
                 if require_all:
                     self._require_reached(number, distance, backward)
                 yield number, self._usable(distance)
+
+    def widest(self, narrow: int = 0) -> int:
+        """Return the number of sources up to which groups may grow.
+
+        Sources of one group do not profit from each other's bounds. So groups are wide only where each search then takes a
+        fraction of the time, by the estimates of the plans. Otherwise there are ``narrow`` sources, or one per thread.
+        """
+        if self._shares is None:
+            few, many = (self._plan(self.graph, False, size).ranked(size)[0].seconds / size for size in (2, _GROUPS[-1]))
+            self._shares = many * _WASTE < few
+        if self._shares:
+            return _GROUPS[-1]
+        per_thread = threads.count() if self.graph.device == "cpu" else 1
+        return max(2, narrow, min(per_thread, _GROUPS[-1]))
 
     def _plan(self, graph: Graph, backward: bool, n_sources: int) -> MultiSourcePlan:
         size = next((group for group in _GROUPS if n_sources <= group), _GROUPS[-1])
@@ -455,7 +478,8 @@ class _Eccentricities:
             n_far, n_near = int(far.sum()), int(near.sum())
             if not n_far and not n_near:
                 return
-            size = 2 if rounds < _NARROW_ROUNDS else min(2 << (rounds - _NARROW_ROUNDS) // 2, _GROUPS[-1])
+            wider = rounds - _NARROW_ROUNDS
+            size = 2 if wider < 0 else min(2 << wider // 2, self._searches.widest())
             self._round(far if n_far else None, near if n_near else None, size)
             rounds += 1
 
@@ -496,6 +520,10 @@ class _Eccentricities:
         """Return the numbers of up to k vertices of the largest values, NumPy."""
         xp = self._xp
         found = xp.flatnonzero(among)
+        if k == 1 and found.size:
+            of_found = values[found]
+            found = found[of_found == of_found.max()]
+            return to_host(found[self._tie[found].argmax()[None]])
         if found.size > k:
             # A choice of sources, which rounding to float64 cannot make wrong.
             key = values[found].astype(np.float64) + self._tie[found]
@@ -543,41 +571,86 @@ class _Closeness:
             return
         self._labels = self._xp.asarray(_components(self.graph))
         self._sizes = np.bincount(to_host(self._labels))
-        most, is_exact = self._most_reached()
-        self._bound = self._bound_by_weight(most) if self._weighted else self._bound_by_walks(most, is_exact)
+        least, most = self._reach = self._bounds_of_reach()
+        self._bound = self._bound_by_weight(most) if self._weighted else self._bound_by_walks(most, least == most)
         self._open = self._xp.ones(n, bool)
         self._run(min(k, n))
 
     def _run(self, k: int) -> None:
-        xp, rounds = self._xp, 0
-        number = xp.arange(self.graph.n_vertices)
-        tie = self.graph.degrees / (self.graph.max_degree + 1) * 1e-9
-        while True:
-            among = self._open
-            if self.values.size == k:
-                least, last = float(self.values[-1]), int(self.vertices[-1])
-                among = among & ((self._bound > least) | ((self._bound == least) & (number < last)))
-            chosen = xp.flatnonzero(among)
-            if not chosen.size:
-                return
-            size = min(2 << rounds // 2, _GROUPS[-1])
-            if chosen.size > size:
-                key = xp.minimum(self._bound[chosen], 1e300) * (1 + tie[chosen])
-                chosen = chosen[xp.argpartition(key, chosen.size - size)[chosen.size - size :]]
-            self._search(to_host(chosen), k)
-            rounds += 1
+        rounds, n_proofs, searched = 0, _PROOFS, self._searches.count
+        may_prove = not self._weighted and self.graph.device == "cpu"
+        per_search = self.graph.n_edges + _PER_VERTEX * self.graph.n_vertices
+        # Vertices that the last round of each kind excluded, per edge visited.
+        rates = {"complete": np.inf, "proofs": 0.0}
+        chosen = self._candidates(k)
+        while chosen.size:
+            edges = 0
+            if rates["complete"] >= rates["proofs"]:
+                kind, rounds = "complete", rounds + 1
+                size = 2 << rounds // 2
+                size = size if size <= _GROUPS[1] else min(size, self._searches.widest(_GROUPS[1]))
+                numbers = to_host(self._best(chosen, size))
+            else:
+                kind = "proofs"
+                numbers, edges = self._not_below(self._best(chosen, n_proofs))
+                n_proofs *= 2 if numbers.size <= n_proofs // 16 else 1
+            if numbers.size:
+                self._search(numbers, k)
+            left = self._candidates(k)
+            edges += (self._searches.count - searched) * per_search
+            searched = self._searches.count
+            if not may_prove or rounds < _FULL_ROUNDS or self.values.size < k:
+                rates["complete"] = np.inf
+            else:
+                rates[kind] = (chosen.size - left.size) / edges
+                rates["proofs"] = rates["proofs"] or np.inf  # to be tried
+            chosen = left
+
+    def _candidates(self, k: int) -> Array:
+        """Return the numbers of vertices that may be among the first k."""
+        xp, among = self._xp, self._open
+        if self.values.size == k:
+            least, last = float(self.values[-1]), int(self.vertices[-1])
+            among = among & ((self._bound > least) | ((self._bound == least) & (xp.arange(among.size) < last)))
+        return xp.flatnonzero(among)
+
+    def _best(self, chosen: Array, size: int) -> Array:
+        """Return the vertices of the largest bounds, of which those of high degree come first."""
+        if chosen.size <= size:
+            return chosen
+        tie = self.graph.degrees[chosen] / (self.graph.max_degree + 1) * 1e-9
+        key = self._xp.minimum(self._bound[chosen], 1e300) * (1 + tie)
+        return chosen[self._xp.argpartition(key, chosen.size - size)[chosen.size - size :]]
+
+    def _not_below(self, numbers: np.ndarray) -> tuple[np.ndarray, int]:
+        """Return the vertices that searches which end early do not prove to be behind the first k, and edges visited."""
+        numbers = numbers[np.argsort(-self._bound[numbers], kind="stable")]
+        threshold, last = float(self.values[-1]), int(self.vertices[-1])
+        verdicts, edges = cpu.prove_below(self.graph, numbers, self._reach, threshold, last, self._searches.certified)
+        if (verdicts == cpu.WRONG).any():
+            wrong = self.graph.ids_at(numbers[verdicts == cpu.WRONG][:1]).tolist()[0]
+            raise CertificateError(f"the search from vertex {wrong!r} returned wrong distances")
+        self._open[numbers[verdicts == cpu.BELOW]] = False
+        return numbers[verdicts == cpu.OPEN], edges
 
     def _search(self, numbers: np.ndarray, k: int) -> None:
         found = []
         for vertex, distance in self._searches.rows(numbers, require_all=False):
-            is_in = is_reached(distance)
-            inside = distance if bool(is_in.all()) else distance[is_in]
-            if inside.size * int(inside.max()) >= _MAX_SUM:
-                raise PrecisionError("a sum of distances could exceed 2^63 - 1, the largest int64; scale the weights down")
             self._open[vertex] = False
-            found.append((vertex, inside.size, int(inside.sum(dtype=np.int64))))
+            if self._weighted:
+                is_in = is_reached(distance)
+                inside = distance if bool(is_in.all()) else distance[is_in]
+                n_inside, largest, total = inside.size, int(inside.max()), int(inside.sum(dtype=np.int64))
+            else:
+                levels = self._levels(distance)
+                n_inside, largest = int(levels.sum()), levels.size - 1
+                total = int(levels @ self._xp.arange(levels.size))
+            if n_inside * largest >= _MAX_SUM:
+                raise PrecisionError("a sum of distances could exceed 2^63 - 1, the largest int64; scale the weights down")
+            found.append((vertex, n_inside, total))
             if self._sizes[int(self._labels[vertex])] > 1:
-                self._bound_component(vertex, distance, inside)
+                least = self._least_sums(inside, distance) if self._weighted else self._least_hops(levels)
+                self._bound_component(vertex, distance, least, n_inside)
         vertices, reached, sums = np.array(found, np.int64).T
         self.vertices = np.concatenate([self.vertices, vertices])
         self.reached, self.sums = np.concatenate([self.reached, reached]), np.concatenate([self.sums, sums])
@@ -592,21 +665,31 @@ class _Closeness:
         quotient = others / xp.where(sums > 0, sums, 1) * (others / max(self.graph.n_vertices - 1, 1))
         return xp.where(sums > 0, quotient, 0.0)
 
-    def _bound_component(self, vertex: int, distance: Array, inside: Array) -> None:
-        """Bound the closeness of the other vertices of the component by the distances from one."""
+    def _levels(self, distance: Array) -> Array:
+        """Return the number of vertices at each hop count."""
+        if self.graph.device == "cpu":
+            return cpu.count_levels(distance)
+        return self._xp.bincount(distance[is_reached(distance)]).astype(np.int64)
+
+    def _bound_component(self, vertex: int, distance: Array, least: Array, n_inside: int) -> None:
+        """Bound the closeness of the other vertices of the component by the distances from one.
+
+        ``least`` has lower bounds of sums, per vertex if there are weights, and else as ``_least_hops`` returns them.
+        """
         xp = self._xp
+        if not self._weighted and self.graph.device == "cpu":
+            cpu.bound_component(
+                distance, self._labels, int(self._labels[vertex]), least, self.graph.degrees, n_inside, self._bound
+            )
+            return
         members = xp.flatnonzero(self._labels == self._labels[vertex])
-        at = distance[members]
-        least = (
-            self._least_sums(inside, at) if self._weighted else self._least_hops(inside)[at] - self.graph.degrees[members]
-        )
-        bound = xp.where(least > 0, self._closeness(inside.size - 1, xp.maximum(least, 0)), np.inf)
+        least = least[members] if self._weighted else least[distance[members]] - self.graph.degrees[members]
+        bound = xp.where(least > 0, self._closeness(n_inside - 1, xp.maximum(least, 0)), np.inf)
         self._bound[members] = xp.minimum(self._bound[members], bound)
 
-    def _least_hops(self, inside: Array) -> Array:
+    def _least_hops(self, counts: Array) -> Array:
         """Return, per level, a lower bound of the sum of hops of its vertices, plus the degree of the vertex."""
         xp = self._xp
-        counts = xp.bincount(inside).astype(np.int64)
         level = xp.arange(counts.size)
         until, hops = xp.cumsum(counts), xp.cumsum(counts * level)
         above = xp.append(counts[1:], 0)
@@ -625,22 +708,25 @@ class _Closeness:
         least = (before[-1] - before[place]) - at * (inside.size - place)
         return least if self.graph.directed else least + at * place - before[place]
 
-    def _most_reached(self) -> tuple[Array, bool]:
-        """Return an upper bound of the number of vertices that each vertex reaches, and whether it is exact."""
+    def _bounds_of_reach(self) -> tuple[Array, Array]:
+        """Return bounds of the number of vertices that each vertex reaches."""
         xp, n = self._xp, self.graph.n_vertices
+        of_component = xp.asarray(self._sizes)[self._labels].astype(np.int64)
         if not self.graph.directed or self._sizes.size == 1:
-            return xp.asarray(self._sizes)[self._labels].astype(np.int64), True
-        largest = int(xp.flatnonzero(self._labels == int(np.argmax(self._sizes)))[0])
-        one = np.array([largest])
+            return of_component, of_component
+        label = int(np.argmax(self._sizes))
+        one = to_host(xp.flatnonzero(self._labels == label)[:1])
         ((_, distance),) = self._searches.rows(one, require_all=False)
         after = is_reached(distance)
         ((_, distance),) = self._searches.rows(one, backward=True, require_all=False)
         before = is_reached(distance)
-        most = xp.full(n, n, np.int64)
+        if self.graph.device == "cpu":
+            return cpu.reach_bounds(self.graph, self._labels, label, after, before)
+        least, most = of_component, xp.full(n, n, np.int64)
         # What follows the largest component cannot reach it. Nor can any vertex that does not.
         most[~before] = n - int(before.sum())
-        most[before & after] = int(after.sum())
-        return most, False
+        least[before & after] = most[before & after] = int(after.sum())
+        return least, most
 
     def _bound_by_weight(self, most: Array) -> Array:
         xp = self._xp
@@ -649,7 +735,7 @@ class _Closeness:
             return xp.where(most > 1, np.inf, 0.0)
         return (most - 1) / max(self.graph.n_vertices - 1, 1) / lightest * _SLACK
 
-    def _bound_by_walks(self, most: Array, is_exact: bool) -> Array:
+    def _bound_by_walks(self, most: Array, is_exact: Array) -> Array:
         """Bound the closeness by the number of walks of each length."""
         xp, graph = self._xp, self.graph
         degrees = graph.degrees
@@ -668,7 +754,7 @@ class _Closeness:
                 longer -= degrees if shorter is None else (degrees - 1) * shorter
             walks, shorter = longer, walks
         last = self._closeness(covered + left, sums + (length + 1) * left)
-        return last if is_exact else xp.maximum(best, last) * _SLACK
+        return xp.where(is_exact, last, xp.maximum(best, last) * _SLACK)
 
     def _sum_over_neighbors(self, values: Array) -> Array:
         xp, graph = self._xp, self.graph

@@ -1,0 +1,343 @@
+"""Prove that the closeness of vertices, by hops, is below a threshold, with searches that end as soon as it is proven.
+
+A search that has found all vertices within d hops of v knows how many there are and the sum of their distances. Each other
+vertex is at least d + 1 hops away, and no more are at d + 1 hops than edges leave the vertices at d hops. So the search
+bounds the sum of distances from below, and the closeness from above (Bergamini, Borassi, Crescenzi, Marino, Meyerhenke 2017,
+BFSCut). The number r of vertices that v reaches lies between two known numbers. The bound is largest at one of them, or
+where the vertices at d + 1 hops are used up: the quotient of (r - 1)^2 and a convex function of r that is linear between
+these has no maximum inside a linear piece.
+
+The proof of a threshold is checked by a second pass over the visited edges, which does not use what the search counted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from . import threads
+from .atomics import atomic_add
+
+OPEN, BELOW, WRONG = 0, 1, 2  # not proven to be below the threshold; proven; the search broke a rule
+_BETWEEN_BOUNDS = 256  # edges between two bounds of one level
+_SLACK = 1 + 2.0**-40  # more than the rounding of a bound
+
+
+def prove_below(graph, vertices, reach, threshold: float, last: int, certified: bool) -> tuple[np.ndarray, int]:
+    """Return OPEN, BELOW or WRONG per vertex, and the number of edges that were visited.
+
+    Parameters
+    ----------
+    graph : Graph
+        On the CPU.
+    vertices : int64 array
+    reach : pair of int64 arrays of shape (n_vertices,)
+        Lower and upper bounds of the number of vertices that each vertex reaches, itself included.
+    threshold, last : float and int
+        Prove that the closeness is below the threshold, or equal to it for vertices of a larger number than ``last``.
+    certified : bool
+        Check each proof.
+    """
+    n = graph.n_vertices
+    verdicts = np.full(vertices.size, OPEN, np.int8)
+    n_threads = max(1, min(threads.count(), vertices.size))
+    distance = np.full((n_threads, n), -1, np.int32)
+    queues = np.empty((n_threads, n + 1), graph.targets.dtype)
+    next_item = np.zeros(8, np.int64)
+    n_edges = np.zeros((n_threads, 8), np.int64)
+
+    def work(thread: int) -> None:
+        edges = graph.offsets, graph.targets, graph.directed
+        limits = *reach, threshold, last
+        _prove(next_item, *edges, vertices, *limits, certified, distance[thread], queues[thread], verdicts, n_edges[thread])
+
+    def stop() -> None:
+        next_item[0] = vertices.size
+
+    threads.on_each(work, n_threads, stop)
+    if certified:
+        _require_clear(distance, verdicts)
+    return verdicts, int(n_edges.sum())
+
+
+def _require_clear(distance, verdicts) -> None:
+    """Call all proofs wrong if a search gave a vertex a distance without a place in its queue, where it was not counted."""
+    if (distance != -1).any():
+        verdicts[:] = WRONG
+
+
+@njit(cache=True, nogil=True)
+def count_levels(distance):
+    """Return the number of vertices at each hop count."""
+    counts = np.zeros(1024, np.int64)
+    n_levels = 0
+    for d in distance:
+        if d >= counts.size:
+            grown = np.zeros(max(2 * counts.size, d + 1), np.int64)
+            grown[: counts.size] = counts
+            counts = grown
+        if d >= 0:
+            counts[d] += 1
+            n_levels = max(n_levels, d + 1)
+    return counts[:n_levels]
+
+
+@njit(cache=True, nogil=True)
+def bound_component(distance, labels, label, least, degrees, n_reached, bound):
+    """Lower the bounds of the closeness of the vertices of a component.
+
+    Parameters
+    ----------
+    distance : array of shape (n_vertices,)
+        Hops from a vertex of the component.
+    labels, label : integer array of shape (n_vertices,), and int
+    least : int64 array of shape (n_levels,)
+        Lower bounds of the sum of distances of a vertex at each hop count, plus its degree.
+    degrees : integer array of shape (n_vertices,)
+    n_reached : int
+        Vertices that a vertex of the component reaches, itself included.
+    bound : float64 array of shape (n_vertices,)
+    """
+    others = n_reached - 1
+    share = others / (labels.size - 1)
+    for v in range(labels.size):
+        if labels[v] == label:
+            least_sum = least[distance[v]] - degrees[v]
+            if least_sum > 0:
+                bound[v] = min(bound[v], others / least_sum * share)
+
+
+def reach_bounds(graph, labels, hub, in_reach, reaches) -> tuple[np.ndarray, np.ndarray]:
+    """Return lower and upper bounds of the number of vertices that each vertex of a directed graph reaches.
+
+    Parameters
+    ----------
+    graph : Graph
+        On the CPU, directed.
+    labels : integer array of shape (n_vertices,)
+        Numbers of the strongly connected components.
+    hub : int
+        The number of a component, ideally the largest one.
+    in_reach, reaches : bool arrays of shape (n_vertices,)
+        Which vertices the component reaches, and which reach it.
+    """
+    sizes = np.bincount(labels)
+    least, most = np.empty((2, sizes.size), np.int64)
+    members = np.argsort(labels, kind="stable")
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    _bound_components(graph.offsets, graph.targets, labels, sizes, members, begins, hub, in_reach, reaches, least, most)
+    return least[labels], most[labels]
+
+
+@njit(cache=True, nogil=True)
+def _bound_components(offsets, targets, labels, sizes, members, begins, hub, in_reach, reaches, least, most):
+    n_components = sizes.size
+    missing = np.zeros(n_components, np.int64)  # edges from components that are not listed yet
+    for u in range(labels.size):
+        for e in range(offsets[u], offsets[u + 1]):
+            missing[labels[targets[e]]] += labels[u] != labels[targets[e]]
+    order = np.empty(n_components, np.int64)
+    size = 0
+    for c in range(n_components):
+        if missing[c] == 0:
+            order[size] = c
+            size += 1
+    at = 0
+    while at < size:
+        c = order[at]
+        at += 1
+        for i in range(begins[c], begins[c + 1]):
+            for e in range(offsets[members[i]], offsets[members[i] + 1]):
+                other = labels[targets[e]]
+                if other != c:
+                    missing[other] -= 1
+                    if missing[other] == 0:
+                        order[size] = other
+                        size += 1
+    n_reached = n_reaching = 0
+    for v in range(labels.size):
+        n_reached += in_reach[v]
+        n_reaching += reaches[v]
+    outside = np.zeros(n_components, np.int64)  # most vertices that a component reaches and the hub does not
+    seen = np.full(n_components, -1, np.int64)
+    for j in range(n_components - 1, -1, -1):
+        c = order[j]
+        beyond = farthest = total = 0
+        for i in range(begins[c], begins[c + 1]):
+            for e in range(offsets[members[i]], offsets[members[i] + 1]):
+                other = labels[targets[e]]
+                if other != c and seen[other] != c:
+                    seen[other] = c
+                    farthest = max(farthest, least[other])
+                    total = min(total + most[other], labels.size)
+                    if not in_reach[members[begins[other]]]:
+                        beyond = min(beyond + outside[other], labels.size)
+        first = members[begins[c]]
+        outside[c] = sizes[c] + beyond
+        least[c] = sizes[c] + farthest
+        most[c] = sizes[c] + total
+        if c == hub:
+            least[c] = most[c] = n_reached
+        elif reaches[first]:
+            least[c] = max(least[c], sizes[c] + n_reached)
+            most[c] = min(most[c], outside[c] + n_reached)
+        else:  # what does not reach the hub reaches nothing that does
+            most[c] = min(most[c], labels.size - n_reaching)
+        most[c] = min(most[c], labels.size)
+
+
+@njit(cache=True, nogil=True)
+def _prove(
+    next_item,
+    offsets,
+    targets,
+    directed,
+    vertices,
+    least,
+    most,
+    threshold,
+    last,
+    certified,
+    distance,
+    queue,
+    verdicts,
+    n_edges,
+):
+    item = atomic_add(next_item, 0, 1)
+    while item < vertices.size:
+        v = vertices[item]
+        goal = threshold if v <= last else np.nextafter(threshold, np.inf)
+        done, found, is_below = _explore(offsets, targets, directed, v, least[v], most[v], goal, distance, queue)
+        if is_below:
+            is_proven = not certified or _is_proven(
+                offsets, targets, directed, v, least[v], most[v], goal, distance, queue, done, found
+            )
+            verdicts[item] = BELOW if is_proven else WRONG
+        for i in range(found):
+            distance[queue[i]] = -1
+            n_edges[0] += (offsets[queue[i] + 1] - offsets[queue[i]]) * (i < done)
+        item = atomic_add(next_item, 0, 1)
+
+
+@njit(cache=True, nogil=True)
+def _explore(offsets, targets, directed, source, least, most, goal, distance, queue):
+    """Search until the closeness is proven to be below the goal, or until all vertices are found.
+
+    Returns
+    -------
+    tuple
+        Vertices of the queue whose edges were visited; vertices found; whether the closeness is below the goal.
+    """
+    n = distance.size
+    # Indices are unsigned, so that Numba does not ask whether they are negative.
+    one = np.uint64(1)
+    distance[source] = 0
+    queue[0] = source
+    at, end = np.uint64(0), one
+    level, total = 0, 0
+    while at < end:
+        level_end = end
+        left = 0  # edges that may lead to new vertices
+        for i in range(at, level_end):
+            u = np.uint64(queue[i])
+            left += np.int64(offsets[u + one] - offsets[u]) - (not directed and level > 0)
+        if _largest_closeness(np.int64(level_end), total, level, left, least, most, n) < goal:
+            return np.int64(at), np.int64(end), True
+        visited = 0
+        while at < level_end:
+            u = np.uint64(queue[at])
+            at += one
+            begin, finish = np.uint64(offsets[u]), np.uint64(offsets[u + one])
+            for e in range(begin, finish):
+                neighbor = targets[e]
+                queue[end] = neighbor
+                v = np.uint64(neighbor)
+                known = distance[v]
+                is_new = known < 0
+                distance[v] = level + 1 if is_new else known
+                end += np.uint64(is_new)
+            here = np.int64(finish - begin)
+            left -= here - (not directed and level > 0)
+            visited += here
+            if visited >= _BETWEEN_BOUNDS and at < level_end:
+                visited = 0
+                there = np.int64(end - level_end) + left
+                if _largest_closeness(np.int64(level_end), total, level, there, least, most, n) < goal:
+                    return np.int64(at), np.int64(end), True
+        level += 1
+        total += level * np.int64(end - level_end)
+    return np.int64(at), np.int64(end), False
+
+
+@njit(cache=True, nogil=True)
+def _is_proven(offsets, targets, directed, source, least, most, goal, distance, queue, done, found):
+    """Check a proof: distances that are too small prove nothing wrong, and too large ones break a rule.
+
+    Each edge from a visited vertex must lead to a vertex that was found, at most one hop farther. So no vertex whose
+    distance is at most that of the first vertex that was not visited is nearer than stated. In an undirected graph each
+    vertex but the source needs a neighbor that is one hop nearer, since the bound leaves out one edge of each. That all
+    vertices with a distance are in the queue is checked at the end, by ``_require_clear``.
+    """
+    if found < 1 or queue[0] != source or distance[source] != 0 or done >= found:
+        return False
+    level = distance[queue[done]]
+    within = total = beyond = left = 0
+    for i in range(found):
+        u = queue[i]
+        here = distance[u]
+        if here < (i > 0) or here > level + 1 or (i < done and here > level) or (i >= done and here < level):
+            return False
+        within += here <= level
+        beyond += here > level
+        total += here * (here <= level)
+        degree = offsets[u + 1] - offsets[u]
+        nearest = here
+        if i < done:
+            for e in range(offsets[u], offsets[u + 1]):
+                there = distance[targets[e]]
+                if there < 0 or there > here + 1:
+                    return False
+                nearest = min(nearest, there)
+        elif here == level:
+            left += degree - (not directed and level > 0)
+            for e in range(offsets[u], offsets[u + 1] if not directed else offsets[u]):
+                there = distance[targets[e]]
+                nearest = min(nearest, there if there >= 0 else here)
+        if not directed and 0 < here <= level and nearest != here - 1:
+            return False
+    for i in range(found):  # no vertex may be counted twice
+        if distance[queue[i]] < 0:
+            return False
+        distance[queue[i]] = -1
+    return _largest_closeness(within, total, level, beyond + left, least, most, distance.size) < goal
+
+
+@njit(cache=True, nogil=True)
+def _largest_closeness(within, total, level, most_next, least, most, n):
+    """Return an upper bound of the closeness of a vertex.
+
+    Parameters
+    ----------
+    within, total : int
+        Vertices within ``level`` hops, and the sum of their distances.
+    most_next : int
+        Upper bound of the vertices at one hop more.
+    least, most : int
+        Bounds of the vertices that are reached. If they are equal, the bound is rounded as the closeness is.
+    """
+    least = max(least, within)
+    bound = _closeness(most - within, within, total, level, most_next, n)
+    if least < most:
+        bound = max(bound, _closeness(least - within, within, total, level, most_next, n))
+        if least < within + most_next < most:
+            bound = max(bound, _closeness(most_next, within, total, level, most_next, n))
+        bound *= _SLACK
+    return bound
+
+
+@njit(cache=True, nogil=True)
+def _closeness(others, within, total, level, most_next, n):
+    """Return the closeness of a vertex that reaches some others beyond ``level`` hops, as near as they can be."""
+    least_sum = total + (level + 1) * others + max(others - most_next, 0)
+    reached = within + others - 1
+    return reached / least_sum * (reached / (n - 1)) if least_sum > 0 else 0.0

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import cuda
 from ..bfs import bfs_many
+from ..extremes import extremes
 from ..sssp import sssp_many
 from . import kernels
 from .graph import KeplerGraph
@@ -112,31 +113,31 @@ def _eccentricities(graph: KeplerGraph, names: list[Any], weight: Weight) -> lis
 
 def diameter(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
     """Largest eccentricity."""
-    _require_connected(G)
-    return max(_eccentricities(G, G.nodes, weight))
+    return _extreme(G, weight, "diameter") or 0
 
 
 def radius(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
     """Smallest eccentricity."""
-    _require_connected(G)
-    return min(_eccentricities(G, G.nodes, weight))
+    return _extreme(G, weight, "radius") or 0
 
 
 def periphery(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> list[Any]:  # noqa: ARG001
     """Nodes of the largest eccentricity."""
-    return _nodes_with(G, weight, max)
+    return G.names(_extreme(G, weight, "periphery"))
 
 
 def center(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> list[Any]:  # noqa: ARG001
     """Nodes of the smallest eccentricity."""
-    return _nodes_with(G, weight, min)
+    return G.names(_extreme(G, weight, "center"))
 
 
-def _nodes_with(graph: KeplerGraph, weight: Weight, extreme: Any) -> list[Any]:
+def _extreme(graph: KeplerGraph, weight: Weight, name: str) -> Any:
+    """One of the extreme eccentricities, or the numbers of its nodes, with searches from a few nodes on most graphs."""
+    if not len(graph):
+        return (max if name in ("diameter", "periphery") else min)([])  # raises what NetworkX raises
     _require_connected(graph)
-    found = _eccentricities(graph, graph.nodes, weight)
-    chosen = extreme(found)
-    return [node for node, value in zip(graph.nodes, found, strict=True) if value == chosen]
+    found = extremes(graph.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,))
+    return getattr(found, name)
 
 
 def _require_connected(graph: KeplerGraph) -> None:

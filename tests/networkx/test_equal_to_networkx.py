@@ -243,3 +243,42 @@ def test_measures_of_all_nodes_are_the_same_from_a_gpu(monkeypatch, directed, we
     found = all_sources.harmonic_centrality(converted, distance=weight)
     assert found == pytest.approx(nx.harmonic_centrality(graph, distance=weight))
     assert moved == ["cuda", "cuda"]
+
+
+def test_extremes_search_from_few_nodes(monkeypatch):
+    graph = nx.grid_2d_graph(25, 31)
+    nx.set_edge_attributes(graph, {edge: 1 + sum(edge[0]) % 7 for edge in graph.edges}, "weight")
+    graph.__networkx_cache__ = None  # each call converts the graph, so that NetworkX does not warn of its cache
+    searches = []
+    extremes = all_sources.extremes
+
+    def counted(*arguments, **options):
+        found = extremes(*arguments, **options)
+        searches.append(found.searches)
+        return found
+
+    monkeypatch.setattr(all_sources, "extremes", counted)
+    for function in (nx.diameter, nx.radius, nx.center, nx.periphery):
+        for weight in (None, "weight"):
+            assert function(graph, weight=weight, backend="kepler") == function(graph, weight=weight, backend="networkx")
+    assert len(searches) == 8
+    assert max(searches) < len(graph) / 4
+
+
+@pytest.mark.parametrize("function", [nx.diameter, nx.radius, nx.center, nx.periphery])
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_extremes_of_awkward_graphs_are_those_of_networkx(function, kind):
+    def outcome(graph, backend):
+        try:
+            return function(graph, weight="weight", backend=backend)
+        except (ValueError, nx.NetworkXException) as error:
+            return type(error), str(error)
+
+    one, apart, zero = kind(), kind(), kind()
+    one.add_node("a")
+    apart.add_edges_from([(1, 2), (2, 1), (3, 4)], weight=2)
+    zero.add_edges_from([(1, 2), (2, 3), (3, 1)], weight=0.0)
+    for graph in (kind(), one, apart, zero):
+        graph.__networkx_cache__ = None
+        found, expected = outcome(graph, "kepler"), outcome(graph, "networkx")
+        assert (found, type(found)) == (expected, type(expected))

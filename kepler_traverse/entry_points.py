@@ -17,7 +17,7 @@ from .graph import Graph
 from .interrupts import forget_interrupted
 from .multi_source import outputs, pairs
 from .multi_source.k_nearest import compute_k_nearest, labels_of
-from .multi_source.planning import FEW_PATHS, MultiSourcePlan
+from .multi_source.planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
 from .progress import meter_of
@@ -164,7 +164,9 @@ class Registry:
                 outputs.outputs_needed_by(result, name, targets)
                 if k is not None:
                     plan_for = partial(plan, result="distances", targets=None)
-                    return compute_k_nearest(graph, numbers, k, labels, bound, plan_for, meter)
+                    query = make_query(graph, False, bound, None, knobs, self.algorithm.limit_name)
+                    check_strategy(graph, name, self.multi_source, self.single_source, strategy, query)
+                    return compute_k_nearest(graph, name, numbers, k, labels, bound, plan_for, meter)
                 query = make_query(graph, True, bound, None, knobs, self.algorithm.limit_name)
                 return outputs.compute_nearest(graph, numbers, name, self.single_source, query, strategy, meter)
             searches: Any = plan()

@@ -48,13 +48,21 @@ def labels_of(groups: Any, k: Any, sources: Any, numbers: np.ndarray) -> list[An
 
 
 def compute_k_nearest(
-    graph: Graph, numbers: np.ndarray, k: Any, labels: list[Any] | None, limit: float | None, plan_for: Any, meter: Meter
+    graph: Graph,
+    algorithm: str,
+    numbers: np.ndarray,
+    k: Any,
+    labels: list[Any] | None,
+    limit: float | None,
+    plan_for: Any,
+    meter: Meter,
 ) -> Any:
     """Return a frame ``[group,] vertex, rank, source, distance`` of the k nearest sources of each vertex.
 
     Parameters
     ----------
     graph : Graph
+    algorithm : {"bfs", "sssp"}
     numbers : int64 array of vertex numbers
         The sources.
     k : int
@@ -62,7 +70,7 @@ def compute_k_nearest(
         The group of each source. With groups each vertex has its k nearest sources of each group.
     limit : int, float or None
     plan_for : callable
-        ``plan_for(n_sources=n)`` returns a ``MultiSourcePlan`` of distances.
+        ``plan_for(n_sources=n)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is enough.
     meter : Meter
 
     Raises
@@ -75,11 +83,13 @@ def compute_k_nearest(
         raise InputError("result='nearest' needs at least one source")
     with meter.running():
         if labels is None:
-            return frame_from(k_nearest_columns(graph, np.unique(numbers), k, limit, plan_for, meter), graph.device)
+            return frame_from(
+                k_nearest_columns(graph, algorithm, np.unique(numbers), k, limit, plan_for, meter), graph.device
+            )
         frames = []
         for label in sorted(set(labels)):
             own = np.unique(numbers[np.array([each == label for each in labels])])
-            columns = k_nearest_columns(graph, own, k, limit, plan_for, meter)
+            columns = k_nearest_columns(graph, algorithm, own, k, limit, plan_for, meter)
             frame = frame_from(columns, graph.device)
             frame.insert(0, "group", label)
             frames.append(frame)
@@ -87,24 +97,24 @@ def compute_k_nearest(
 
 
 def k_nearest_columns(
-    graph: Graph, numbers: np.ndarray, k: int, limit: float | None, plan_for: Any, meter: Meter
+    graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None, plan_for: Any, meter: Meter
 ) -> dict[str, Column]:
     """Columns by ascending vertex, then by rank; called within ``meter.running``."""
-    plan = plan_for(n_sources=numbers.size)
-    algorithm, k = ALGORITHMS[plan.algorithm], min(k, numbers.size)
+    counts_hops, k = ALGORITHMS[algorithm].counts_hops, min(k, numbers.size)
     xp = namespace(graph.offsets)
-    if _takes_one_search(graph, algorithm.counts_hops):
-        weights = np.zeros(0, np.int64) if algorithm.counts_hops else graph.weights.astype(np.int64)
+    if takes_one_search(graph, counts_hops):
+        weights = np.zeros(0, np.int64) if counts_hops else graph.weights.astype(np.int64)
         most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
         distance, owner = cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
         meter.advance(numbers.size)
     else:
+        plan = plan_for(n_sources=numbers.size)
         try:
             distance, owner = merge_groups(meter.over(plan.iter_groups(numbers)), graph.n_vertices, k, limit, xp)
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             plan.release()
             raise
-    return columns_of_rows(graph, rows_of_labels(graph, plan.algorithm, numbers, distance, owner))
+    return columns_of_rows(graph, rows_of_labels(graph, algorithm, numbers, distance, owner))
 
 
 def rows_of_labels(
@@ -143,7 +153,7 @@ def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> di
     }
 
 
-def _takes_one_search(graph: Graph, counts_hops: bool) -> bool:
+def takes_one_search(graph: Graph, counts_hops: bool) -> bool:
     """Whether sums are exact integers without a sum below zero or beyond int64, on a CPU."""
     if device_of(graph.offsets) == "cuda":
         return False

@@ -96,11 +96,7 @@ class MultiSourcePlan:
         self.graph, self.algorithm = graph, algorithm
         n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
         memory = None if memory is None else arguments.whole("memory", memory)
-        name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
-        is_single = any(each.is_called(name) for each in single_source)
-        single = pick(single_source, name if is_single else "auto", graph)
-        loop = one_at_a_time(single, algorithm)
-        usable = _usable_strategies(graph, strategies, loop, name, n_sources, query)
+        loop, usable = _named_strategies(graph, algorithm, strategies, single_source, name, n_sources, query)
         if graph.device == "cuda":
             self._start_compiling(usable, query, n_sources)
         if shape is None:
@@ -411,6 +407,36 @@ def _with_target_lists(search: Any, strategy: MultiSourceStrategy, query: Query)
         return outcome
 
     return reduced
+
+
+def check_strategy(
+    graph: Graph,
+    algorithm: str,
+    strategies: Sequence[MultiSourceStrategy],
+    single_source: Sequence[Strategy],
+    name: str,
+    query: Query,
+) -> None:
+    """Raise the errors of a plan about the name and the knobs of its strategy, without making one."""
+    _, usable = _named_strategies(graph, algorithm, strategies, single_source, name, 2, query)
+    for strategy in usable:
+        strategy.knobs_from(query.knobs)
+
+
+def _named_strategies(
+    graph: Graph,
+    algorithm: str,
+    strategies: Sequence[MultiSourceStrategy],
+    single_source: Sequence[Strategy],
+    name: str,
+    n_sources: int,
+    query: Query,
+) -> tuple[MultiSourceStrategy, list[MultiSourceStrategy]]:
+    """Return the strategy that searches from one source after another, and those that a plan may choose among."""
+    name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
+    is_single = any(each.is_called(name) for each in single_source)
+    loop = one_at_a_time(pick(single_source, name if is_single else "auto", graph), algorithm)
+    return loop, _usable_strategies(graph, strategies, loop, name, n_sources, query)
 
 
 def _usable_strategies(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs_many, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
+from kepler_traverse import bfs_many, entry_points, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
 from kepler_traverse.cpu import k_nearest as on_cpu
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.frames import arrow_table
 from kepler_traverse.multi_source import k_nearest
 from kepler_traverse.progress import Meter
@@ -58,16 +58,17 @@ def test_a_gpu_returns_the_same(name, kind):
     sources = graph.ids[:: max(1, graph.n_vertices // 6)].tolist()
     numbers = graph.numbers_of(sources)
 
-    def found(graph, planned):
+    def found(graph, algorithm, planned):
         def plan_for(n_sources):
             return planned(graph, n_sources=n_sources, strategy="one_at_a_time")
 
-        return arrow_table(k_nearest.k_nearest_columns(graph, numbers, 3, None, plan_for, Meter(None, 0)))
+        return arrow_table(k_nearest.k_nearest_columns(graph, algorithm, numbers, 3, None, plan_for, Meter(None, 0)))
 
-    for many, planned in ((bfs_many, plan_bfs_many), (sssp_many, plan_sssp_many)):
+    for many, algorithm, planned in ((bfs_many, "bfs", plan_bfs_many), (sssp_many, "sssp", plan_sssp_many)):
         on_host = many(graph, sources, result="nearest", k=3)
         with running(next(iter(MODES.values()))):
-            pd.testing.assert_frame_equal(found(graph.to("cuda"), planned).to_pandas(), on_host, check_exact=True)
+            there = found(graph.to("cuda"), algorithm, planned).to_pandas()
+            pd.testing.assert_frame_equal(there, on_host, check_exact=True)
 
 
 def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
@@ -75,8 +76,19 @@ def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
     graph = build(edges, weights_for(edges, 4), directed=False)
     sources = graph.ids[::20].tolist()
     one = sssp_many(graph, sources, result="nearest", k=4)
-    monkeypatch.setattr(k_nearest, "_takes_one_search", lambda *_: False)
+    monkeypatch.setattr(k_nearest, "takes_one_search", lambda *_: False)
     pd.testing.assert_frame_equal(sssp_many(graph, sources, result="nearest", k=4), one, check_exact=True)
+
+
+def test_one_search_makes_no_plan_and_checks_the_strategy(monkeypatch):
+    graph = build([(0, 1)], [1])
+    with pytest.raises(StrategyError, match="'fast'"):
+        bfs_many(graph, [0], result="nearest", k=1, strategy="fast")
+    with pytest.raises(InputError, match="no knobs"):
+        bfs_many(graph, [0], result="nearest", k=1, strategy="switch", knobs={"alpha": "much"})
+    monkeypatch.setattr(entry_points, "MultiSourcePlan", None)
+    for many in (bfs_many, sssp_many):
+        assert many(graph, [0, 1], result="nearest", k=1)["source"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("one_search", [True, False])
@@ -84,7 +96,7 @@ def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
 def test_progress_counts_each_search(monkeypatch, one_search, groups, total):
     """Three sources, of which two are in both groups."""
     if not one_search:
-        monkeypatch.setattr(k_nearest, "_takes_one_search", lambda *_: False)
+        monkeypatch.setattr(k_nearest, "takes_one_search", lambda *_: False)
     graph = build([(v, v + 1) for v in range(6)], [1] * 6, directed=False)
     seen = []
     options = {"k": 2, "groups": groups, "progress": lambda done, total, _: seen.append((done, total))}
@@ -132,7 +144,7 @@ def test_groups_have_their_own_nearest_sources():
 
 
 def test_labels_behind_a_new_one_keep_their_order(monkeypatch):
-    monkeypatch.setattr(k_nearest, "_takes_one_search", lambda *_: False)
+    monkeypatch.setattr(k_nearest, "takes_one_search", lambda *_: False)
     graph = build([(0, 9), (1, 9), (2, 9)], [5, 5, 3])
     found = sssp_many(graph, [0, 1, 2], result="nearest", k=2).set_index("vertex").loc[9]
     assert found["source"].tolist() == [2, 0]

@@ -56,6 +56,7 @@ EXTREMES = ("diameter", "radius", "center", "periphery")
 UNCONNECTED = ("refuse", "largest")
 _GROUPS = (2, 16, 128)  # sources of a plan; a group takes the smallest plan that holds it
 _NARROW_ROUNDS = 6  # rounds with few sources, which on most graphs decide nearly all vertices
+_LONG_ROUNDS = 512  # rounds after which groups grow anyway
 _WASTE = 3  # more searches, at most, that wide groups take on meshes, since their sources do not know of each other
 _FULL_ROUNDS = 8  # rounds of complete searches, whose distances bound the closeness of all vertices
 _PER_VERTEX = 4  # work of a complete search per vertex, in edges
@@ -479,7 +480,11 @@ class _Eccentricities:
             if not n_far and not n_near:
                 return
             wider = rounds - _NARROW_ROUNDS
-            size = 2 if wider < 0 else min(2 << wider // 2, self._searches.widest())
+            size = 2
+            if wider >= 0:
+                # Where very many vertices must be searched, time per round matters more than their choice.
+                widest = max(self._searches.widest(), 2 << min(max(rounds - _LONG_ROUNDS, 0) // 64, 6))
+                size = min(2 << wider // 2, widest)
             self._round(far if n_far else None, near if n_near else None, size)
             rounds += 1
 

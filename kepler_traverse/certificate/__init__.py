@@ -261,10 +261,9 @@ def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, li
 
 def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limit: Any) -> np.ndarray:
     """Return the findings of ``batch.findings_of``, with one limit or with one per source."""
-    has_limits = isinstance(limit, np.ndarray)
-    if has_limits and (distances.dtype == np.int64 or graph.device == "cuda"):
+    if isinstance(limit, np.ndarray) and distances.dtype == np.int64:
         every = batch.NOTHING.copy()
-        for value in np.unique(limit).tolist():  # these take one limit for all sources
+        for value in np.unique(limit).tolist():  # integer sums take one limit for all sources
             these = np.flatnonzero(limit == value)
             some = distances if these.size == sources.size else distances[namespace(distances).asarray(these)]
             found = _findings_of_batch(graph, sources[these], some, None if value == np.inf else value)

@@ -84,8 +84,8 @@ class Checker:
     ----------
     graph : Graph
         On a GPU. Its reverse is made if it is not there yet.
-    limit : float or None
-        Up to where the distances are complete.
+    limit : float, None, or float64 array of shape (n_sources,)
+        Distance up to which the distances are complete; of an array, those from each source.
     """
 
     def __init__(self, graph, limit):
@@ -98,12 +98,14 @@ class Checker:
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
         """See ``protocols.BatchChecker.summaries``."""
-        waiting = []
+        waiting, first = [], 0
         for sources, distances, kind in blocks:
+            limits = _limits_of(self._limit, first, sources.size)
+            first += sources.size
             if kind.kind == "f":
-                yield len(distances), self._weighted(sources, distances, kind)
+                yield len(distances), self._weighted(sources, distances, kind, limits)
             else:
-                waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, distances, kind)))
+                waiting.append((sources, TILE_BYTES // kind.itemsize, self._hops(sources, distances, kind, limits)))
         if waiting:  # the first copy waits for all kernels
             for sources, in_tile, findings in waiting:
                 yield sources.size, self._summary(findings.get(), sources, in_tile)
@@ -121,23 +123,24 @@ class Checker:
             self._unreached = cp.asarray(np.full(size, unreached, kind))
         self._best = copy_of(self._unreached)
 
-    def _hops(self, sources, distances, kind: np.dtype):
+    def _hops(self, sources, distances, kind: np.dtype, limits: list):
         """Return the findings of a block of hop counts, in GPU memory."""
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
-        limit, width = np.uint32(bound(self._limit, kind)), {"KEY_BYTES": kind.itemsize}
-        beyond = np.int32(MAX_HOP_COUNT if self._limit is None else min(self._limit, MAX_HOP_COUNT))
+        width = {"KEY_BYTES": kind.itemsize}
+        keys = np.array([bound(limit, kind) for limit in limits], np.uint32)
+        beyond = np.array([MAX_HOP_COUNT if limit is None else min(limit, MAX_HOP_COUNT) for limit in limits], np.int32)
         n, common = self._n, self._common(sources, findings)
         laid_out = {
             **common,
             "distance": memory.view(np.uint8),
             "hop_bytes": np.int32(distances.itemsize),
             "pitch": pitch,
-            "limit": beyond,
+            "limits": cp.asarray(beyond),
         }
         launch(self._kernel(_LAY_OUT_HOPS, **width), _threads_to_lay_out(n), laid_out)
-        checked = {**common, **self._edges(), "limit": limit, "best_of_hubs": self._best}
+        checked = {**common, **self._edges(), "limits": cp.asarray(keys), "best_of_hubs": self._best}
         lanes = TILE_BYTES // 4
         launch(self._kernel(_MANY_HOPS, **width), max(n, self._n_chunks) * lanes, checked)
         launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, checked)
@@ -163,15 +166,16 @@ class Checker:
             "counts": self._counts,
         }
 
-    def _weighted(self, sources, distances, kind: np.dtype) -> np.ndarray:
+    def _weighted(self, sources, distances, kind: np.dtype, limits: list) -> np.ndarray:
         ordered, graph = np.dtype(f"i{kind.itemsize}"), self._graph
         self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         unfounded = cp.zeros(int(self._n), np.uint32)
-        limit, negative = bound(self._limit, kind), np.int32(graph.has_negative_weights)
+        bounds = cp.asarray(np.array([bound(limit, kind) for limit in limits], kind))
+        negative = np.int32(graph.has_negative_weights)
         n, lanes = self._n, TILE_BYTES // kind.itemsize
-        common = {**self._common(sources, findings), "limit": limit, "is_negative": negative}
+        common = {**self._common(sources, findings), "limits": bounds, "is_negative": negative}
         laid_out = {**common, "distance": memory, "pitch": pitch}
         launch(self._kernel(_LAY_OUT_WEIGHTED, kind), _threads_to_lay_out(n), laid_out)
         weights = {"weights": self._reverse.weights, "best_of_hubs": self._best, "unfounded": unfounded}
@@ -253,6 +257,13 @@ def list_hubs(graph) -> tuple:
     listed = (graph.offsets, np.int64(n), hubs, chunks, counts)
     launch(kernel(_LIST_HUBS.variant(CHUNK=CHUNK), index), n, listed)
     return hubs, chunks, counts
+
+
+def _limits_of(limit, first: int, size: int) -> list:
+    """Return the limit of each source of a block; None where there is none."""
+    if not isinstance(limit, np.ndarray):
+        return [limit] * size
+    return [None if each == np.inf else each for each in limit[first : first + size].tolist()]
 
 
 def _threads_to_lay_out(n: np.int64) -> int:

@@ -40,18 +40,19 @@ struct HopsTile {
   const uint32* tiles;
   uint32* best_of_hubs;
   int64* findings;
-  uint32 limit;
   int32 lane_in_tile;
   int64 sources[KEYS];
+  uint32 limits[KEYS];
   int64 v = 0;
   uint32 best[KEYS];
 
-  KT_DEVICE HopsTile(const uint32* all_tiles, const int64* all_sources, int64 n_sources, uint32 max_hops, uint32* best,
-                     int64* found)
-      : tiles(all_tiles), best_of_hubs(best), findings(found), limit(max_hops), lane_in_tile(kt::lane() % LANES) {
+  KT_DEVICE HopsTile(const uint32* all_tiles, const int64* all_sources, int64 n_sources, const uint32* all_limits,
+                     uint32* best, int64* found)
+      : tiles(all_tiles), best_of_hubs(best), findings(found), lane_in_tile(kt::lane() % LANES) {
     for (int32 i = 0; i < KEYS; ++i) {
       const int32 source = lane_in_tile * KEYS + i;
       sources[i] = source < n_sources ? kt::load_constant(all_sources + source) : -1;
+      limits[i] = source < n_sources ? kt::load_constant(all_limits + source) : 0;
     }
   }
   KT_DEVICE static uint32 key(uint32 word, int32 i) { return word >> (8 * KEY_BYTES * i) & FARTHEST; }
@@ -89,7 +90,7 @@ struct HopsTile {
     const uint32 word = word_of(v);
     for (int32 i = 0; i < KEYS; ++i) {
       const uint32 hops = best[i] + (best[i] != FARTHEST ? 1u : 0u);
-      kt::compare(findings, v == sources[i], key(word, i), hops, limit, v * SOURCES + lane_in_tile * KEYS + i);
+      kt::compare(findings, v == sources[i], key(word, i), hops, limits[i], v * SOURCES + lane_in_tile * KEYS + i);
     }
   }
 };
@@ -124,7 +125,7 @@ struct LayOutArgs {
   int64 n_vertices;
   const int64* sources;
   int64 n_sources;
-  int32 limit;  // no hop count is larger
+  const int32* limits;  // of each source: no hop count is larger
   uint32* tiles;
   int64* findings;
 };
@@ -138,9 +139,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_hops(con
     uint32 word = 0;
     for (int32 i = 0; i < KEYS; ++i) {
       const int64 source = cell * KEYS + i;
-      const int32 hops =
-          source < args.n_sources ? hops_at(args.distance, args.hop_bytes, source * args.pitch + v) : kt::UNREACHED;
-      if (hops < kt::UNREACHED || hops > args.limit) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
+      const bool is_source = source < args.n_sources;
+      const int32 hops = is_source ? hops_at(args.distance, args.hop_bytes, source * args.pitch + v) : kt::UNREACHED;
+      const int32 limit = is_source ? kt::load_constant(args.limits + source) : 0;
+      if (hops < kt::UNREACHED || hops > limit) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
       word |= (static_cast<uint32>(hops) & FARTHEST) << (8 * KEY_BYTES * i);  // -1 is the largest
     }
     return word;
@@ -157,17 +159,17 @@ struct CheckArgs {
   const uint32* tiles;
   const int64* sources;
   int64 n_sources;
-  uint32 limit;
+  const uint32* limits;  // of each source
   uint32* best_of_hubs;
   int64* findings;
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_batch_hops_warp(const CheckArgs args) {
-  HopsTile checked(args.tiles, args.sources, args.n_sources, args.limit, args.best_of_hubs, args.findings);
+  HopsTile checked(args.tiles, args.sources, args.n_sources, args.limits, args.best_of_hubs, args.findings);
   kt::walk({args.offsets, args.neighbors}, args.n_vertices, Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_finalize_hops(const CheckArgs args) {
-  HopsTile checked(args.tiles, args.sources, args.n_sources, args.limit, args.best_of_hubs, args.findings);
+  HopsTile checked(args.tiles, args.sources, args.n_sources, args.limits, args.best_of_hubs, args.findings);
   kt::finalize(Hubs{args.hubs, args.chunks, args.counts}, checked);
 }

@@ -108,15 +108,14 @@ struct LayOutArgs {
   int64 n_vertices;
   const int64* sources;
   int64 n_sources;
-  weight_t limit;     // no distance is larger
-  int32 is_negative;  // whether there is such a weight
+  const weight_t* limits;  // of each source: no distance is larger
+  int32 is_negative;       // whether there is such a weight
   ordered_t* tiles;
   int64* findings;
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_weighted(const LayOutArgs args) {
   KT_SHARED(ordered_t, tile, [WeightedTile::LANES][TILE + 1]);
-  const ordered_t limit_key = kt::to_ordered(args.limit);
   int64 largest = 0;
   for (int64 i = kt::thread_id(); i < args.n_sources; i += kt::n_threads())
     if (kt::to_ordered(kt::load_streaming(args.distance + i * args.pitch + kt::load_constant(args.sources + i))) != 0)
@@ -127,7 +126,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_weighted
     if (key == INFINITE) return key;
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
     const bool is_sound = key >= 0 || (args.is_negative && key < -1 && key > ~INFINITE);
-    if (!is_sound || key > limit_key) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
+    const ordered_t limit = kt::to_ordered(kt::load_constant(args.limits + source));
+    if (!is_sound || key > limit) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
     if (key < INFINITE && key > largest) largest = key;
     return key;
   });
@@ -149,8 +149,8 @@ struct CheckArgs {
   const ordered_t* tiles;
   const int64* sources;
   int64 n_sources;
-  weight_t limit;
-  int32 is_negative;  // whether there is such a weight
+  const weight_t* limits;  // of each source
+  int32 is_negative;       // whether there is such a weight
   ordered_t* best_of_hubs;
   uint32* unfounded;
   int64* findings;
@@ -167,7 +167,7 @@ KT_DEVICE WeightedTile tile_of(const CheckArgs& args) {
   checked.best_of_hubs = args.best_of_hubs;
   checked.findings = args.findings;
   checked.unfounded = args.unfounded;
-  checked.limit = kt::to_ordered(args.limit);
+  checked.limit = lane < args.n_sources ? kt::to_ordered(kt::load_constant(args.limits + lane)) : 0;
   checked.is_negative = args.is_negative != 0;
   checked.lane_in_tile = lane;
   checked.source = lane < args.n_sources ? kt::load_constant(args.sources + lane) : -1;

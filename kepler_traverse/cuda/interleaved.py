@@ -130,7 +130,7 @@ class InterleavedDistances:
             "row_pitch": np.int64(n_columns),
             "rows": rows.reshape(-1).view(np.uint8),
         }
-        tiles = -(-n_columns // TILE) * -(-len(self) // WARP)
+        tiles = -(-n_columns * self.lines.itemsize // (4 * TILE)) * -(-len(self) // WARP)
         launch_blocks(self._kernel(_TO_ROWS), min(tiles, max_grid(_TO_ROWS.block)), args)
         return rows
 

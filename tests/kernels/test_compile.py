@@ -299,6 +299,11 @@ KNOBS = [
 ]
 
 
+def test_a_tile_of_64_bit_sums_fits_shared_memory(nvrtc):
+    wide = next(types for types in TYPES if types["weight_t"] == np.float64)
+    assert compile_kernels(nvrtc, interleaved._TO_ROWS, "sm_90", wide, "CUBIN", IN_HASTE).startswith(b"\x7fELF")
+
+
 @pytest.mark.parametrize("entry", KNOBS, ids=lambda entry: f"{entry.name}-{entry.constants}")
 def test_it_compiles_with_other_knobs(nvrtc, entry):
     assert compile_kernels(nvrtc, entry, "sm_90", TYPES[0], "CUBIN", IN_HASTE).startswith(b"\x7fELF")

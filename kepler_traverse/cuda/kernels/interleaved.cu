@@ -16,7 +16,7 @@
 //   BLOCK             threads per block
 //   REDUCTION_BLOCK   values per reduction block
 //   RECORD_WORDS      64-bit words per record
-//   TILE              lines that a block transposes at once
+//   TILE              lines of 32-bit sums that a block transposes at once, and half as many of 64-bit ones
 //   FLOAT_BYTES       bytes of a distance in a row
 //   WORDS             32-bit words of a line per thread of a certificate: 1, 2 or 4
 #include <kt/csr.cuh>
@@ -66,15 +66,16 @@ struct RowsArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_to_rows(const RowsArgs args) {
-  KT_SHARED(ordered_t, tile, [WARP * (TILE + 1)]);
+  constexpr int32 COLUMNS = TILE * 4 / sizeof(ordered_t);
+  KT_SHARED(ordered_t, tile, [WARP * (COLUMNS + 1)]);
   real_t* const rows = reinterpret_cast<real_t*>(args.rows);
   const real_t infinite = static_cast<real_t>(kt::float_of(0x7f800000));
   const int64 n_chunks = (args.n_sources + WARP - 1) / WARP;
-  const int64 n_tiles = (args.n_columns + TILE - 1) / TILE;
+  const int64 n_tiles = (args.n_columns + COLUMNS - 1) / COLUMNS;
   for (int64 i = kt::block_id(); i < n_tiles * n_chunks; i += kt::n_blocks()) {
     // Consecutive blocks write consecutive columns of the same rows.
-    const int64 source = i / n_tiles * WARP, column = i % n_tiles * TILE;
-    const int32 n_here = static_cast<int32>(args.n_columns - column < TILE ? args.n_columns - column : TILE);
+    const int64 source = i / n_tiles * WARP, column = i % n_tiles * COLUMNS;
+    const int32 n_here = static_cast<int32>(args.n_columns - column < COLUMNS ? args.n_columns - column : COLUMNS);
     const int32 n_lanes = static_cast<int32>(args.n_sources - source < WARP ? args.n_sources - source : WARP);
     const ordered_t* const lines = args.lines + args.first + source + kt::lane();
     kt::block_barrier();
@@ -82,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_to_rows(const Ro
 #pragma unroll 8
       for (int32 j = kt::warp_in_block(); j < n_here; j += BLOCK / WARP) {
         const int64 line = args.columns ? kt::load_constant(args.columns + column + j) : column + j;
-        tile[kt::lane() * (TILE + 1) + j] = kt::load_streaming(lines + line * args.pitch);
+        tile[kt::lane() * (COLUMNS + 1) + j] = kt::load_streaming(lines + line * args.pitch);
       }
     }
     kt::block_barrier();
@@ -90,9 +91,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_to_rows(const Ro
     for (int32 row = kt::warp_in_block(); row < n_lanes; row += BLOCK / WARP) {
       real_t* const to = rows + (source + row) * args.row_pitch + column;
 #pragma unroll
-      for (int32 at = kt::lane(); at < TILE; at += WARP) {
+      for (int32 at = kt::lane(); at < COLUMNS; at += WARP) {
         if (at >= n_here) continue;
-        const ordered_t sum = tile[row * (TILE + 1) + at];
+        const ordered_t sum = tile[row * (COLUMNS + 1) + at];
         kt::store_streaming(to + at, sum < args.bound ? distance_of(sum, args.unit) : infinite);
       }
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,6 +51,16 @@ def test_arrays_equal_those_of_calls_with_one_source(result, algorithm):
     np.testing.assert_array_equal(found, one)
 
 
+@pytest.fixture
+def two_threads():
+    """A group has as many sources as some threads take."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(before, 2))
+    yield
+    numba.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("algorithm", CALLS)
 @pytest.mark.parametrize("result", ["distances", "summary"])
 def test_the_groups_of_a_stream_joined_are_the_result(result, algorithm):

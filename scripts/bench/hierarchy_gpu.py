@@ -3,7 +3,8 @@
 Graphs are those of ``scripts.bench.hierarchy``. Each is searched from 1,024 sources over its hierarchy and without it, in
 one process. All distances are compared before a time is recorded. ``--everything`` also summarizes the distances of all
 pairs of vertices. Then a second run adds up the distances to each vertex, which must be the sum of the distances from it,
-and certifies a sample. ``--render`` writes the table of docs/hierarchies.md from a record.
+and certifies a sample. ``--render`` writes the table of docs/hierarchies.md from a record. A record may also have runs
+of ``scripts.bench.pairs`` and ``scripts.bench.opportunities``.
 """
 
 from __future__ import annotations
@@ -175,7 +176,31 @@ def rendered(record: dict[str, Any]) -> str:
                 f"- {each['graph']}, summaries of all {each['vertices']:,} sources: {found['seconds']:.1f} s, of which the "
                 f"hierarchy takes {found['build_seconds']:.1f} s."
             )
-    return "\n".join(lines) + "\n"
+    if "builds" in record:
+        built = record["builds"]
+        took = ", ".join(f"{seconds:.1f} s with {threads}" for threads, seconds in built["seconds_by_threads"].items())
+        lines.append(f"- {built['graph']}, building the hierarchy on a host with {built['cores']} cores: {took} threads.")
+    return "\n".join([*lines, *_rendered_pairs(record), *_rendered_opportunities(record)]) + "\n"
+
+
+def _rendered_pairs(record: dict[str, Any]) -> list[str]:
+    """Return a line per run of ``scripts.bench.pairs`` in a record: the median of its runs after the first."""
+    return [
+        f"- USA-road-NE-topology, {each['pairs']:,} pairs from {each['origins']:,} origins to a frame, "
+        f"{each['algorithm']}{', over the hierarchy' if each['hierarchy_seconds'] else ''}: "
+        f"{np.median(each['seconds'][1:]):.1f} s."
+        for each in record.get("pairs", ())
+    ]
+
+
+def _rendered_opportunities(record: dict[str, Any]) -> list[str]:
+    """Return a line per run of ``scripts.bench.opportunities`` in a record."""
+    return [
+        f"- USA-road-d.NY, sums of {each['attributes']} attributes within {len(each['cutoffs'])} cutoffs from all "
+        f"{each['sources']:,} sources{', over the hierarchy' if each['hierarchy_seconds'] else ''}: "
+        f"{each['seconds']['opportunities']:.1f} s."
+        for each in record.get("opportunities", ())
+    ]
 
 
 def render(record: Path) -> None:

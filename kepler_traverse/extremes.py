@@ -56,6 +56,7 @@ EXTREMES = ("diameter", "radius", "center", "periphery")
 UNCONNECTED = ("refuse", "largest")
 _GROUPS = (2, 16, 128)  # sources of a plan; a group takes the smallest plan that holds it
 _NARROW_ROUNDS = 6  # rounds with few sources, which on most graphs decide nearly all vertices
+_SMALL = 1 << 20  # edges up to which a few searches in hops take one thread each, without levels in common
 _LONG_ROUNDS = 512  # rounds after which groups grow anyway
 _WASTE = 3  # more searches, at most, that wide groups take on meshes, since their sources do not know of each other
 _FULL_ROUNDS = 8  # rounds of complete searches, whose distances bound the closeness of all vertices
@@ -386,7 +387,10 @@ class _Searches:
         if key not in self._plans:
             make = plan_sssp_many if ALGORITHMS[self.algorithm].is_weighted else plan_bfs_many
             known = next((plan.shape for (way, _), plan in self._plans.items() if way == key[0]), None)
-            self._plans[key] = make(graph, n_sources=size, memory=self._memory, shape=known)
+            is_small = graph.device == "cpu" and size <= _GROUPS[1] and graph.n_edges <= _SMALL
+            by_thread = is_small and not ALGORITHMS[self.algorithm].is_weighted
+            name = "source_per_thread" if by_thread else "auto"
+            self._plans[key] = make(graph, n_sources=size, memory=self._memory, shape=known, strategy=name)
         return self._plans[key]
 
     def _require_reached(self, number: int, distance: Array, backward: bool) -> None:
@@ -636,7 +640,7 @@ class _Closeness:
             wrong = self.graph.ids_at(numbers[verdicts == cpu.WRONG][:1]).tolist()[0]
             raise CertificateError(f"the search from vertex {wrong!r} returned wrong distances")
         self._open[numbers[verdicts == cpu.BELOW]] = False
-        return numbers[verdicts == cpu.OPEN], edges
+        return numbers[verdicts == cpu.OPEN], edges * (1 + self._searches.certified)
 
     def _search(self, numbers: np.ndarray, k: int) -> None:
         found = []

@@ -1,8 +1,9 @@
 """The k nearest sources of each vertex, with ties in favor of the source of the smaller number.
 
-On a CPU, hops and sums of integer weights take one search from all sources with k labels per vertex. On a GPU, and with
-float weights, there is one search per source, and each group of sources is merged into the k labels: a float sum may round
-to that of a nearer source, which one search would not notice where it drops a label. Both are exact and return the same.
+Hops and sums of integer weights take one search from all sources with k labels per vertex. With float weights, and where a
+GPU has no memory for the labels, there is one search per source, and each group of sources is merged into the k labels: a
+float sum may round to that of a nearer source, which one search would not notice where it drops a label. Both are exact and
+return the same.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ from .. import arguments
 from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace
 from ..algorithms import ALGORITHMS
 from ..cpu import k_nearest as cpu
+from ..cuda import k_nearest as gpu
 from ..errors import InputError
 from ..frames import Column, concatenate_frames, frame_from
 from ..graph import Graph
 from ..progress import Meter
 from ..results import Traversals
+from .planning import available_memory
+
+_SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
 
 
 def labels_of(groups: Any, k: Any, sources: Any, numbers: np.ndarray) -> list[Any] | None:
@@ -102,10 +107,8 @@ def k_nearest_columns(
     """Columns by ascending vertex, then by rank; called within ``meter.running``."""
     counts_hops, k = ALGORITHMS[algorithm].counts_hops, min(k, numbers.size)
     xp = namespace(graph.offsets)
-    if takes_one_search(graph, counts_hops):
-        weights = np.zeros(0, np.int64) if counts_hops else graph.weights.astype(np.int64)
-        most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
-        distance, owner = cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
+    if takes_one_search(graph, counts_hops, k):
+        distance, owner = _by_one_search(graph, counts_hops, numbers, k, limit)
         meter.advance(numbers.size)
     else:
         plan = plan_for(n_sources=numbers.size)
@@ -153,10 +156,20 @@ def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> di
     }
 
 
-def takes_one_search(graph: Graph, counts_hops: bool) -> bool:
-    """Whether sums are exact integers without a sum below zero or beyond int64, on a CPU."""
+def _by_one_search(graph: Graph, counts_hops: bool, numbers: np.ndarray, k: int, limit: float | None) -> tuple[Array, Array]:
+    most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
     if device_of(graph.offsets) == "cuda":
-        return False
+        return gpu.k_nearest(graph, None if counts_hops else graph.reverse.weights.astype(np.int64), numbers, k, most)
+    weights = np.zeros(0, np.int64) if counts_hops else graph.weights.astype(np.int64)
+    return cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
+
+
+def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
+    """Whether sums are exact integers without a sum below zero or beyond int64, and a GPU has memory for k labels."""
+    if device_of(graph.offsets) == "cuda":
+        needed = gpu.bytes_needed(graph.n_vertices, graph.n_edges, k, not counts_hops)
+        if needed > available_memory("cuda") * _SHARE_OF_MEMORY:
+            return False
     if counts_hops:
         return True
     return graph.returns_integers and not graph.has_negative_weights and graph.max_sum + graph.heaviest < MAX_INTEGER

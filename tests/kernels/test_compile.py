@@ -32,6 +32,7 @@ from kepler_traverse.cuda import (
     exact,
     graph_statistics,
     interleaved,
+    k_nearest,
     kernel_spec,
     kernel_trace,
     launch,
@@ -52,7 +53,7 @@ MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
     *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities),
-    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved),
+    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)

@@ -9,15 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, entry_points, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
+from kepler_traverse._arrays import MAX_INTEGER
 from kepler_traverse.cpu import k_nearest as on_cpu
+from kepler_traverse.cuda import k_nearest as on_gpu
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.frames import arrow_table
 from kepler_traverse.multi_source import k_nearest
 from kepler_traverse.progress import Meter
-from tests.support.devices import on_a_device, orders, running
+from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, weights_for
 
 MODES = orders(in_turn={"block": 64})
+STRESS = orders(in_turn={"block": 32}, stress={"stress": True, "seed": 5, "block": 64})
 
 
 def expected(many, graph, sources, k, **limit):
@@ -69,6 +72,37 @@ def test_a_gpu_returns_the_same(name, kind):
         with running(next(iter(MODES.values()))):
             there = found(graph.to("cuda"), algorithm, planned).to_pandas()
             pd.testing.assert_frame_equal(there, on_host, check_exact=True)
+
+
+@on_a_device
+@pytest.mark.parametrize("mode", STRESS)
+@pytest.mark.parametrize("k", [1, 3, 7])
+@pytest.mark.parametrize(("directed", "limit"), [(True, None), (False, None), (False, 6)])
+def test_one_search_on_a_gpu_is_that_of_a_cpu(directed, limit, k, mode):
+    edges = [row[:2] for row in NAMED["power law"]][:500]
+    weights = np.random.default_rng(k).integers(0, 4, len(edges))  # many ties, and edges of length 0
+    graph = build(edges, weights, directed=directed)
+    sources = np.arange(0, graph.n_vertices, max(1, graph.n_vertices // 9))
+    most = MAX_INTEGER if limit is None else limit
+    with running(STRESS[mode]):
+        there = graph.to("cuda")
+        for hops in (True, False):
+            on_host = np.zeros(0, np.int64) if hops else graph.weights.astype(np.int64)
+            on_gpu_weights = None if hops else there.reverse.weights.astype(np.int64)
+            expected = on_cpu.k_nearest(graph.offsets, graph.targets, on_host, sources, k, most)
+            distance, owner = map(host, on_gpu.k_nearest(there, on_gpu_weights, sources, k, most))
+            np.testing.assert_array_equal(owner, expected[1])
+            np.testing.assert_array_equal(np.where(owner < 0, -1, distance), expected[0])
+
+
+@on_a_device
+def test_a_gpu_without_memory_for_labels_searches_from_each_source(monkeypatch):
+    graph = build([(0, 1), (1, 2)], [1, 1])
+    with running(next(iter(MODES.values()))):
+        there = graph.to("cuda")
+        assert k_nearest.takes_one_search(there, False, 2)
+        monkeypatch.setattr(k_nearest, "available_memory", lambda _: 100)
+        assert not k_nearest.takes_one_search(there, False, 2)
 
 
 def test_both_ways_on_a_cpu_return_the_same(monkeypatch):

@@ -1,0 +1,84 @@
+"""The k nearest sources of each vertex by one search from all of them on a GPU; the same as ``cpu.k_nearest``.
+
+Rounds merge the labels of in-neighbors into the k labels of each vertex until none changes; see k_nearest.cu. A label is
+the sum of weights of a path from its source, so it is never below the distance. Let s be one of the k nearest sources of v,
+and u the vertex before v on a shortest path from s. Were k sources nearer to u than s, or as near with smaller positions,
+then they would be so for v, too. So s is one of the k nearest sources of u. By induction the label of s reaches v and stays:
+only labels of sources that are nearer, or as near with smaller positions, could take its place. So the labels at the end
+depend on the graph alone.
+
+A round reads the flags of all in-neighbors, which is one byte per edge. There are as many rounds as the longest shortest
+path of a label has edges, and one more. The host reads the number of changes once per several rounds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .._arrays import MAX_INTEGER
+from . import cp
+from .compiler import kernel
+from .kernel_spec import Entry, struct_arguments
+from .launch import launch
+
+BLOCK = 256
+ROUNDS_AT_ONCE = 8  # between two reads of the number of changes; rounds after the last change do nothing
+
+_FILE = Path(__file__).parent / "kernels" / "k_nearest.cu"
+_MERGE = Entry("k_nearest_merge", _FILE, BLOCK, struct_arguments(_FILE, "MergeArgs"))
+ENTRIES = (_MERGE,)
+
+
+def k_nearest(graph, weights, sources: np.ndarray, k: int, limit: int) -> tuple:
+    """Return the distances and the positions of the k nearest sources of each vertex.
+
+    Parameters
+    ----------
+    graph : Graph
+        On a GPU. Its reverse is made if it is not there yet.
+    weights : int64 array of shape (n_edges,), or None
+        Of the edges of the reverse graph, 0 or more; None counts hops. No path's sum may exceed int64.
+    sources : int64 array, NumPy
+        Distinct vertex numbers, ascending.
+    k : int
+    limit : int
+        Larger distances are left out.
+
+    Returns
+    -------
+    int64 arrays of shape (n_vertices, k)
+        Distances, and positions in ``sources``, in ascending order of (distance, position); positions are -1 where there is
+        none.
+    """
+    n, reverse = graph.n_vertices, graph.reverse
+    labels = [(cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8)) for _ in range(2)]
+    distance, source, changed = labels[0]
+    distance[cp.asarray(sources * k)] = 0
+    source[cp.asarray(sources * k)] = cp.arange(sources.size, dtype=np.int32)
+    changed[cp.asarray(sources)] = 1
+    merge = kernel(_MERGE, reverse.targets.dtype)
+    common = {
+        "offsets": reverse.offsets,
+        "neighbors": reverse.targets,
+        "weights": weights,
+        "n_vertices": np.int64(n),
+        "k": np.int64(k),
+        "limit": np.int64(limit),
+    }
+    n_changed = None
+    while n_changed is None or int(n_changed.get()[0]):
+        for _ in range(ROUNDS_AT_ONCE):
+            n_changed = cp.zeros(1, np.int64)
+            old = dict(zip(("distance", "source", "changed"), labels[0], strict=True))
+            new = dict(zip(("new_distance", "new_source", "new_changed"), labels[1], strict=True))
+            launch(merge, n, {**common, **old, **new, "n_changed": n_changed})
+            labels.reverse()
+    distance, source, _ = labels[0]
+    return distance.reshape(n, k), source.reshape(n, k).astype(np.int64)
+
+
+def bytes_needed(n_vertices: int, n_edges: int, k: int, weighted: bool) -> int:
+    """Return the bytes that a search takes at most in addition to the graph and its reverse."""
+    return n_vertices * (k * (2 * (8 + 4) + 8) + 2) + 8 * n_edges * weighted

@@ -56,6 +56,7 @@ EXTREMES = ("diameter", "radius", "center", "periphery")
 UNCONNECTED = ("refuse", "largest")
 _GROUPS = (2, 16, 128)  # sources of a plan; a group takes the smallest plan that holds it
 _NARROW_ROUNDS = 6  # rounds with few sources, which on most graphs decide nearly all vertices
+_TINY = 512  # vertices up to which groups are wide, as their number matters more than what they hold
 _SMALL = 1 << 20  # edges up to which a few searches in hops take one thread each, without levels in common
 _LONG_ROUNDS = 512  # rounds after which groups grow anyway
 _WASTE = 3  # more searches, at most, that wide groups take on meshes, since their sources do not know of each other
@@ -373,6 +374,8 @@ class _Searches:
         Sources of one group do not profit from each other's bounds. So groups are wide only where each search then takes a
         fraction of the time, by the estimates of the plans. Otherwise there are ``narrow`` sources, or one per thread.
         """
+        if self.graph.n_vertices <= _TINY:
+            return _GROUPS[-1]
         if self._shares is None:
             few, many = (self._plan(self.graph, False, size).ranked(size)[0].seconds / size for size in (2, _GROUPS[-1]))
             self._shares = many * _WASTE < few
@@ -587,7 +590,8 @@ class _Closeness:
 
     def _run(self, k: int) -> None:
         rounds, n_proofs, searched = 0, _PROOFS, self._searches.count
-        may_prove = not self._weighted and self.graph.device == "cpu"
+        is_tiny = self.graph.n_vertices <= _TINY
+        may_prove = not (self._weighted or is_tiny) and self.graph.device == "cpu"
         per_search = self.graph.n_edges + _PER_VERTEX * self.graph.n_vertices
         # Vertices that the last round of each kind excluded, per edge visited.
         rates = {"complete": np.inf, "proofs": 0.0}
@@ -597,6 +601,7 @@ class _Closeness:
             if rates["complete"] >= rates["proofs"]:
                 kind, rounds = "complete", rounds + 1
                 size = 2 << rounds // 2
+                size = _GROUPS[-1] if is_tiny else size
                 size = size if size <= _GROUPS[1] else min(size, self._searches.widest(_GROUPS[1]))
                 numbers = to_host(self._best(chosen, size))
             else:

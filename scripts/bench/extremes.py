@@ -7,7 +7,7 @@ python -m scripts.bench.extremes check                  compares the table with 
 FOLDER holds the Parquet files of ``GRAPHS``. Extremes are of the largest (strongly connected) component, which every library
 gets as a graph of its own; the time to build that graph is not measured. The result of each library is compared with that
 of this one before it is timed. Libraries that are not installed are left out, and so are calls that would take minutes:
-searches from all vertices of a large graph (igraph, NetworkX), and closeness on road networks.
+searches from all vertices of a large graph (igraph, NetworkX), and closeness on most large graphs (NetworKit).
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ GRAPHS = {  # directed or not
     "netscience": False,
 }
 SMALL = {"netscience"}  # graphs on which each library is measured with each call
-# Graphs on which igraph finds the diameter, and NetworkX the diameter and the radius.
-MEDIUM = {"igraph": {"as-caida20071105"}, "networkx": {"luxembourg_osm", "as-caida20071105", "email-Enron"}}
-LONG_PATHS = {"luxembourg_osm", "USA-road-NY-topology", "dblp-2010"}  # graphs on which closeness is not measured
+MEDIUM = {"as-caida20071105", "email-Enron"}  # graphs on which NetworkX finds the diameter and the radius by bounds
+NO_CLOSENESS = {"luxembourg_osm", "USA-road-NY-topology", "dblp-2010", "soc-Epinions1", "web-NotreDame"}
 TOP = 10
 REPEATS, LONG = 3, 1.0  # calls that take more seconds are not repeated
 
@@ -82,13 +81,12 @@ def calls_of(graph_name: str, part: Any, libraries: list[str]) -> list[Call]:
     found: dict[str, dict[str, Callable[[], Any]]] = {name: {"kepler": call} for name, call in ours.items()}
     makers = {"networkit": _networkit, "igraph": _igraph, "networkx": _networkx}
     for library in libraries:
-        if library != "networkit" and graph_name not in SMALL | MEDIUM[library]:
+        if not (library == "networkit" or graph_name in SMALL or (library == "networkx" and graph_name in MEDIUM)):
             continue
-        few = {"diameter", "radius"} if library == "networkx" else {"diameter"}
         for name, call in makers[library](part).items():
-            if library == "networkit" or graph_name in SMALL or name in few:
+            if library == "networkit" or graph_name in SMALL or name in ("diameter", "radius"):
                 found[name][library] = call
-    if graph_name in LONG_PATHS:
+    if graph_name in NO_CLOSENESS:
         del found[f"top {TOP} by closeness"]
     return [Call(name=name, by_library=by_library) for name, by_library in found.items()]
 
@@ -165,8 +163,8 @@ def connected_part(graphs: Path, name: str) -> Any:
     from kepler_traverse.extremes import _induced, _largest_component
 
     table = pyarrow.parquet.read_table(graphs / f"{name}.parquet", columns=["src", "dst"])
-    graph = graph_from_edges(table["src"].to_numpy(), table["dst"].to_numpy(), directed=GRAPHS[name], device="cpu")
-    return graph_from_edges(*edges_of(_induced(graph, _largest_component(graph))), directed=GRAPHS[name], device="cpu")
+    graph = graph_from_edges(table["src"].to_numpy(), table["dst"].to_numpy(), directed=GRAPHS[name])
+    return graph_from_edges(*edges_of(_induced(graph, _largest_component(graph))), directed=GRAPHS[name])
 
 
 def seconds_of(call: Callable[[], Any], first: float) -> float:

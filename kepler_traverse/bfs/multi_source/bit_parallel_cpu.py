@@ -8,10 +8,12 @@ ones. The planes become bytes only when distances are written.
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 from numba import njit, prange
 
 from ..._arrays import hops_dtype
+from ...cpu import threads
 from ...cpu.atomics import atomic_add
 from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
 from ...strategy import MultiSourceOutcome
@@ -21,7 +23,9 @@ from ..tuning import BitParallelCpuTuning
 WORD = 64
 BITSET_WORDS = (1, 4, 8)  # eight words are one cache line
 _PLANES = 8  # for hop counts up to 255; as many more at a time where a graph is deeper
-_CHUNK = 1024  # vertices that a thread takes at a time
+_CHUNK_WORK = 8192  # edges that a thread takes at a time, where a vertex counts as _VERTEX_WORK of them
+_VERTEX_WORK = 4
+_CLEARED = 1 << 16  # bitsets that a thread clears at a time
 _TILE = 64  # vertices turned into bytes at a time
 _COUNTED = 2**DIGITS - 1  # bitsets that the counters can add before they overflow
 _DEFAULTS = BitParallelCpuTuning()
@@ -91,7 +95,8 @@ class _Run:
         self._seen, self._front, self._found = (self._bitsets(n) for _ in range(3))
         self._in_front, self._is_found = np.zeros((2, n), np.uint8)
         self._listed = np.empty(n, graph.targets.dtype)
-        self._arrived = self._bitsets(-(-n // _CHUNK))
+        self._bounds = _chunk_bounds(self._reverse.offsets)
+        self._arrived = self._bitsets(self._bounds.size - 1)
         self._planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._used_planes = 0
         self._level_counts: list[np.ndarray] = []
@@ -139,7 +144,7 @@ class _Run:
         # Sources whose search continues; the others reach no further vertex.
         self._lanes = tuple(lanes)
         for bitsets in (self._seen, self._front, self._planes[: self._used_planes * self._graph.n_vertices]):
-            bitsets.fill(0)
+            _clear(bitsets)
         self._used_planes = 0
         np.bitwise_or.at(self._seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
         self._front[sources] = self._seen[sources]
@@ -168,6 +173,9 @@ class _Run:
         self._arrived.fill(0)
         reverse = self._reverse
         _pull(
+            numba.get_num_threads(),
+            np.zeros(1, np.int64),
+            self._bounds,
             reverse.offsets,
             reverse.targets,
             self._front,
@@ -280,29 +288,67 @@ def _flush(digits, counts):
     digits[:] = 0
 
 
+def _clear(bitsets) -> None:
+    """Set all bits to 0, on all threads."""
+
+    def clear(block: int, _thread: int) -> None:
+        np.copyto(bitsets[block * _CLEARED : (block + 1) * _CLEARED], 0)  # releases the GIL
+
+    threads.for_each(clear, -(-bitsets.shape[0] // _CLEARED))
+
+
+def _chunk_bounds(offsets) -> np.ndarray:
+    """Split the vertices into chunks of about as much work: vertices of high degree are often next to each other."""
+    work = np.arange(0, _VERTEX_WORK * offsets.size, _VERTEX_WORK)
+    work += offsets
+    bounds = np.searchsorted(work, np.arange(0, int(work[-1]), _CHUNK_WORK))
+    return np.unique(np.append(bounds, offsets.size - 1))
+
+
 @njit(parallel=True, cache=True)
-def _pull(offsets, sources, front, in_front, seen, lanes, found, is_found, planes, level, counts, size, arrived_lanes):
+def _pull(
+    n_threads,
+    next_chunk,
+    bounds,
+    offsets,
+    sources,
+    front,
+    in_front,
+    seen,
+    lanes,
+    found,
+    is_found,
+    planes,
+    level,
+    counts,
+    size,
+    arrived_lanes,
+):
     n = seen.shape[0]
-    for chunk in prange((n + _CHUNK - 1) // _CHUNK):
+    for _ in prange(n_threads):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
         arrived = 0
-        for v in range(chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK)):
-            is_found[v] = 0
-            if is_full(seen, v, lanes):
-                continue
-            copy_row(found, v, seen, v, lanes)
-            for e in range(offsets[v], offsets[v + 1]):
-                u = sources[e]
-                if in_front[u]:
-                    or_row(found, v, front, u, lanes)
-                    if is_full(found, v, lanes):
-                        break
-            if _arrive(v, seen, lanes, found, planes, level, digits, n):
-                is_found[v] = 1
-                or_row(arrived_lanes, chunk, found, v, lanes)
-                arrived += 1
-                if counts.size and arrived % _COUNTED == 0:
-                    _flush(digits, counts)
+        # Threads take chunks as they become free, because rows that are found early are left early.
+        chunk = atomic_add(next_chunk, 0, 1)
+        while chunk < bounds.size - 1:
+            for v in range(bounds[chunk], bounds[chunk + 1]):
+                is_found[v] = 0
+                if is_full(seen, v, lanes):
+                    continue
+                copy_row(found, v, seen, v, lanes)
+                for e in range(offsets[v], offsets[v + 1]):
+                    u = sources[e]
+                    if in_front[u]:
+                        or_row(found, v, front, u, lanes)
+                        if is_full(found, v, lanes):
+                            break
+                if _arrive(v, seen, lanes, found, planes, level, digits, n):
+                    is_found[v] = 1
+                    or_row(arrived_lanes, chunk, found, v, lanes)
+                    arrived += 1
+                    if counts.size and arrived % _COUNTED == 0:
+                        _flush(digits, counts)
+            chunk = atomic_add(next_chunk, 0, 1)
         if counts.size:
             _flush(digits, counts)
         if arrived:

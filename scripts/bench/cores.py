@@ -1,6 +1,7 @@
 """How searches, reading and building on a CPU gain by more cores; results are compared before times.
 
 python -m scripts.bench --suite cores --graphs FOLDER --output FILE [--only NAME ...] [--cores N ...] [--part many files]
+    [--algorithms bfs sssp] [--peers NetworKit igraph] [--sources N] [--repeats N]
 
 Each measurement is a process of its own that may use the first N cores. NetworKit, whose all-pairs searches use all cores,
 and igraph, which uses one, answer the same sources on the same graph. Distances of all must be equal. FILE holds one record
@@ -23,7 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from scripts.bench.cpu import GRAPHS, prepare
-from scripts.bench.cpu_subprocess import LIBRARIES, Rows, compile_all, digest
+from scripts.bench.cpu_subprocess import LIBRARIES, Rows, digest
 from scripts.bench.environment import commit, machine
 
 RUN = "scripts.bench.cores"
@@ -55,19 +56,22 @@ def child(cores: int, limit: float, *arguments: str) -> dict | None:
 # --- in the processes ---------------------------------------------------------------------------------------------------
 
 
-def searches(folder: str, library: str, algorithm: str, directed: str) -> dict:
-    """Median seconds of a library for all sources; the first run, which compiles and plans, is not counted."""
+def searches(folder: str, library: str, algorithm: str, directed: str, count: str, repeats: str) -> dict:
+    """Median seconds of a library for all sources. Our first run is not counted: it compiles and plans. Others run once."""
     rows = Rows(Path(folder))
-    if library == "ours":
-        compile_all(algorithm)
     run = LIBRARIES[library](rows, algorithm, directed == "True")
-    sources = rows.sources[: COUNT[algorithm]]
-    digests = [digest(distances) for distances in run(sources)]
-    times = []
-    for _ in range(REPEATS if library == "ours" else 1):
-        begin = time.perf_counter()
-        run(sources)
-        times.append(time.perf_counter() - begin)
+    sources = rows.sources[: int(count)]
+    begin = time.perf_counter()
+    found = run(sources)
+    times = [time.perf_counter() - begin]
+    digests = [digest(distances) for distances in found]
+    del found
+    if library == "ours":
+        times.clear()
+        for _ in range(int(repeats)):
+            begin = time.perf_counter()
+            run(sources)
+            times.append(time.perf_counter() - begin)
     return {"seconds": statistics.median(times), "digests": digests, "strategy": getattr(run, "strategy", None)}
 
 
@@ -84,15 +88,16 @@ def files(path: str, directed: str) -> dict:
 
 def measure_searches(about: dict, folder: Path, options) -> list[dict]:
     found = []
-    for algorithm in COUNT:
-        expected = None
+    for algorithm in options.algorithms:
+        expected, count = None, options.sources or COUNT[algorithm]
         cases = [("ours", cores) for cores in options.cores]
         if options.baselines:
-            installed = [name for name, package in BASELINES.items() if importlib.util.find_spec(package)]
+            installed = [name for name in options.peers if importlib.util.find_spec(BASELINES[name])]
             cases += [(name, 1 if name == "igraph" else max(options.cores)) for name in installed]
         for library, cores in cases:
-            result = child(cores, options.limit, "searches", str(folder), library, algorithm, str(about["directed"]))
-            line = about | {"part": "many", "algorithm": algorithm, "sources": COUNT[algorithm], "library": library}
+            words = [str(folder), library, algorithm, str(about["directed"]), str(count), str(options.repeats)]
+            result = child(cores, options.limit, "searches", *words)
+            line = about | {"part": "many", "algorithm": algorithm, "sources": count, "library": library}
             if result is None:
                 found.append(line | {"cores": cores, "seconds": None, "limit_seconds": options.limit})
             else:
@@ -123,6 +128,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--cores", nargs="+", type=int, default=powers, metavar="N")
     parser.add_argument("--part", nargs="+", choices=["many", "files"], default=["many", "files"])
     parser.add_argument("--baselines", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--algorithms", nargs="+", choices=COUNT, default=list(COUNT))
+    parser.add_argument("--peers", nargs="+", choices=BASELINES, default=list(BASELINES), metavar="NAME")
+    parser.add_argument("--sources", type=int, help="default: 256 for bfs, 32 for sssp; 256 at most")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="measured runs of this library")
     parser.add_argument("--limit", type=float, default=120, help="seconds that a process may take")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)

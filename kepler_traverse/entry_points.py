@@ -124,12 +124,14 @@ class Registry:
         decay: str | None = None,
         k: int | None = None,
         groups: Sequence[Any] | None = None,
+        source_weights: Sequence[float] | None = None,
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
         checked = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory, stream)
         graph, numbers, targets = checked
-        reduction = outputs.reduction_for(graph, self.algorithm, result, limit, cutoffs, values, decay)
+        of_sources = sources, numbers, source_weights
+        reduction = outputs.reduction_for(graph, self.algorithm, result, limit, cutoffs, values, decay, *of_sources)
         bound: Any = limit if reduction is None else reduction.limit
         limits = outputs.limits_per_source(self.algorithm, result, bound, sources, numbers.size)
         bound = bound if limits is None else max(limits, default=None)

@@ -34,6 +34,60 @@ VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which
 VALUE = "value"  # the name of an attribute that was given as one array
 
 
+class SourceWeights:
+    """A weight per source.
+
+    Attributes
+    ----------
+    numbers : int64 array, NumPy
+        Distinct vertex numbers of the sources, ascending.
+    weights : int64 or float64 array of the same length, NumPy
+    """
+
+    def __init__(self, numbers: np.ndarray, weights: np.ndarray):
+        self.numbers, self.weights = numbers, weights
+
+    @property
+    def largest(self) -> int | float:
+        """The largest weight without its sign."""
+        return max((abs(weight) for weight in self.weights.tolist()), default=1)
+
+    def of(self, sources: np.ndarray) -> np.ndarray:
+        return self.weights[np.searchsorted(self.numbers, sources)]
+
+
+def source_weights_of(graph: Graph, numbers: np.ndarray, weights: Any) -> SourceWeights:
+    """Check one weight per source.
+
+    Parameters
+    ----------
+    graph : Graph
+    numbers : int64 array, NumPy
+        Vertex numbers of the sources.
+    weights : sequence of int or float
+        In the same order.
+
+    Raises
+    ------
+    InputError
+        There is not one finite number per source; or a source is given twice with different weights.
+    """
+    found = to_host(arguments.as_array("source_weights", weights))
+    if found.size != numbers.size:
+        raise InputError(f"source_weights has {found.size} values, not {numbers.size}: give one per source")
+    if not np.isfinite(found).all():
+        raise InputError(f"source_weights holds {found[~np.isfinite(found)][0]}; give finite numbers")
+    if found.dtype.kind == "u" and found.size and int(found.max()) > MAX_INTEGER:
+        raise InputError(f"source_weights holds {int(found.max())}, which is beyond int64; scale the weights down")
+    found = found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
+    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    differing = np.flatnonzero(found != found[first][place])
+    if differing.size:
+        name = arguments.describe(_name(graph, numbers[differing[0]]))
+        raise InputError(f"source {name} is given twice with different weights; call once for each")
+    return SourceWeights(distinct, found[first])
+
+
 class Reduction:
     """What to reduce the distances of each source to: checked options of the result kinds that take ``cutoffs``.
 
@@ -47,6 +101,8 @@ class Reduction:
         Of ``cpu.opportunities``; 0 for none.
     parameter : float
         Of the decay.
+    weights : SourceWeights or None
+        What the sums of each source are multiplied by.
     """
 
     def __init__(
@@ -56,8 +112,9 @@ class Reduction:
         values: dict[str, np.ndarray] | None = None,
         decay: int = cpu.NO_DECAY,
         parameter: float = 0.0,
+        weights: SourceWeights | None = None,
     ):
-        self.cutoffs, self.values = cutoffs, values or {}
+        self.cutoffs, self.values, self.weights = cutoffs, values or {}, weights
         self.decay, self.parameter = decay, parameter
         self._on_gpu: dict[int, Array] = {}
 
@@ -82,7 +139,14 @@ class Reduction:
         found = hashlib.sha256(json.dumps(options).encode())
         for value in self.values.values():
             found.update(np.ascontiguousarray(value).data)
+        if self.weights is not None:  # only then, so that the digests of other runs stay as they were
+            found.update(json.dumps([self.weights.numbers.tolist(), self.weights.weights.tolist()]).encode())
         return found.hexdigest()
+
+    def dtype_of(self, name: str) -> np.dtype:
+        """Return the type of the sums of an attribute."""
+        kind = self.values[name].dtype if name in self.values else np.dtype(np.int64)
+        return kind if self.weights is None else np.result_type(kind, self.weights.weights.dtype)
 
     @cached_property
     def stacked(self) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +174,15 @@ class Reduction:
         return self._on_gpu[device]
 
 
-def reduction_of(graph: Graph, algorithm: str, result: str, cutoffs: Any, values: Any, decay: Any) -> Reduction:
+def reduction_of(
+    graph: Graph,
+    algorithm: str,
+    result: str,
+    cutoffs: Any,
+    values: Any,
+    decay: Any,
+    weights: SourceWeights | None = None,
+) -> Reduction:
     """Check the options of a result kind that takes ``cutoffs``.
 
     Parameters
@@ -123,6 +195,8 @@ def reduction_of(graph: Graph, algorithm: str, result: str, cutoffs: Any, values
     values : table, mapping or array
         For ``"opportunities"``; see ``bfs_many``.
     decay : str or None
+    weights : SourceWeights, optional
+        For ``"opportunities"``.
 
     Raises
     ------
@@ -136,7 +210,7 @@ def reduction_of(graph: Graph, algorithm: str, result: str, cutoffs: Any, values
     """
     checked = cutoffs_of(result, algorithm, cutoffs)
     if result != "opportunities":
-        for name, value in (("values", values), ("decay", decay)):
+        for name, value in (("values", values), ("decay", decay), ("source_weights", weights)):
             if value is not None:
                 raise InputError(f"{name} is for result='opportunities', not {result!r}; leave it out")
         counted = result == "within" and not ALGORITHMS[algorithm].counts_hops
@@ -150,8 +224,8 @@ def reduction_of(graph: Graph, algorithm: str, result: str, cutoffs: Any, values
     if kind != cpu.NO_DECAY:
         found = {name: value.astype(np.float64) for name, value in found.items()}
     for name, value in found.items():
-        _refuse_overflow(name, value)
-    return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter)
+        _refuse_overflow(name, value, 1 if weights is None else weights.largest)
+    return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter, weights=weights)
 
 
 def cutoffs_of(result: str, algorithm: str, cutoffs: Any) -> np.ndarray:
@@ -273,15 +347,18 @@ def _name(graph: Graph, number: Any) -> Any:
     return graph.ids_at(namespace(graph.offsets).asarray([int(number)])).tolist()[0]
 
 
-def _refuse_overflow(name: str, values: np.ndarray) -> None:
-    """Raise PrecisionError if the sum over some vertices could exceed the type of the values."""
-    if values.dtype.kind == "f":
+def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None:
+    """Raise PrecisionError if the sum over some vertices, times the factor, could exceed its type."""
+    if values.dtype.kind == "f" or isinstance(factor, float):
         with np.errstate(over="ignore"):
-            if not float(np.abs(values).sum()) < np.finfo(np.float64).max / 2:
+            if not float(np.abs(values.astype(np.float64)).sum()) * max(factor, 1.0) < np.finfo(np.float64).max / 2:
                 raise PrecisionError(f"the sum of values[{name!r}] exceeds float64; scale the values down")
-        return
+        if values.dtype.kind == "f":
+            return
+        factor = 1  # the sum itself is exact, and is rounded once
     for signed in (values[values > 0], values[values < 0]):
         total = (int((signed >> 32).sum()) << 32) + int((signed & (2**32 - 1)).sum())  # neither sum can overflow
+        total *= max(factor, 1)
         if abs(total) > MAX_INTEGER:
             raise PrecisionError(
                 f"the sum of values[{name!r}] can reach {total}, beyond int64; scale the values down, or give floats"
@@ -335,6 +412,9 @@ def opportunities_of(
 ) -> SourceRecords:
     """Records of ``result="opportunities"``: for each source and cutoff the sum of each attribute."""
     found = sums_within(traversals.distance, reduction)
+    if reduction.weights is not None:
+        factors = reduction.weights.of(traversals.sources)[:, None]
+        found = {name: value * factors for name, value in found.items()}
     sizes = np.full(len(traversals), reduction.cutoffs.size, np.int64)
     figures = None
     if observe is not None:  # the statistics of a part file
@@ -382,8 +462,7 @@ def columns_of(
     sizes: np.ndarray,
 ) -> dict[str, Column]:
     """Columns after ``source``: ``cutoff``, and one per attribute, of its type also where there is no source."""
-    kinds = {name: value.dtype for name, value in reduction.values.items()}
-    sums = {name: Column(v.astype(kinds.get(name, np.int64), copy=False)) for name, v in values.items()}
+    sums = {name: Column(v.astype(reduction.dtype_of(name), copy=False)) for name, v in values.items()}
     return {CUTOFF: Column(np.tile(reduction.cutoffs, sizes.size)), **sums}
 
 

@@ -68,7 +68,7 @@ class ResultKind:
         of any number of groups.
     options : tuple of str
         Options of the public functions that the kind takes in addition: ``"cutoffs"``, ``"values"``, ``"decay"``, ``"k"``,
-        ``"groups"``, ``"along"``.
+        ``"groups"``, ``"along"``, ``"source_weights"``.
         ``bound`` passes them to ``records_of`` and ``columns_of``.
     names_values : bool
         Whether the user names further columns, by ``values``.
@@ -301,7 +301,7 @@ _KINDS = (
         numbers=1,
         records_of=_opportunities,
         columns_of=_cutoff_columns,
-        options=("cutoffs", "values", "decay"),
+        options=("cutoffs", "values", "decay", "source_weights"),
         names_values=True,
     ),
     ResultKind(

@@ -171,7 +171,7 @@ def prove_output(
         prover: Any = Prover(graph, identity, of_distances, findings, limits)
         part_of = Part
     else:
-        reduction, groups = _reduction(graph, manifest), _groups(graph, identity, settings)
+        reduction, groups = _reduction(graph, identity, settings), _groups(graph, identity, settings)
         along = _along(graph, identity, settings, edges)
         prover = Retraversal(graph, identity, targets, findings, pairs, reduction, groups, limits, along)
         part_of = AgainPart
@@ -304,11 +304,14 @@ def _pairs(graph: Graph, identity: Identity, settings: Settings) -> PairTable | 
     return pairs
 
 
-def _reduction(graph: Graph, manifest: Manifest) -> Reduction | None:
-    """Return the cutoffs and attributes of the run, read again."""
-    found = reduction_of_settings(graph, Settings(**manifest["settings"]))
-    if found is not None and found.digest != manifest["identity"].get("reduction"):
-        raise InputError("the attributes in the file of vertices are not those of the run; give the file that the run read")
+def _reduction(graph: Graph, identity: Identity, settings: Settings) -> Reduction | None:
+    """Return the cutoffs, attributes and weights of the run, read again."""
+    found = reduction_of_settings(graph, settings)
+    if found is not None and found.digest != identity.get("reduction"):
+        more = ", or the weights of the sources," if settings.source_weight_column is not None else ""
+        raise InputError(
+            f"the attributes in the file of vertices{more} are not those of the run; give the file that the run read"
+        )
     return found
 
 

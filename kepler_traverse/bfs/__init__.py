@@ -178,6 +178,7 @@ def bfs_many(
     decay: str | None = None,
     k: int | None = None,
     groups: Sequence[Any] | None = None,
+    source_weights: Sequence[float] | None = None,
 ) -> Any:
     """Return the hop distances from each of several sources, or results that are computed from them.
 
@@ -255,6 +256,9 @@ def bfs_many(
     groups : sequence of int or str, optional
         With ``k``: the group of each source. The frame begins with a column ``group`` and has the k nearest sources of each
         group, such as the nearest school and the nearest hospital.
+    source_weights : sequence of int or float, optional
+        For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
+        Sums of integers stay exact if the weights are integers.
 
     Returns
     -------
@@ -301,6 +305,7 @@ def bfs_many(
         decay=decay,
         k=k,
         groups=groups,
+        source_weights=source_weights,
     )
 
 

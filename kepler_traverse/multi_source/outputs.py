@@ -29,7 +29,7 @@ from ..frames import (
     frames_on,
 )
 from ..graph import BuildReport, Graph, has_vertex
-from ..opportunities import Reduction, bands_of, reduction_of
+from ..opportunities import Reduction, bands_of, reduction_of, source_weights_of
 from ..plan import Plan
 from ..progress import Meter
 from ..protocols import Ids
@@ -170,7 +170,16 @@ def refuse_options(result: str, **options: Any) -> None:
 
 
 def reduction_for(
-    graph: Graph, algorithm: Algorithm, result: str, limit: Any, cutoffs: Any, values: Any, decay: Any
+    graph: Graph,
+    algorithm: Algorithm,
+    result: str,
+    limit: Any,
+    cutoffs: Any,
+    values: Any,
+    decay: Any,
+    sources: Any,
+    numbers: np.ndarray,
+    weights: Any,
 ) -> Reduction | None:
     """Return the checked options of a result kind that takes ``cutoffs``, None for other kinds.
 
@@ -181,13 +190,18 @@ def reduction_for(
     """
     kind = RESULT_KINDS[result]
     if not kind.takes_cutoffs:
-        refuse_options(result, cutoffs=cutoffs, values=values, decay=decay)
+        refuse_options(result, cutoffs=cutoffs, values=values, decay=decay, source_weights=weights)
         return None
     if limit is not None:
         raise InputError(
             f"result={result!r} searches up to the largest of cutoffs; leave {option_text(algorithm.limit_name)} out"
         )
-    return reduction_of(graph, algorithm.name, result, cutoffs, values, decay)
+    if weights is not None:
+        refuse_options(result, source_weights=weights)
+        if isinstance(sources, (set, frozenset)):
+            raise InputError("sources must be a list, in the order of source_weights; a set has no order")
+        weights = source_weights_of(graph, numbers, weights)
+    return reduction_of(graph, algorithm.name, result, cutoffs, values, decay, weights)
 
 
 def limits_per_source(algorithm: Algorithm, result: str, limit: Any, sources: Any, n_sources: int) -> list[Any] | None:

@@ -172,6 +172,7 @@ def sssp_many(
     decay: str | None = None,
     k: int | None = None,
     groups: Sequence[Any] | None = None,
+    source_weights: Sequence[float] | None = None,
 ) -> Any:
     """Return the shortest distances from each of several sources, or results that are computed from them.
 
@@ -189,7 +190,7 @@ def sssp_many(
         integer weights it has the narrower type that holds all of its distances exactly. Integer distances beyond 2^53 make
         it int64, with 2^63 - 1 where there is no path. In a summary, sums of integer distances are exact. Other sums are
         added in float64, in an order that only the number of vertices decides.
-    strategy, direction, memory, progress, stream, cutoffs, values, decay, k, groups
+    strategy, direction, memory, progress, stream, cutoffs, values, decay, k, groups, source_weights
         As in ``bfs_many``.
     cutoff : float or sequence of float, optional
         As in ``sssp``; or one per source. All searches then run to the largest, and results are cut at their own.
@@ -235,6 +236,7 @@ def sssp_many(
         decay=decay,
         k=k,
         groups=groups,
+        source_weights=source_weights,
     )
 
 

@@ -324,6 +324,12 @@ class Settings:
         help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary then adds its "
         "columns to that table, in _sources.parquet",
     )
+    source_weight_column: str | None = setting(
+        group="sources (give one)",
+        example="people",
+        help="for --result opportunities: column of --sources-file with a number per source, by which its sums are "
+        "multiplied",
+    )
     random_sources: int | None = setting(
         group="sources (give one)",
         least=1,

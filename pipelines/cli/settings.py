@@ -385,6 +385,13 @@ def _check_cutoffs(settings: Settings) -> None:
         if getattr(settings, limit) is not None:
             flag = limit.replace("_", "-")
             raise UsageError(f"--result {result} searches up to the largest of --cutoffs; leave --{flag} out")
+    if settings.source_weight_column is not None:
+        if "source_weights" not in form.options:
+            raise UsageError(f"--source-weight-column is for --result opportunities, not {result}; leave it out")
+        if settings.sources_file is None or settings.source_column is None:
+            raise UsageError(
+                "--source-weight-column names a column of --sources-file; give that table, and its --source-column"
+            )
     if settings.values is not None and settings.vertices is None:
         raise UsageError("--values names columns of a table of vertices; give its file by --vertices")
 

@@ -24,7 +24,7 @@ from kepler_traverse import compile_clock, cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
-from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError
+from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, PrecisionError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.hierarchy.stored import save_hierarchy
@@ -52,7 +52,7 @@ from .given_table import named_columns, numbers_in_column, read_given_table
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .pair_file import read_pairs
-from .source_columns import read_groups, read_limits
+from .source_columns import read_groups, read_limits, read_weights
 
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
@@ -346,7 +346,12 @@ def reduction_of_settings(graph: Graph, settings: Settings) -> Reduction | None:
     if settings.values is not None:
         ids, columns = read_vertex_table(settings.vertices, settings.values)
         values = {VERTEX: ids.ids(graph.has_string_ids), **columns}
-    return reduction_of(graph, settings.algorithm, settings.result, settings.cutoffs, values, settings.decay)
+    weights = read_weights(graph, settings)
+    options = settings.cutoffs, values, settings.decay, weights
+    try:
+        return reduction_of(graph, settings.algorithm, settings.result, *options)
+    except PrecisionError as error:  # the values are those of the user
+        raise InputError(str(error)) from None
 
 
 def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_sources: int, folder: Path | None) -> bool:

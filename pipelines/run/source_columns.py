@@ -1,4 +1,5 @@
-"""Columns of the table of sources that say something of each source: ``--nearest-group`` and ``--limit-column``."""
+"""Columns of the table of sources that say something of each source: ``--nearest-group``, ``--limit-column``,
+``--source-weight-column``."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
+from kepler_traverse.opportunities import SourceWeights, source_weights_of
 
 from ..cli.options import Settings
 from ..output.rows import names_of
@@ -75,6 +77,26 @@ def read_limits(graph: Graph, settings: Settings) -> SourceLimits | None:
             f"row {other}; give it one limit"
         )
     return SourceLimits(distinct, limits[first])
+
+
+def read_weights(graph: Graph, settings: Settings) -> SourceWeights | None:
+    """Return the weight of each source, None without ``--source-weight-column``.
+
+    Raises
+    ------
+    InputError
+        The table has no such column; a weight is no finite number; a source has two weights. The message names the file.
+    """
+    if settings.source_weight_column is None:
+        return None
+    numbers, column = _column(graph, settings, settings.source_weight_column)
+    where = f"{settings.sources_file}: column {shown(settings.source_weight_column)}"
+    if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
+        raise InputError(f"{where} has type {column.type}; weights are numbers")
+    try:
+        return source_weights_of(graph, numbers, column.to_numpy(zero_copy_only=False))
+    except InputError as error:
+        raise InputError(f"{where}: {str(error).removeprefix('source_weights ')}") from None
 
 
 def _column(graph: Graph, settings: Settings, name: str) -> tuple[np.ndarray, pa.Array]:

@@ -71,6 +71,7 @@ VALUES = {
     "limit_column": "kind",
     "along": "b,c",
     "unconnected": "largest",
+    "source_weight_column": "kind",
 }
 TOGETHER = {
     "src_column": ["--dst-column", "b"],
@@ -88,6 +89,10 @@ BASES = {
     "bfs nearest": ["--result", "nearest"],
     "opportunities": [
         *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
+    ],
+    "opportunities of a table": [
+        *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
+        *("--sources-file", "{folder}/weights.csv", "--source-column", "stop"),
     ],
     "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
@@ -117,6 +122,7 @@ def folder(tmp_path_factory):
     (path / "some.txt").write_text("1\n2\n3\n")
     (path / "table.csv").write_text("vertex,a,b\n1,2,3\n9,8,7\n")
     (path / "two.txt").write_text("1\n2\n")
+    (path / "weights.csv").write_text("stop,kind\n1,2\n2,3\n")
     (path / "limits.csv").write_text("stop,kind\n1,1\n2,0\n3,1\n")
     (path / "stops.csv").write_text("stop,kind\n1,a\n2,b\n3,a\n")
     (path / "trips.csv").write_text("origin,destination,a,b\n1,3,4,1\n2,4,3,3\n")

@@ -30,6 +30,7 @@ def data(tmp_path_factory):
     stops = [21, 7, 70, 14, 7, 140, 203]
     kinds = ["school", "school", "école", "hospital", "hospital", "school", "hospital"]
     table = pd.DataFrame({"stop": stops, "kind": kinds, "rank": [2, 2, 1, 2, -1, 1, 2]})
+    table["people"], table["share"] = [3, 5, -2, 0, 5, 10**9, 7], [0.5, 1.25, 3.0, 0.1, 1.25, 2.0, 1e-3]
     table["most"], table["metres"] = [1, 0, 3, 2, 0, 7, 2], [3, 0, 9.5, 4, 0, 2.5, 6]
     table.to_parquet(folder / "stops.parquet", index=False)
     table.to_csv(folder / "stops.csv", index=False)
@@ -244,3 +245,61 @@ def test_limits_that_cannot_be_used_are_refused(words, said, data, job, tmp_path
     assert main(job.command(folder, *words, table=tmp_path / "own.parquet")) == 2
     assert said in capsys.readouterr().err
     assert not folder.exists()
+
+
+def opportunities(data, weights):
+    words = ["--result", "opportunities", "--cutoffs", "1,3", "--values", "jobs,area", "--vertices", data / "places.csv"]
+    return [*map(str, words), *(["--source-weight-column", weights] if weights else [])]
+
+
+@pytest.fixture(scope="module")
+def places(data):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"vertex": np.arange(N) * 7, "jobs": rng.integers(-9, 99, N), "area": rng.random(N)})
+    table.to_csv(data / "places.csv", index=False)
+    return table
+
+
+@pytest.mark.parametrize("column", ["people", "share"])
+def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places, job, capsys):
+    words = opportunities(data, column)
+    folder, plain = job(*words, "--batch-size", "4"), written(job(*opportunities(data, None)))
+    weights = pd.read_parquet(data / "stops.parquet").drop_duplicates("stop").set_index("stop")[column]
+    rows = written(folder)
+    assert rows["jobs"].dtype == (np.int64 if column == "people" else np.float64)
+    for name in ("jobs", "area"):
+        assert rows[name].tolist() == (plain[name] * plain["source"].map(weights)).tolist()
+    for other in (job(*words, "--batch-size", "1"), job(*words, "--certify", "none", table="stops.csv")):
+        assert written(other).equals(rows)
+    graph = read_graph(data / "edges.parquet", device="cpu", weighted=False)
+    table = pd.read_parquet(data / "stops.parquet")
+    options = {"result": "opportunities", "values": places, "cutoffs": [1, 3]}
+    found = bfs_many(graph, table["stop"].tolist(), source_weights=table[column], **options)
+    assert found.drop_duplicates(["source", "cutoff"]).reset_index(drop=True).equals(rows)
+    code, found = proven(folder, data, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 6})
+    other = "share" if column == "people" else "people"
+    assert main(job.command(folder, *opportunities(data, other), "--batch-size", "4", "--resume")) == 2
+    assert "reduction was" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--source-weight-column", "kind"], "; weights are numbers"),
+        (["--source-weight-column", "far"], "column 'far': holds inf; give finite numbers"),
+        (["--source-weight-column", "two"], "source 7 is given twice with different weights"),
+        (["--source-weight-column", "huge"], "beyond int64"),
+        (["--source-weight-column", "two", "--result", "within"], "--source-weight-column is for --result opportunities"),
+    ],
+)
+@pytest.mark.usefixtures("places")
+def test_weights_that_cannot_be_used_are_refused(words, said, data, job, tmp_path, capsys):
+    table = pd.read_parquet(data / "stops.parquet").assign(far=np.inf, two=range(7), huge=2**61)
+    table.to_parquet(tmp_path / "own.parquet", index=False)
+    base = opportunities(data, None)
+    if "--result" in words:
+        base = ["--cutoffs", "1"]
+    assert main(job.command(tmp_path / "out", *base, *words, table=tmp_path / "own.parquet")) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -146,7 +146,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--frobnicate"], "unknown option --frobnicate; see python -m pipelines.batch_sources --help"),
         (
             [*ENOUGH, "--source", "2"],
-            "unknown option --source; did you mean --sources or --sources-file or --source-column?",
+            "unknown option --source; did you mean --sources or --sources-file or --source-column or",
         ),
         ([*ENOUGH, "--all"], "unknown option --all; did you mean --all-sources?"),
         ([*ENOUGH, "--wieght-column=w"], "unknown option --wieght-column; did you mean --weight-column"),

@@ -58,6 +58,10 @@ def is_limit(value):
     return (type(value) in (int, float) and 0 <= value < 10**300) or value == float("inf")
 
 
+def are_two_weights(value):
+    return list_of(lambda weight: type(weight) in (int, float) and abs(weight) < 10**17)(value) and len(value) == 2
+
+
 def is_flag(value):
     return type(value) is bool
 
@@ -255,6 +259,7 @@ def calls(path):
             fixed["direction"] = ("out", one_of("out") if result == "isochrones" else one_of("out", "in"))
             if result == "opportunities":
                 fixed["values"] = ({"a": [1] * GRAPH.n_vertices}, never)
+                fixed["source_weights"] = (None, or_none(are_two_weights))
                 fixed["decay"] = ("linear:2", or_none(one_of("linear:2", "gaussian:1e3")))
             yield f"bfs_many {result}", kepler_traverse.bfs_many, fixed
             yield f"sssp_many {result}", kepler_traverse.sssp_many, fixed | {"cutoffs": ([1, 2], ascends(int, float))}

@@ -381,3 +381,34 @@ def test_sums_equal_those_of_pandana(decay):
     ours = {"flat": None, "linear": f"linear:{radius}", "exp": f"exponential:{1 / radius!r}"}[decay]
     found = sssp_many(graph, np.arange(n), result="opportunities", values={"jobs": jobs}, cutoffs=[radius], decay=ours)
     np.testing.assert_allclose(found["jobs"], theirs.to_numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1], "source_weights has 1 values, not 2"),
+        ([1, np.nan], "source_weights holds nan"),
+        (["a", "b"], "source_weights"),
+        (5, "source_weights"),
+    ],
+)
+def test_wrong_source_weights_are_refused(weights, message):
+    with pytest.raises(InputError, match=message):
+        bfs_many(GRAPH, [10, 20], result="opportunities", cutoffs=[1], values={"a": IDS}, source_weights=weights)
+    with pytest.raises(InputError, match="source_weights is for result='opportunities', not 'within'"):
+        bfs_many(GRAPH, [10, 20], result="within", cutoffs=[1], source_weights=[1, 2])
+    with pytest.raises(InputError, match="a set has no order"):
+        bfs_many(GRAPH, {10, 20}, result="opportunities", cutoffs=[1], values={"a": IDS}, source_weights=[1, 2])
+
+
+def test_weighted_sums_are_those_of_a_stream_and_beyond_their_type_refused():
+    options = {"result": "opportunities", "cutoffs": [1, 2], "values": {"a": IDS}}
+    plain = bfs_many(GRAPH, [20, 10, 20], **options)
+    found = bfs_many(GRAPH, [20, 10, 20], source_weights=[10, 3, 10], **options)
+    assert found["a"].tolist() == (plain["a"] * np.repeat([10, 3, 10], 2)).tolist()
+    with bfs_many(GRAPH, [20, 10, 20], source_weights=[10, 3, 10], stream=True, **options) as groups:
+        assert pd.concat(list(groups), ignore_index=True).equals(found)
+    with pytest.raises(InputError, match="given twice with different weights"):
+        bfs_many(GRAPH, [20, 10, 20], source_weights=[10, 3, 11], **options)
+    with pytest.raises(PrecisionError, match="beyond int64"):
+        bfs_many(GRAPH, [20], source_weights=[2**62], **options)

@@ -12,7 +12,7 @@ from ._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, names
 from .algorithms import BFS
 from .cpu import edge_rows as edge_rows_on_cpu
 from .cuda import edge_rows as edge_rows_on_gpu
-from .errors import InputError, PrecisionError, UnknownVertexError
+from .errors import InputError, PrecisionError, UnknownVertexError, option_text
 from .exact import narrow_distances
 from .graph import Graph, has_vertex
 from .protocols import EdgeRowsBackend, Frame, Ids, VertexId
@@ -480,11 +480,11 @@ def check_unreached(unreached: str, graph: Graph) -> None:
     if unreached != "cugraph":
         return
     if graph.has_string_ids or graph.ids.dtype.kind != "i":
-        raise InputError("unreached='cugraph' marks a missing predecessor by -1, which needs signed integer ids")
+        how = option_text("unreached", "cugraph")
+        raise InputError(f"{how} marks a missing predecessor by -1, which needs signed integer ids")
     if has_vertex(graph, NO_PREDECESSOR):
-        raise InputError(
-            "unreached='cugraph' marks a missing predecessor by -1, which is a vertex of this graph; take unreached='null'"
-        )
+        how, other = option_text("unreached", "cugraph"), option_text("unreached", "null")
+        raise InputError(f"{how} marks a missing predecessor by -1, which is a vertex of this graph; take {other}")
 
 
 def _library(device: str) -> Any:

@@ -166,7 +166,7 @@ def prove_output(
     if identity["targets"] is not None:
         targets = _targets(graph, manifest, targets_file)
     limits = _limits(graph, identity, settings)
-    if OUTPUT_SCHEMAS[identity["result"]].is_distances:
+    if OUTPUT_SCHEMAS[identity["result"]].is_distances and identity.get("unreached", "omit") == "omit":
         of_distances = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
         prover: Any = Prover(graph, identity, of_distances, findings, limits)
         part_of = Part

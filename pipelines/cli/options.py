@@ -276,6 +276,12 @@ class Settings:
         help="columns of the edge list to add up along the paths of --result paths: one column each, with the sum from the "
         "origin up to the vertex",
     )
+    unreached: Literal["omit", "null", "cugraph"] = setting(
+        "omit",
+        group="result",
+        help="for --result distances and predecessors: vertices without a path have no row, a row with nulls, or the marks, "
+        "types and order of columns of cuGraph",
+    )
     unconnected: Literal["refuse", "largest"] = setting(
         "refuse",
         group="result",

@@ -230,6 +230,8 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "dashboard_address", f"{where}, and it has its own"
     if OUTPUT_SCHEMAS[settings.result].merged and settings.workers != 1:
         yield "workers", f"--result {settings.result} is one search, and one worker makes it"
+    if not OUTPUT_SCHEMAS[settings.result].is_distances:
+        yield "unreached", "it is for --result distances or predecessors"
     if settings.result != EXTREMES:
         yield "unconnected", f"it is for --result {EXTREMES}"
     if settings.device == "cpu":
@@ -416,6 +418,8 @@ def unfit_for_mg(settings: Settings) -> str | None:
         return f"it writes no {settings.result}; take --result distances"
     if form.has_predecessors or form.merged or form.needs_pairs or form.options:
         return f"it gives distances, and --result {settings.result} needs more than those; take another result"
+    if settings.unreached != "omit":
+        return "it writes reached vertices only; leave --unreached out"
     if settings.limit_column is not None:
         return "it takes one limit for all sources; leave --limit-column out"
     if settings.direction == "in":

@@ -114,6 +114,7 @@ class Identity(_Model):
     groups: _Hash | None = None
     limits: _Hash | None = None
     along: _Hash | None = None
+    unreached: Literal["omit", "null", "cugraph"] = "omit"
     unconnected: Literal["refuse", "largest"] | None = None
 
     @model_validator(mode="after")
@@ -134,6 +135,8 @@ class Identity(_Model):
             raise ValueError(f"result {self.result!r} goes without groups")
         if self.limits is not None and (self.limit is not None or not form.takes_limits):
             raise ValueError(f"result {self.result!r} goes without limits of its sources")
+        if self.unreached != "omit" and not form.is_distances:
+            raise ValueError(f"result {self.result!r} has no unreached vertices")
         if self.along is not None and "along" not in form.options:
             raise ValueError(f"result {self.result!r} sums nothing along paths")
         if (self.unconnected is not None) != (self.result == EXTREMES):

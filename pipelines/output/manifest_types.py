@@ -98,6 +98,7 @@ class Identity(TypedDict):
     groups: NotRequired[str]
     limits: NotRequired[str]
     along: NotRequired[str]
+    unreached: NotRequired[Literal["omit", "null", "cugraph"]]
     unconnected: NotRequired[Literal["refuse", "largest"]]
 
 

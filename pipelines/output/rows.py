@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import Array, flatten_distances, is_hops, is_reached, namespace, to_host, unreached_of
-from kepler_traverse.frames import Column, arrow_table, table_of
+from kepler_traverse.frames import Column, arrow_table, columns_of, table_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.multi_source.pairs import PairTable, returned_distances
@@ -46,8 +46,13 @@ class Rows(NamedTuple):
     counts: tuple[Any, ...]
 
 
-def is_made_on_host(result: str, query: Query, graph: Graph) -> bool:
-    """Whether rows are generated in host memory from whole traversals; on a GPU rows of targets are selected there."""
+def is_made_on_host(result: str, query: Query, graph: Graph, unreached: str = "omit") -> bool:
+    """Whether rows are generated in host memory from whole traversals; on a GPU rows of targets are selected there.
+
+    Rows of unreached vertices are made as frames are, on the device.
+    """
+    if unreached != "omit":
+        return False
     return result in OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
 
 
@@ -171,6 +176,7 @@ def rows_of(
     pairs: PairTable | None = None,
     reduction: Reduction | None = None,
     along: Mapping[str, np.ndarray] | None = None,
+    unreached: str = "omit",
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
@@ -193,12 +199,16 @@ def rows_of(
         For kinds that take cutoffs.
     along : mapping of str to array, optional
         For paths: columns of the edge list to sum along them.
+    unreached : {"omit", "null", "cugraph"}
+        For distances: how vertices without a path are written.
     """
-    if is_made_on_host(result, query, graph):
+    if is_made_on_host(result, query, graph, unreached):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
         of_kind = _of_matrix if OUTPUT_SCHEMAS[result].records == "matrix" else _of_all_reached
         return of_kind(result, vertices or Vertices(graph), query, here, reduction)
     kind = OUTPUT_SCHEMAS[result].bound(reduction)
+    if kind.records == "vertex" and unreached != "omit":
+        return _of_all_vertices(graph, query, traversals, kind.has_predecessors, unreached)
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
     if kind.records == "pair":
@@ -289,6 +299,23 @@ def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predece
         shown = traversal if with_predecessors else replace(traversal, predecessor=None)
         total, *counts = counted(graph, traversal, as_written(traversal, query))
         yield Rows(id_of(graph, traversal.source), table_of(graph, shown, query), total, tuple(counts))
+
+
+def _of_all_vertices(
+    graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool, unreached: str
+) -> Iterator[Rows]:
+    """Yield a row per vertex or target, also of those without a path."""
+    for traversal in traversals:
+        shown = traversal if with_predecessors else replace(traversal, predecessor=None)
+        columns = columns_of(graph, shown, query, unreached, with_source=True)
+        vertex = np.arange(graph.n_vertices) if query.targets is None else to_host(query.targets)
+        distance = columns["distance"]
+        missing = None if distance.is_null is None else to_host(distance.is_null)
+        of_column = {"vertex": bits_of(vertex), "distance": bits_of(to_host(distance.values), missing)}
+        bits = [of_column[name] for name in columns if name in of_column]
+        counts = counted(graph, traversal, as_written(traversal, query))[1:]
+        total = checksum_of_rows(traversal.source, bits)
+        yield Rows(id_of(graph, traversal.source), arrow_table(columns), total, tuple(counts))
 
 
 def _of_one(traversals: Traversals, i: int) -> Traversal:

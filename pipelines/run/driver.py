@@ -210,6 +210,8 @@ def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Ident
         identity["k"] = request.k
     if request.groups is not None:
         identity["groups"] = request.groups.digest
+    if settings.unreached != "omit":
+        identity["unreached"] = settings.unreached
     if request.result == EXTREMES:
         identity["unconnected"] = settings.unconnected
     if request.along is not None:

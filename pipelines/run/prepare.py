@@ -26,6 +26,7 @@ from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
 from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, PrecisionError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
+from kepler_traverse.frames import check_unreached
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.hierarchy.stored import save_hierarchy
 from kepler_traverse.multi_source.pairs import PairTable
@@ -152,6 +153,7 @@ def prepare(
         request = replace(request, reduction=reduction, limit=reduction.limit)
     request = replace(request, along=read_along(graph, settings, settings.edges))
     check_geometry(graph, settings)
+    check_unreached(settings.unreached, graph)
     limits = read_limits(graph, settings)
     if limits is not None:
         request = replace(request, limits=limits, limit=limits.largest)
@@ -328,6 +330,7 @@ def request_of(settings: Settings, targets: Ids | None, pairs: PairTable | None 
         pairs=pairs,
         k=settings.nearest_k,
         unconnected=settings.unconnected,
+        unreached=settings.unreached,
         uses_hierarchy=settings.hierarchy != "no",
     )
 

@@ -62,6 +62,8 @@ class Request:
         Columns of the edge list to sum along paths.
     unconnected : {"refuse", "largest"}
         For the extremes of a graph.
+    unreached : {"omit", "null", "cugraph"}
+        How vertices without a path are written.
     uses_hierarchy : bool
         Whether a hierarchy that is stored with the graph may be used.
     """
@@ -85,6 +87,7 @@ class Request:
     limits: SourceLimits | None = None
     along: AlongPaths | None = None
     unconnected: str = "refuse"
+    unreached: str = "omit"
     uses_hierarchy: bool = True
 
 

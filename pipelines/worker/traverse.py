@@ -192,7 +192,7 @@ class BatchTraverser:
         if batch.error is not None:
             return
         try:
-            if is_made_on_host(self._request.result, self._query, self._graph):
+            if is_made_on_host(self._request.result, self._query, self._graph, self._request.unreached):
                 with batch.context.clock("rows"):
                     batch.found.append((on_host(piece.traversals), piece.seconds))
             else:
@@ -230,6 +230,7 @@ class BatchTraverser:
                 request.pairs,
                 request.reduction,
                 None if request.along is None else request.along.values,
+                request.unreached,
             )
         while True:
             with clock("rows"):
@@ -305,7 +306,8 @@ class BatchTraverser:
                 for i, source in enumerate(sources):
                     if source in firsts:
                         self._certify(cast(Traversals, traversals[i : i + 1]))
-        reads_interleaved = RESULT_KINDS[self._request.result].reads_interleaved and self._request.limits is None
+        is_whole = self._request.limits is None and self._request.unreached == "omit"
+        reads_interleaved = RESULT_KINDS[self._request.result].reads_interleaved and is_whole
         if is_interleaved(traversals.distance) and not reads_interleaved:
             with context.clock("rows"):
                 traversals = replace(traversals, distance=cast(Any, traversals.distance).rows())

@@ -71,6 +71,7 @@ VALUES = {
     "limit_column": "kind",
     "along": "b,c",
     "unconnected": "largest",
+    "unreached": "null",
     "source_weight_column": "kind",
 }
 TOGETHER = {

@@ -48,7 +48,7 @@ def test_manifest_types_have_every_key_that_a_run_writes(tmp_path):
     manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert set(manifest) <= set(manifest_types.Manifest.__annotations__)
     assert manifest_types.Manifest.__required_keys__ <= set(manifest)
-    of_others = {"pairs", "reduction", "k", "groups", "limits", "along", "unconnected"}
+    of_others = {"pairs", "reduction", "k", "groups", "limits", "along", "unconnected", "unreached"}
     assert set(manifest["identity"]) == set(manifest_types.Identity.__annotations__) - of_others
     assert set(manifest["graph"]) == set(manifest_types.GraphFacts.__annotations__)
     for part in manifest["parts"]:

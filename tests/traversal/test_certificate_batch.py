@@ -231,7 +231,15 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     monkeypatch.setattr("pipelines.worker.traverse.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of))
     traversals = plan_bfs_many(graph, n_sources=5, strategy="bit_parallel").run(range(5))
     work = SimpleNamespace(
-        certify="all", result="distances", targets=None, pairs=None, reduction=None, k=None, limits=None, along=None, chosen=""
+        certify="all",
+        result="distances",
+        targets=None,
+        pairs=None,
+        reduction=None,
+        k=None,
+        limits=None,
+        along=None,
+        chosen="",
     )
     with running(IN_TURN):
         there = graph.to("cuda")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run the kernels on a GPU under NVIDIA's compute-sanitizer: memcheck, initcheck, synccheck and racecheck over the small
-# tests of the GPU strategies, of distance statistics and of hierarchies.
+# tests of the GPU strategies, of distance statistics, of hierarchies and of the k nearest.
 #
 # Needs a GPU, CuPy, and compute-sanitizer (part of the CUDA toolkit). The driver makes each allocation: in CuPy's pool, an
 # access past an array would hit memory that belongs to the process, and no tool would report it. Tests that run a kernel
@@ -25,7 +25,7 @@ if [ $# -eq 0 ]; then
     # One line: pytest takes no line break in an expression.
     set -- -k "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)\
  or (test_multi_source_gpu and not groups and not memory) or test_distance_stats\
- or (test_hierarchy_on_gpu and not any_graph)"
+ or (test_hierarchy_on_gpu and not any_graph) or one_search_on_a_gpu"
 fi
 
 run_tests='
@@ -34,7 +34,7 @@ import cupy
 cupy.cuda.set_allocator(None)
 cupy.cuda.set_pinned_memory_allocator(None)
 import pytest
-sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py", "tests/traversal/test_distance_stats.py", "tests/hierarchy/test_hierarchy_on_gpu.py",
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py", "tests/traversal/test_distance_stats.py", "tests/hierarchy/test_hierarchy_on_gpu.py", "tests/traversal/test_k_nearest.py",
     *sys.argv[1:]]))
 '
 

@@ -15,6 +15,7 @@ from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 from .single_cpu import chunks_of
 
 TILE = 512  # vertices laid out at once: some cache lines per source, which the processor then prefetches
+SHARED = 1 << 20  # edges, times sources, from which several threads check few sources
 FEW = 4  # sources of hops that are compared without tiles, as laying out 64 bytes per vertex would take longer
 
 
@@ -67,7 +68,8 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     lane_limits[: len(sources)] = [bound(limit, kind) for limit in limits]
     if kind.kind == "u" and len(sources) <= FEW:
         rows = np.ascontiguousarray(narrow)
-        threads.run(_check_rows, len(found), reverse.offsets, reverse.targets, rows, lane_limits, source_of, bounds, found)
+        run = threads.run_alone if reverse.n_edges * len(sources) < SHARED else threads.run
+        run(_check_rows, len(found), reverse.offsets, reverse.targets, rows, lane_limits, source_of, bounds, found)
         return _summed(found)
     lines = np.empty((graph.n_vertices, n_lanes), kind)
     threads.run(_lay_out, len(found), narrow, kind.type(unreached), bounds, lines, doublings)

@@ -658,7 +658,7 @@ class _Closeness:
             else:
                 levels = self._levels(distance)
                 n_inside, largest = int(levels.sum()), levels.size - 1
-                total = int(levels @ self._xp.arange(levels.size))
+                total = int((levels * self._xp.arange(levels.size)).sum())
             if n_inside * largest >= _MAX_SUM:
                 raise PrecisionError("a sum of distances could exceed 2^63 - 1, the largest int64; scale the weights down")
             found.append((vertex, n_inside, total))
@@ -772,6 +772,8 @@ class _Closeness:
 
     def _sum_over_neighbors(self, values: Array) -> Array:
         xp, graph = self._xp, self.graph
+        if graph.device == "cpu":
+            return cpu.sum_over_neighbors(graph.offsets, graph.targets, values)
         before = xp.zeros(graph.n_edges + 1, np.int64)
         xp.cumsum(values[graph.targets], out=before[1:])
         return before[graph.offsets[1:]] - before[graph.offsets[:-1]]

@@ -83,6 +83,16 @@ def count_levels(distance):
 
 
 @njit(cache=True, nogil=True)
+def sum_over_neighbors(offsets, targets, values):
+    """Return the sum of int64 values over the neighbors of each vertex."""
+    sums = np.zeros(offsets.size - 1, np.int64)
+    for v in range(sums.size):
+        for e in range(np.uint64(offsets[v]), np.uint64(offsets[v + 1])):
+            sums[v] += values[np.uint64(targets[e])]
+    return sums
+
+
+@njit(cache=True, nogil=True)
 def bound_component(distance, labels, label, least, degrees, n_reached, bound):
     """Lower the bounds of the closeness of the vertices of a component.
 

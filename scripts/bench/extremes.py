@@ -46,7 +46,7 @@ GRAPHS = {  # directed or not
     "netscience": False,
 }
 SMALL = {"netscience"}  # graphs on which each library is measured with each call
-MEDIUM = {"as-caida20071105", "email-Enron"}  # graphs on which NetworkX finds the diameter and the radius by bounds
+MEDIUM = {"as-caida20071105"}  # graphs on which NetworkX finds the diameter and the radius by bounds
 NO_CLOSENESS = {"luxembourg_osm", "USA-road-NY-topology", "dblp-2010", "soc-Epinions1", "web-NotreDame"}
 TOP = 10
 REPEATS, LONG = 3, 1.0  # calls that take more seconds are not repeated

@@ -390,7 +390,8 @@ class _Searches:
         if key not in self._plans:
             make = plan_sssp_many if ALGORITHMS[self.algorithm].is_weighted else plan_bfs_many
             known = next((plan.shape for (way, _), plan in self._plans.items() if way == key[0]), None)
-            is_small = graph.device == "cpu" and size <= _GROUPS[1] and graph.n_edges <= _SMALL
+            is_few = size <= _GROUPS[1] or graph.n_vertices <= _TINY
+            is_small = graph.device == "cpu" and is_few and graph.n_edges <= _SMALL
             by_thread = is_small and not ALGORITHMS[self.algorithm].is_weighted
             name = "source_per_thread" if by_thread else "auto"
             self._plans[key] = make(graph, n_sources=size, memory=self._memory, shape=known, strategy=name)

@@ -45,7 +45,7 @@ def list_of(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.F
     Parameters
     ----------
     distance : array of shape (n_vertices,)
-        Hops, or weighted distances.
+        Hops, or weighted distances. The list may share the memory of hops.
     reached : bool array of shape (n_vertices,)
     unreached : int or float
         See ``unreached_in_file``.
@@ -53,7 +53,7 @@ def list_of(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.F
     if unreached == np.inf:
         distance = distance.copy()  # the array may belong to a plan
     elif is_hops(distance.dtype):
-        distance = distance.astype(_narrowest(int(distance.max())))
+        distance = distance.astype(_narrowest(int(distance.max())), copy=False)
     else:
         found = np.where(reached, distance, 0).astype(np.int64)
         largest = MAX_INTEGER if unreached == MAX_INTEGER else int(found.max())

@@ -95,6 +95,9 @@ def counted(graph: Graph, traversal: Traversal, written: Traversal) -> tuple[int
 def edges_of(graph: Graph, traversal: Traversal) -> int:
     """Return the number of stored edges of the vertices that a traversal reaches."""
     if graph.device == "cpu":
+        distance = traversal.distance
+        if traversal.algorithm == "bfs" and distance.size == graph.n_vertices and distance.min(initial=0) >= 0:
+            return int(graph.offsets[-1])  # all are reached; the offsets need more memory than the hops, and are not read
         return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
 
@@ -160,7 +163,9 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
     if low > high:
         return None
     width, first, n_bins = _scale(float(low), float(high), 1.0 if hops else 0.0)
-    if xp is np:
+    if hops and xp is np:
+        counts = _count_hops(distance, int(width).bit_length() - 1, first, n_bins)
+    elif xp is np:
         # Multiplication is exact, because the width is a power of two.
         counts = _count_bins(distance, unreached, 1.0 / width, first, n_bins)
     else:
@@ -263,6 +268,18 @@ def _range(distance: Any, unreached: Any, low: Any, high: Any) -> Any:
         if distance[v] != unreached:
             low, high = min(low, distance[v]), max(high, distance[v])
     return low, high
+
+
+@njit(cache=True, nogil=True)
+def _count_hops(distance: Any, shift: Any, first: Any, n_bins: Any) -> Any:
+    # Eight counters per bin, for the reason given in ``_count_bins``. The first bin has the vertices that are not reached.
+    # Indices are unsigned, because those below 0 would be counted from the end.
+    counts = np.zeros(8 * (n_bins + 1), np.int64)
+    for v in range(distance.size):
+        hops = np.int64(distance[v])
+        at = np.uint64(0) if hops < 0 else np.uint64((hops >> shift) - first + 1)
+        counts[(at << np.uint64(3)) | np.uint64(v & 7)] += 1
+    return counts.reshape(n_bins + 1, 8).sum(axis=1)[1:]
 
 
 @njit(cache=True, nogil=True)

@@ -287,7 +287,7 @@ def _of_matrix(
     reduction: Reduction | None,  # noqa: ARG001
 ) -> Iterator[Rows]:
     for i in range(len(traversals)):
-        traversal = _of_one(traversals, i)
+        traversal = _of_one(traversals, i, widens=False)
         written = as_written(traversal, query)
         total = checksum(written, vertices.graph.returns_integers)
         counts = edges_of(vertices.graph, traversal), int(traversal.rounds), histogram_of(written)
@@ -318,10 +318,14 @@ def _of_all_vertices(
         yield Rows(id_of(graph, traversal.source), arrow_table(columns), total, tuple(counts))
 
 
-def _of_one(traversals: Traversals, i: int) -> Traversal:
-    """Return the distances of one source in memory of their own, because rows outlive the plan's next run."""
+def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
+    """Return the distances of one source in memory of their own, because rows outlive the plan's next run.
+
+    Hops are int32, or int16 if they fit and ``widens`` is false.
+    """
     bfs, found = traversals.algorithm == "bfs", _held(traversals.distance)
-    distance = BUFFERS.empty(found.shape[1], np.int32 if bfs else found.dtype)
+    hops = np.int32 if widens or found.dtype.itemsize > 2 else np.int16
+    distance = BUFFERS.empty(found.shape[1], hops if bfs else found.dtype)
     np.copyto(distance, found[i])
     return Traversal(
         algorithm=traversals.algorithm,

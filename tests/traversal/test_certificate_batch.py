@@ -239,6 +239,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         k=None,
         limits=None,
         along=None,
+        unreached="omit",
         chosen="",
     )
     with running(IN_TURN):

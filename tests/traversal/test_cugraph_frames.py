@@ -212,7 +212,7 @@ def test_results_of_a_job_become_cugraphs_frames(algorithm, tmp_path):
     edge_table(weights="int32").rename(columns={"wt": "weight"}).to_parquet(tmp_path / "edges.parquet")
     options = ["--undirected", "--algorithm", algorithm, "--sources", "0,5", "--result", "predecessors"]
     assert main([str(tmp_path / "edges.parquet"), *options, "--output", str(tmp_path / "out")]) == 0
-    graph = read_graph(tmp_path / "edges.parquet", directed=False)
+    graph = read_graph(tmp_path / "edges.parquet", directed=False, device="cpu")
     written = pd.concat([pd.read_parquet(part) for part in sorted((tmp_path / "out").glob("part-*.parquet"))])
     traverse_many = bfs_many if algorithm == "bfs" else sssp_many
     expected = traverse_many(graph, [0, 5], result="predecessors", unreached="cugraph")

@@ -1,8 +1,11 @@
 """Measure hierarchies against searches on road networks: ``python -m scripts.bench.hierarchy FOLDER GRAPH ...``.
 
 A graph is a Parquet file of edges with columns src, dst and, with weights, a third one; without it weights are hashed, 1 to
-255. Both strategies run in the same process one after the other, and their results are compared before a time is recorded.
-``--render`` writes the table of docs/hierarchies.md from a record.
+255. ``lattice-SIDE`` is a lattice of which a tenth of the edges are missing. Both strategies run in the same process one
+after the other, and their results are compared before a time is recorded. A graph replaces its entry in the record.
+
+``--cores 1 2`` measures contraction on as many threads. ``--whole 10000`` measures summaries of so many sources with
+the hierarchy that they need. ``--render`` writes the tables of docs/hierarchies.md from a record.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
 
 from kepler_traverse import Graph, graph_from_edges, plan_sssp_many
@@ -23,14 +27,22 @@ RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"
 BEGIN, END = "<!-- measured -->\n", "<!-- end -->\n"
 SWEEP, SEARCH = "hierarchy_sweep", "near_far_per_thread"
 REPEATS = 3
+LATTICE = "lattice-"
 
 
 def graph_of(path: Path) -> Graph:
-    """Return a graph of a Parquet file, undirected."""
+    """Return a graph of a Parquet file, or a lattice, undirected."""
     import pyarrow.parquet
 
     from pipelines.comparison.hashed_weights import hashed_weights
 
+    if path.stem.startswith(LATTICE):
+        side = int(path.stem.removeprefix(LATTICE))
+        v = np.arange(side * side).reshape(side, side)
+        src, dst = (np.concatenate([x.ravel(), y.ravel()]) for x, y in ((v[:, :-1], v[:-1]), (v[:, 1:], v[1:])))
+        kept = np.random.default_rng(1).random(src.size) >= 0.1
+        src, dst = src[kept], dst[kept]
+        return graph_from_edges(src, dst, hashed_weights(src, dst, False), directed=False)
     table = pyarrow.parquet.read_table(path)
     src, dst = table[0].to_numpy(), table[1].to_numpy()
     weights = table[2].to_numpy() if table.num_columns > 2 else hashed_weights(src, dst, False)
@@ -110,12 +122,37 @@ def paired(graph: Graph, count: int) -> dict:
     }
 
 
-def measure(folder: Path, name: str, swept: int, searched: int) -> dict:
+def contraction(graph: Graph, cores: list[int]) -> dict[str, float]:
+    """Return the seconds of contraction by the number of threads."""
+    found, before = {}, numba.get_num_threads()
+    for count in cores:
+        numba.set_num_threads(count)
+        graph.drop_hierarchy()
+        found[str(count)] = graph.hierarchy().seconds
+    numba.set_num_threads(before)
+    return found
+
+
+def whole(graph: Graph, n_sources: int) -> dict:
+    """Measure summaries of many sources, and the hierarchy that they need."""
+    from kepler_traverse import sssp_many
+
+    sources = graph.ids_at(np.random.default_rng(4).choice(graph.n_vertices, n_sources, replace=False))
+    graph.drop_hierarchy()
+    began = time.perf_counter()
+    graph.hierarchy()
+    sssp_many(graph, sources, result="summary")
+    return {"sources": n_sources, "seconds": time.perf_counter() - began}
+
+
+def measure(folder: Path, name: str, swept: int, searched: int, cores: list[int], n_whole: int, n_pairs: int) -> dict:
     """Return the record of one graph."""
     graph = graph_of(folder / f"{name}.parquet")
     side = np.arange(200)
     warm = graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False)
     warm.hierarchy()  # compiles
+    by_cores = contraction(graph, cores)
+    graph.drop_hierarchy()
     hierarchy = graph.hierarchy()
     targets = graph.ids_at(np.random.default_rng(3).choice(graph.n_vertices, 1000, replace=False))
     return {
@@ -123,6 +160,7 @@ def measure(folder: Path, name: str, swept: int, searched: int) -> dict:
         "vertices": graph.n_vertices,
         "edges": graph.n_edges // 2,
         "build_seconds": hierarchy.seconds,
+        "build_seconds_by_cores": by_cores,
         "levels": hierarchy.levels,
         "shortcuts": hierarchy.shortcuts,
         "bytes": hierarchy.nbytes,
@@ -130,23 +168,25 @@ def measure(folder: Path, name: str, swept: int, searched: int) -> dict:
             "distances": compared(graph, swept, searched),
             "summary": summarized(graph, swept, searched),
             "1,000 targets": compared(graph, 1000, searched, targets=targets, result="targets"),
-            "paths of 1,000 pairs": paired(graph, 1000),
-        },
+        }
+        | ({f"paths of {n_pairs:,} pairs": paired(graph, n_pairs)} if n_pairs else {}),
+        "whole": whole(graph, n_whole) if n_whole else None,
     }
 
 
 def rendered(record: dict) -> str:
     """Return the tables of a record as Markdown."""
-    host = record["machine"]
+    host, commits = record["machine"], sorted({each["commit"] for each in record["graphs"]})
     lines = [
-        f"Measured on {host['cores']} cores of an {host['cpu']}, at {record['commit']}. Searches ran from fewer sources,\n"
+        f"Measured on {host['cores']} cores of an {host['cpu']}, at {', '.join(commits)}. Searches ran from fewer sources,\n"
         "as stated; their time per source does not depend on the number.\n",
-        "| graph | vertices | build, s | levels | shortcuts | MiB |",
-        "|---|---|---|---|---|---|",
+        "| graph | vertices | build, s | on one core, s | levels | shortcuts | MiB |",
+        "|---|---|---|---|---|---|---|",
     ]
     for each in record["graphs"]:
         lines.append(
-            f"| {each['graph']} | {each['vertices']:,} | {each['build_seconds']:.1f} | {each['levels']} "
+            f"| {each['graph']} | {each['vertices']:,} | {each['build_seconds']:.1f} "
+            f"| {alone(each)} | {each['levels']} "
             f"| {each['shortcuts']:,} | {each['bytes'] / 2**20:.0f} |"
         )
     lines += [
@@ -162,7 +202,19 @@ def rendered(record: dict) -> str:
                 f"| {each['graph']} | {name} | {sweep:.2f} ({work['swept_sources']:,} sources) | {search:.1f} "
                 f"({work['searched_sources']:,}) | {search / sweep:.0f} | {pays:,.0f} |"
             )
+    for each in record["graphs"]:
+        if each["whole"]:
+            lines.append(
+                f"\nBuilding the hierarchy of {each['graph']} and summaries of {each['whole']['sources']:,} sources took\n"
+                f"{each['whole']['seconds']:.0f} s together."
+            )
     return "\n".join(lines) + "\n"
+
+
+def alone(entry: dict) -> str:
+    """Return the seconds of contraction on one thread, if they were measured."""
+    found = entry["build_seconds_by_cores"].get("1")
+    return "-" if found is None else f"{found:.1f}"
 
 
 def render(record: Path) -> None:
@@ -180,11 +232,17 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=RECORD)
     parser.add_argument("--sources", type=int, default=512, help="sources of the sweeps")
     parser.add_argument("--searched", type=int, default=16, help="sources of the searches that are compared")
+    parser.add_argument("--cores", type=int, nargs="+", default=[], help="numbers of threads that contraction is timed on")
+    parser.add_argument("--whole", type=int, default=0, help="sources of a call that includes building the hierarchy")
+    parser.add_argument("--pairs", type=int, default=1000, help="pairs of which paths are measured, also by searches")
     parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
     if options.folder is not None:
-        graphs = [measure(options.folder, name, options.sources, options.searched) for name in options.graphs]
-        record = {"machine": machine(), "commit": commit(), "graphs": graphs}
+        sizes = options.sources, options.searched, options.cores, options.whole, options.pairs
+        graphs = {name: measure(options.folder, name, *sizes) | {"commit": commit()} for name in options.graphs}
+        others = json.loads(options.out.read_text(encoding="utf-8"))["graphs"] if options.out.exists() else []
+        graphs = {each["graph"]: each for each in others} | graphs
+        record = {"machine": machine(), "graphs": list(graphs.values())}
         options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     if options.render:
         render(options.out)

@@ -1,0 +1,209 @@
+"""Measure distances over a hierarchy next to pandana and RoutingKit.
+
+``python -m scripts.bench.hierarchy_baselines EDGES --render`` writes docs/benchmarks/hierarchy_baselines.json and the table
+of docs/hierarchies.md. EDGES is a Parquet file of the undirected edges of a road network, with columns src, dst and an
+integer weight. ``pandana`` and ``routingkit-cch`` are used where they are installed next to this package. Their distances
+are compared with those of this library before a time is recorded.
+
+There are two requests: a table of all pairs of some origins and destinations, and pairs of the origins with destinations of
+their own. Baselines answer a part of each.
+
+RoutingKit orders vertices by coordinates, which the file lacks. Differences of distances from four corners of the network
+stand for them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kepler_traverse import Graph, sssp_many, sssp_pairs
+from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.hierarchy import graph_of
+
+PAGE = ROOT / "docs" / "hierarchies.md"
+RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_baselines.json"
+BEGIN, END = "<!-- baselines -->\n", "<!-- end of baselines -->\n"
+NAMES = {"pandana": "pandana", "routingkit_cch": "routingkit-cch"}
+OWN = 100  # destinations that each origin has of its own
+Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Baseline = tuple[Answer, Answer]  # of origins and destinations: distances of all their pairs, and of row by row
+
+
+def edges_of(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the edges of an undirected graph once each, as numbers."""
+    tails = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    once = tails < graph.targets
+    return tails[once], graph.targets[once].astype(np.int64), graph.weights[once].astype(np.int64)
+
+
+def pandana(graph: Graph) -> Baseline:
+    """Build a network of pandana."""
+    import pandas as pd
+    from pandana import Network
+
+    tails, heads, weights = edges_of(graph)
+    nothing = pd.Series(np.zeros(graph.n_vertices), index=np.arange(graph.n_vertices))
+    edges = pd.DataFrame({"weight": weights.astype(np.float64)})
+    network = Network(nothing, nothing, pd.Series(tails), pd.Series(heads), edges, twoway=True)
+
+    def pairs(origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+        return np.array(network.shortest_path_lengths(origins, destinations, "weight"))
+
+    def table(origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+        found = pairs(np.repeat(origins, destinations.size), np.tile(destinations, origins.size))
+        return found.reshape(origins.size, destinations.size)
+
+    return table, pairs
+
+
+def routingkit_cch(graph: Graph) -> Baseline:
+    """Customize a hierarchy of RoutingKit."""
+    from routingkit_cch import CCH, CCHMetric, CCHOneToMany, CCHQuery, compute_order_inertial
+
+    tails, heads, weights = edges_of(graph)
+    both = [np.concatenate(each).tolist() for each in ((tails, heads), (heads, tails), (weights, weights))]
+    order = compute_order_inertial(graph.n_vertices, both[0], both[1], *(each.tolist() for each in coordinates(graph)))
+    metric = CCHMetric(CCH(order, both[0], both[1], False), both[2])
+    query = CCHQuery(metric)
+
+    def table(origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+        to_all = CCHOneToMany(metric, destinations.tolist())
+        return np.array([to_all.distances_from(origin) for origin in origins.tolist()], np.float64)
+
+    def pairs(origins: np.ndarray, destinations: np.ndarray) -> np.ndarray:
+        rows = zip(origins.tolist(), destinations.tolist(), strict=True)
+        return np.array([query.run(*row).distance for row in rows], np.float64)
+
+    return table, pairs
+
+
+def coordinates(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """Return differences of distances from two pairs of vertices that are far apart."""
+
+    def distances(number: int) -> np.ndarray:
+        return sssp_many(graph, graph.ids_at(np.array([number])), result="matrix", strategy="near_far")[0].astype(np.float64)
+
+    def farthest(values: np.ndarray) -> int:
+        return int(np.where(np.isfinite(values), values, -np.inf).argmax())
+
+    west = distances(farthest(distances(0)))
+    east = distances(farthest(west))
+    south = distances(farthest(np.minimum(west, east)))
+    north = distances(farthest(south))
+    found = west - east, south - north
+    assert all(np.isfinite(each).all() for each in found), "the network is not connected"
+    return found
+
+
+BASELINES: dict[str, Callable[[Graph], Baseline]] = {"pandana": pandana, "routingkit_cch": routingkit_cch}
+
+
+def timed(work: Callable[..., Any], *args: Any) -> tuple[float, Any]:
+    began = time.perf_counter()
+    found = work(*args)
+    return time.perf_counter() - began, found
+
+
+def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins: int) -> dict:
+    """Return the record. Raise AssertionError if a distance of a baseline differs."""
+    rng = np.random.default_rng(4)
+    origins = rng.choice(graph.n_vertices, n_origins, replace=False)
+    ends = np.sort(rng.choice(graph.n_vertices, n_destinations, replace=False))
+    first, second = np.repeat(origins, OWN), rng.choice(graph.n_vertices, OWN * n_origins)
+    ids = [graph.ids_at(numbers) for numbers in (origins, ends, first, second)]
+
+    def table() -> np.ndarray:
+        return sssp_many(graph, ids[0], targets=ids[1], result="matrix")
+
+    def pairs() -> np.ndarray:
+        return sssp_pairs(graph, ids[2], ids[3])["distance"].to_numpy()
+
+    build, _ = timed(graph.hierarchy)
+    (of_table, expected), (of_pairs, distances) = [timed(work) for work in (table, pairs, table, pairs)][2:]  # compiled
+    found = [entry("kepler_traverse", build, of_table, expected, of_pairs, distances)]
+    for name, baseline in BASELINES.items():
+        if find_spec(name) is None:
+            print(f"{NAMES[name]} is not installed: left out", file=sys.stderr)
+            continue
+        build, (table_of, pairs_of) = timed(baseline, graph)
+        of_table, some = timed(table_of, origins[:baseline_origins], ends)
+        assert np.array_equal(some, expected[:baseline_origins]), f"distances of {NAMES[name]} differ"
+        rows = slice(0, OWN * baseline_origins)
+        of_pairs, others = timed(pairs_of, first[rows], second[rows])
+        assert np.array_equal(others, distances[rows]), f"distances of {NAMES[name]} differ"
+        found.append(entry(f"{NAMES[name]} {version(NAMES[name])}", build, of_table, some, of_pairs, others))
+    return {
+        "vertices": graph.n_vertices,
+        "edges": graph.n_edges // 2,
+        "origins": n_origins,
+        "destinations": n_destinations,
+        "own_destinations": OWN,
+        "libraries": found,
+    }
+
+
+def entry(name: str, build: float, of_table: float, table: np.ndarray, of_pairs: float, pairs: np.ndarray) -> dict:
+    """Return what the record has of a library."""
+    return {
+        "name": name,
+        "build_seconds": build,
+        "table_pairs": table.size,
+        "table_microseconds_per_pair": 1e6 * of_table / table.size,
+        "pairs": pairs.size,
+        "microseconds_per_pair": 1e6 * of_pairs / pairs.size,
+    }
+
+
+def rendered(record: dict) -> str:
+    """Return the table of a record as Markdown."""
+    host = record["machine"]
+    lines = [
+        f"{record['graph']}, {record['vertices']:,} vertices, lengths as weights, on {host['cores']} cores of an\n"
+        f"{host['cpu']}, at {record['commit']}: all pairs of {record['origins']:,} origins and {record['destinations']:,} "
+        f"destinations,\nand {record['own_destinations']} destinations of its own per origin. Distances are equal.\n",
+        "| library | build, s | table, us per pair | own destinations, us per pair |",
+        "|---|---|---|---|",
+    ]
+    for each in record["libraries"]:
+        lines.append(
+            f"| {each['name']} | {each['build_seconds']:.1f} "
+            f"| {each['table_microseconds_per_pair']:.2f} ({each['table_pairs']:,} pairs) "
+            f"| {each['microseconds_per_pair']:.1f} ({each['pairs']:,} pairs) |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("edges", type=Path, nargs="?")
+    parser.add_argument("--out", type=Path, default=RECORD)
+    parser.add_argument("--origins", type=int, default=1000)
+    parser.add_argument("--destinations", type=int, default=1000)
+    parser.add_argument("--baseline-origins", type=int, default=100, help="origins of which baselines answer")
+    parser.add_argument("--render", action="store_true")
+    options = parser.parse_args()
+    if options.edges is not None:
+        graph = graph_of(options.edges)
+        found = measure(graph, options.origins, options.destinations, options.baseline_origins)
+        record = {"machine": machine(), "commit": commit(), "graph": options.edges.stem} | found
+        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    if options.render:
+        text = PAGE.read_text(encoding="utf-8")
+        head, rest = text.split(BEGIN)
+        table = rendered(json.loads(options.out.read_text(encoding="utf-8")))
+        PAGE.write_text(head + BEGIN + table + END + rest.split(END)[1], encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -38,6 +38,11 @@ class Algorithm:
         """Whether distances are sums of weights."""
         return not self.counts_hops
 
+    @property
+    def metric(self) -> str:
+        """What distances are, as ``Graph.hierarchy`` names it."""
+        return "hops" if self.counts_hops else "weights"
+
     def result_dtype(self, graph: Any) -> np.dtype:
         """Type of the ``distance`` column of a graph's results: int32 for hops, else ``graph.distance_dtype``."""
         return np.dtype(np.int32) if self.counts_hops else graph.distance_dtype

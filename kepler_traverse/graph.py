@@ -31,6 +31,7 @@ _HASHED_AT_ONCE = 1 << 16  # strings per update of the fingerprint
 _EXPLAINED = 3  # unknown ids for which an error names the nearest known ones
 _COMPARED_NAMES = 2000  # known names that an unknown name is compared with
 _COMPARED_LENGTH = 200  # characters of a name that are compared
+_HIERARCHIES = {"weights": "_hierarchy", "hops": "_hop_hierarchy"}  # where each is kept, by its metric
 _CACHED = ("degrees", "max_degree", "has_negative_weights", "heaviest")  # equal in copies with the same edges
 _REVERSING = threading.RLock()  # held while a reverse is built, so that threads that share a graph build one
 _CONTRACTING = threading.RLock()  # the same for a hierarchy
@@ -176,6 +177,7 @@ class Graph:
     _reverse: Graph | None = field(init=False, default=None, repr=False)
     _with_sums_in: dict[str, Graph] | None = field(init=False, default=None, repr=False)
     _hierarchy: Any = field(init=False, default=None, repr=False)
+    _hop_hierarchy: Any = field(init=False, default=None, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
         for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
@@ -303,8 +305,7 @@ class Graph:
             made[name] = graph  # stored before its reverse is made: the reverse of that may be this graph
             if self.directed and self._reverse is not None:
                 graph._keep_reverse(self._reverse.with_sums_in(name))
-        if self.known_hierarchy is not None:  # it may have been built after the copy
-            made[name]._keep_hierarchy(self.known_hierarchy)
+        made[name]._take_hierarchies(self)  # they may have been built after the copy
         return made[name]
 
     def _take_cached(self, graph: Graph, names: tuple[str, ...]) -> None:
@@ -352,7 +353,7 @@ class Graph:
     def _keep_reverse(self, reverse: Graph | None) -> None:
         object.__setattr__(self, "_reverse", reverse)
 
-    def hierarchy(self) -> Hierarchy:
+    def hierarchy(self, metric: str = "weights") -> Hierarchy:
         """Return the graph's contraction hierarchy, which is built on the first call and kept.
 
         It adds shortcuts to the graph so that searches from many sources become one sweep over few edges. On road networks
@@ -360,6 +361,12 @@ class Graph:
         all threads of the CPU; the result does not depend on their number. ``save`` stores it with the graph.
 
         Weights are integers of at least 0, or floats that are small multiples of one power of two.
+
+        Parameters
+        ----------
+        metric : {"weights", "hops"}
+            What distances are: sums of weights, for ``sssp_many``, or numbers of edges, for ``bfs_many``. A graph can have
+            both hierarchies.
 
         Raises
         ------
@@ -374,29 +381,47 @@ class Graph:
         """
         from .hierarchy.build import build_hierarchy
 
+        metric = arguments.choice("metric", metric, tuple(_HIERARCHIES))
         with _CONTRACTING:
-            hierarchy: Hierarchy = self.known_hierarchy or build_hierarchy(self)
-            self._keep_hierarchy(hierarchy)
+            hierarchy: Hierarchy = self.known_hierarchy_of(metric) or build_hierarchy(self, metric)
+            self._keep_hierarchy(hierarchy, metric)
             return hierarchy
 
     @property
     def known_hierarchy(self) -> Hierarchy | None:
-        """The hierarchy if it was built or loaded, or None. A reversed graph takes that of the other direction."""
-        if self._hierarchy is None and self.directed and self._reverse is not None:
-            other = self._reverse._hierarchy
+        """The hierarchy of the weights if it was built or loaded, or None."""
+        return self.known_hierarchy_of("weights")
+
+    def known_hierarchy_of(self, metric: str) -> Hierarchy | None:
+        """Return the hierarchy if it was built or loaded, or None. A reversed graph takes that of the other direction.
+
+        Parameters
+        ----------
+        metric : {"weights", "hops"}
+        """
+        name = _HIERARCHIES[arguments.choice("metric", metric, tuple(_HIERARCHIES))]
+        if getattr(self, name) is None and self.directed and self._reverse is not None:
+            other = getattr(self._reverse, name)
             if other is not None:
-                self._keep_hierarchy(other.reversed())
-        found: Hierarchy | None = self._hierarchy
+                self._keep_hierarchy(other.reversed(), metric)
+        found: Hierarchy | None = getattr(self, name)
         return found
 
     def drop_hierarchy(self) -> None:
-        """Release the hierarchy, if there is one; a stored one stays on disk."""
-        self._keep_hierarchy(None)
-        if self._reverse is not None:
-            self._reverse._keep_hierarchy(None)
+        """Release the hierarchies of both metrics, if there are any; stored ones stay on disk."""
+        for metric in _HIERARCHIES:
+            self._keep_hierarchy(None, metric)
+            if self._reverse is not None:
+                self._reverse._keep_hierarchy(None, metric)
 
-    def _keep_hierarchy(self, hierarchy: Hierarchy | None) -> None:
-        object.__setattr__(self, "_hierarchy", hierarchy)
+    def _keep_hierarchy(self, hierarchy: Hierarchy | None, metric: str = "weights") -> None:
+        object.__setattr__(self, _HIERARCHIES[metric], hierarchy)
+
+    def _take_hierarchies(self, graph: Graph) -> None:
+        """Take the hierarchies of a graph with the same edges and weights."""
+        for metric in _HIERARCHIES:
+            if graph.known_hierarchy_of(metric) is not None:
+                self._keep_hierarchy(graph.known_hierarchy_of(metric), metric)
 
     def with_reverse(self) -> Graph:
         """Return the graph with its reverse built, which BFS from one source on a GPU then uses.
@@ -411,7 +436,7 @@ class Graph:
         graph = replace(self, may_pull=True)
         graph._take_cached(self, (*_CACHED, "fingerprint"))
         graph._keep_reverse(self._reverse)
-        graph._keep_hierarchy(self._hierarchy)
+        graph._take_hierarchies(self)
         _ = graph.reverse
         return graph
 

@@ -52,6 +52,8 @@ def graph_with_weights(graph: Graph, weight: Any, per: str, weight_type: str) ->
         report=replace(graph.report, weight_source=source, weight_column="", negative_zeros=zeros),
     )
     made._take_cached(graph, _SAME_TOPOLOGY)
+    if graph.known_hierarchy_of("hops") is not None:  # of the same edges
+        made._keep_hierarchy(graph.known_hierarchy_of("hops"), "hops")
     return made.with_reverse() if graph.may_pull else made
 
 

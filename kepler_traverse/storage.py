@@ -19,7 +19,7 @@ from ._arrays import MAX_INTEGER, to_host
 from .cpu import csr_check
 from .errors import InputError
 from .graph import BuildReport, Graph
-from .hierarchy.stored import has_hierarchy, load_hierarchy, save_hierarchy
+from .hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
 from .regular_files import irregular, json_of, read_regular
 
 FORMAT = 3  # raise it also where building a graph changes what it holds: stored ones are refused then
@@ -77,8 +77,10 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "origin": origin,
     }
     (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
-    if graph.known_hierarchy is not None:
-        save_hierarchy(graph.known_hierarchy, partial, graph.fingerprint)
+    for metric in FOLDERS:
+        hierarchy = graph.known_hierarchy_of(metric)
+        if hierarchy is not None:
+            save_hierarchy(hierarchy, partial, graph.fingerprint, metric)
     for path in partial.iterdir():  # whatever the umask: see require_private
         path.chmod(path.stat().st_mode & ~_OTHERS_WRITE)
 
@@ -138,8 +140,9 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
         if graph.integer_weights and graph.heaviest > MAX_INTEGER:
             raise ValueError("an integer weight is beyond int64")
         found = graph.fingerprint
-        if found == meta["fingerprint"] and has_hierarchy(folder):
-            graph._keep_hierarchy(load_hierarchy(folder, graph.n_vertices, found))
+        for metric in FOLDERS:
+            if found == meta["fingerprint"] and has_hierarchy(folder, metric):
+                graph._keep_hierarchy(load_hierarchy(folder, graph.n_vertices, found, metric), metric)
     except MemoryError:
         raise  # says nothing about the files
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
@@ -191,7 +194,7 @@ def is_stored_graph(folder) -> bool:
     if folder.is_symlink() or not folder.is_dir():
         return False
     names = {path.name for path in folder.iterdir()}
-    return {_META, "offsets.npy"} <= names <= {_META, "ids.arrow", *(f"{name}.npy" for name in _ARRAYS)}
+    return {_META, "offsets.npy"} <= names <= {_META, "ids.arrow", *FOLDERS.values(), *(f"{name}.npy" for name in _ARRAYS)}
 
 
 def stored_origin(folder) -> str:

@@ -57,7 +57,8 @@ class BaseStrategy:
     device : {"cpu", "cuda"}
     needs : frozenset of str
         Requirements: a subset of ``"weights"``, ``"non_negative"``, ``"narrow"`` (32-bit vertex numbers) and
-        ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``Graph.load`` has found).
+        ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``Graph.load`` has found; of hops without
+        ``"weights"``).
     default : bool
         Whether ``auto`` may choose it. For one source ``auto`` takes the first default that fits.
     paper, rationale : str
@@ -91,6 +92,11 @@ class BaseStrategy:
         """Whether a name is that of the strategy or an alias."""
         return name == self.name or name in self.aliases
 
+    @property
+    def metric(self) -> str:
+        """``"weights"`` or ``"hops"``: what distances are, and so which hierarchy it uses, if it uses one."""
+        return "weights" if "weights" in self.needs else "hops"
+
     def unsupported_reason(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
         if "weights" in self.needs and graph.weights is None:
@@ -99,7 +105,9 @@ class BaseStrategy:
             return "cannot take 2^31 vertices or more"
         if "non_negative" in self.needs and graph.has_negative_weights:
             return "cannot take negative weights"
-        if "hierarchy" in self.needs and graph.known_hierarchy is None:
+        if "hierarchy" in self.needs and graph.known_hierarchy_of(self.metric) is None:
+            if self.metric == "hops":
+                return "needs a hierarchy of hops, and this graph has none; build one by graph.hierarchy(metric='hops')"
             return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"
         if self.sums == "int64" and not graph.integer_weights:
             return "needs integer weights"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, persistent, published
 from .host_loop import levels, switch
-from .multi_source import bit_parallel_cpu, bit_parallel_gpu, source_per_block, source_per_thread
+from .multi_source import bit_parallel_cpu, bit_parallel_gpu, hierarchy_sweep, source_per_block, source_per_thread
 from .published import bfs_4k
 from .tuning import Bfs4kKnobs
 
@@ -103,6 +103,19 @@ MULTI_SOURCE = (
         rationale="where levels are many and small, one core per source needs no barrier",
         complexity="O(S (V + E))",
         advantage="two cores, 256 sources: on USA-road-NE, 3 times as fast as the best library",
+        default=True,
+    ),
+    MultiSourceStrategy.from_module(
+        hierarchy_sweep,
+        name="hierarchy_sweep",
+        takes_target_lists=True,
+        finds_paths=True,
+        aliases=("phast", "rphast"),
+        device="cpu",
+        needs=frozenset({"narrow", "hierarchy"}),
+        paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
+        rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
+        complexity="O(S (V + shortcuts)), after the hierarchy is built",
         default=True,
     ),
     MultiSourceStrategy.from_module(

@@ -21,12 +21,14 @@ _MAX_PAIRS = 64
 _SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of this size
 
 
-def why_not(graph: Any) -> str | None:
+def why_not(graph: Any, metric: str) -> str | None:
     """Say why a graph cannot have a hierarchy, or None if it may have one; reads the weights at most twice."""
-    if graph.weights is None:
-        return "the graph has no weights; name the weight column when reading it"
     if graph.targets.dtype.itemsize > 4:
         return "the graph has 2^31 vertices or more"
+    if metric == "hops":
+        return None
+    if graph.weights is None:
+        return "the graph has no weights; name the weight column when reading it, or take metric='hops'"
     if graph.has_negative_weights:
         return "the graph has negative weights"
     if graph.weights.dtype.kind == "i" and graph.heaviest >= MAX_SUM:
@@ -62,26 +64,28 @@ def unit_of(weights: np.ndarray) -> float | None:
     return unit
 
 
-def build_hierarchy(graph: Any) -> Hierarchy:
+def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     """Contract a graph on the threads of the CPU. The result does not depend on their number.
 
     Parameters
     ----------
     graph : Graph
+    metric : {"weights", "hops"}
 
     Raises
     ------
     HierarchyError
         The graph has no hierarchy that pays, or none at all; the message says why.
     """
-    reason = why_not(graph)
+    reason = why_not(graph, metric)
     if reason:
         raise HierarchyError(f"no hierarchy: {reason}")
     graph = graph.to("cpu")  # contraction has many small steps, for which a CPU is the better device
     began = time.perf_counter()
-    unit = 1.0 if graph.integer_weights else unit_of(graph.weights)
+    unit = 1.0 if metric == "hops" or graph.integer_weights else unit_of(graph.weights)
     reverse = graph.reverse if graph.directed else None
-    units = [_in_units(each, unit) for each in (graph, reverse) if each is not None]
+    graphs = [each for each in (graph, reverse) if each is not None]
+    units = [np.ones(each.n_edges, np.int64) if metric == "hops" else _in_units(each, unit) for each in graphs]
     contraction = Contraction(
         graph.offsets, graph.targets, units[0], None if reverse is None else (reverse.offsets, reverse.targets, units[1])
     )

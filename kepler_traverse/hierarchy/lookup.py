@@ -6,15 +6,20 @@ once per source. A path needs the distances of its vertices and of their in-neig
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, distances_at, walk
 from ..errors import CertificateError
 from .arrays import Hierarchy
 from .sweep import UNREACHED, search_upward
 
+if TYPE_CHECKING:
+    from ..query import Query, TargetLists
+
+_VERTICES_PER_TARGET = 64  # a sweep is faster if a source has more targets than one per so many vertices
 BYTES_PER_VERTEX = 2 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits
 
 
@@ -84,3 +89,56 @@ class Lookup:
                 "graph.drop_hierarchy(), or delete the stored graph"
             )
         return self._path[:size][::-1].astype(self._graph.targets.dtype)
+
+
+def looks_up(query: Query, n_vertices: int) -> bool:
+    """Whether the targets of each source are looked up in place of a sweep."""
+    if not query.has_target_lists:
+        return False
+    is_few = query.targets_per_source * _VERTICES_PER_TARGET <= n_vertices
+    return query.output == "paths" or (query.output == "targets" and is_few)
+
+
+class Lookups:
+    """A ``Lookup`` per thread, made when the thread has its first source.
+
+    Parameters
+    ----------
+    graph, hierarchy, weights
+        As in ``Lookup``.
+    """
+
+    def __init__(self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None):
+        self._arguments = (graph, hierarchy, weights)
+        self._by_thread: list[Lookup | None] = [None] * threads.max_threads()
+        self._kinds = hierarchy.dtype, graph.targets.dtype
+
+    def of(
+        self, sources: np.ndarray, lists: TargetLists, bound: Any, finds_paths: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return distances at the targets of each source, in units, and paths to those that are nearer than ``bound``.
+
+        Returns
+        -------
+        sums : integer array of shape (n_targets,)
+        sizes, vertices : arrays
+            Those of ``results.Routes``; no vertices without ``finds_paths``.
+        """
+        numbers = np.asarray(sources, np.int64).tolist()
+        sums, sizes = np.empty(lists.vertices.size, self._kinds[0]), np.zeros(lists.vertices.size, np.int64)
+        found: list[list[np.ndarray]] = [[] for _ in numbers]
+
+        def look_up(i: int, thread: int) -> None:
+            lookup = self._by_thread[thread] or Lookup(*self._arguments)
+            self._by_thread[thread] = lookup
+            begin, end = lists.offsets[i : i + 2].tolist()
+            lookup.start(numbers[i])
+            lookup.distances(lists.vertices[begin:end], sums[begin:end])
+            for j in range(begin, end if finds_paths else begin):
+                if sums[j] < bound:
+                    path = lookup.path(int(lists.vertices[j]))
+                    found[i].append(path)
+                    sizes[j] = path.size
+
+        threads.for_each(look_up, len(numbers))
+        return sums, sizes, np.concatenate([path for own in found for path in own] or [np.empty(0, self._kinds[1])])

@@ -1,5 +1,7 @@
 """A hierarchy on disk, in a folder of its own within that of a stored graph: ``.npy`` files and ``meta.json``.
 
+That of the weights and that of hops have a folder each.
+
 The checksum covers all arrays and the fingerprint of the graph, so a hierarchy of another graph is refused as a damaged one
 is. Loading also checks that the arrays form a hierarchy: kernels do not check their indices.
 """
@@ -21,12 +23,13 @@ from .arrays import MAX_SUM, Edges, Hierarchy
 from .sweep import UNREACHED, longest_upward
 
 FOLDER = "hierarchy"
+FOLDERS = {"weights": FOLDER, "hops": "hierarchy_of_hops"}  # by metric
 _FORMAT = 1
 _META = "meta.json"
 _MAX_META_BYTES = 2**16
 
 
-def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None:
+def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str, metric: str = "weights") -> None:
     """Write a hierarchy into the folder of a stored graph; it appears complete or not at all, and none is replaced.
 
     Parameters
@@ -35,9 +38,10 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None
     folder : Path
     fingerprint : str
         That of the graph.
+    metric : {"weights", "hops"}
     """
-    final = folder / FOLDER
-    partial = folder / f"{FOLDER}.{os.getpid()}.tmp"
+    final = folder / FOLDERS[metric]
+    partial = folder / f"{FOLDERS[metric]}.{os.getpid()}.tmp"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(mode=0o755)
     try:
@@ -50,6 +54,7 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None
             "unit": hierarchy.unit,
             "levels": hierarchy.levels,
             "shortcuts": hierarchy.shortcuts,
+            **_stated(metric),
         }
         meta["checksum"] = _checksum(arrays, meta, fingerprint)
         (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
@@ -58,7 +63,7 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None
         try:
             partial.rename(final)
         except OSError:
-            if not has_hierarchy(folder):
+            if not has_hierarchy(folder, metric):
                 raise
             shutil.rmtree(partial)  # another process was faster: all make the same one
     except BaseException:
@@ -66,12 +71,12 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str) -> None
         raise
 
 
-def has_hierarchy(folder: Path) -> bool:
+def has_hierarchy(folder: Path, metric: str = "weights") -> bool:
     """Whether a stored graph has a hierarchy."""
-    return (Path(folder) / FOLDER / _META).is_file()
+    return (Path(folder) / FOLDERS[metric] / _META).is_file()
 
 
-def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str) -> Hierarchy:
+def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str = "weights") -> Hierarchy:
     """Read the hierarchy of a stored graph. Its arrays are copy-on-write mappings of the files.
 
     Raises
@@ -79,10 +84,12 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str) -> Hierarchy
     ValueError
         It is damaged, or that of another graph.
     """
-    place = folder / FOLDER
+    place = folder / FOLDERS[metric]
     meta = json_of(read_regular(place / _META, _MAX_META_BYTES))
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
         raise ValueError("its hierarchy is of another version")
+    if {name: meta[name] for name in meta if name == "metric"} != _stated(metric):
+        raise ValueError("its hierarchy is that of another metric")
     stated = meta.pop("checksum", None)
     directions = ("upward",) if meta.get("is_symmetric") is True else ("upward", "downward")
     names = ("order", *(f"{direction}_{part}" for direction in directions for part in Edges._fields))
@@ -108,6 +115,11 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str) -> Hierarchy
         levels=int(meta["levels"]),
         shortcuts=int(meta["shortcuts"]),
     )
+
+
+def _stated(metric: str) -> dict[str, str]:
+    """Return what the metadata states of the metric: nothing for weights."""
+    return {} if metric == "weights" else {"metric": metric}
 
 
 def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:

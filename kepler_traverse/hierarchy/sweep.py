@@ -20,6 +20,7 @@ LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte
 DOUBLINGS = {kind: (0,) * (lanes.bit_length() - 1) for kind, lanes in LANES.items()}
 UNREACHED = {np.dtype(np.int32): np.int32(2**30), np.dtype(np.int64): np.int64(2**62)}
 _AHEAD = 48  # columns before one is turned, its line is asked for
+_BLOCK = 64  # columns that are written for one source after the other, while their lines are in the cache
 _NONE = -1
 
 
@@ -203,3 +204,45 @@ def positions_above(targets, offsets, heads):
             found[at] = p
             at += 1
     return found
+
+
+@njit(cache=True, nogil=True)
+def write_hops(lines, places, rows, bound):
+    """Write lines of hops as one row per source, in the order of ``places``; -1 from ``bound`` on.
+
+    Returns
+    -------
+    int
+        The largest number of hops. If the type of the rows does not hold it, not all of them are written.
+    """
+    k, columns = rows.shape
+    largest = np.iinfo(rows.dtype).max
+    deepest = 0
+    for begin in range(0, columns, _BLOCK):
+        end = min(begin + _BLOCK, columns)
+        for j in range(k):
+            for column in range(begin, end):
+                hops = lines[places[column], j]
+                is_found = hops < bound
+                deepest = max(deepest, hops if is_found else 0)
+                rows[j, column] = hops if is_found else -1
+        if deepest > largest:
+            for place in range(lines.shape[0]):
+                for j in range(k):
+                    if lines[place, j] < bound:
+                        deepest = max(deepest, lines[place, j])
+            return deepest
+    return deepest
+
+
+@njit(cache=True, nogil=True)
+def count_hops(lines, k, bound, counts):
+    """Add up the vertices at each number of hops below ``bound``, for the first ``k`` lanes. Return the largest number."""
+    deepest = 0
+    for place in range(lines.shape[0]):
+        for j in range(k):
+            hops = lines[place, j]
+            if hops < bound:
+                counts[j, hops] += 1
+                deepest = max(deepest, hops)
+    return deepest

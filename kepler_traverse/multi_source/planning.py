@@ -213,7 +213,9 @@ class MultiSourcePlan:
         """
         graph, shape = self.graph, self._shape
         sweeps = [each for each in self._strategies if "hierarchy" in each.needs and each.device == graph.device]
-        if not sweeps or graph.known_hierarchy is not None or not graph.integer_weights or graph.has_negative_weights:
+        if not sweeps or graph.known_hierarchy_of(sweeps[0].metric) is not None:
+            return None
+        if sweeps[0].metric == "weights" and (not graph.integer_weights or graph.has_negative_weights):
             return None
         if not shape.is_lattice_like or graph.targets.dtype.itemsize > 4:
             return None

@@ -281,8 +281,6 @@ def _check_together(settings: Settings) -> None:
     if settings.where is not None:
         _check_where(settings.where)
     if settings.hierarchy == "yes":
-        if settings.algorithm == "bfs":
-            raise UsageError("--hierarchy yes is for weighted distances (sssp); leave it out")
         if OUTPUT_SCHEMAS[settings.result].merged:
             raise UsageError(f"--result {settings.result} is one search, which needs no --hierarchy; leave it out")
     if settings.output is None and not settings.plan:

@@ -22,13 +22,14 @@ import psutil
 
 from kepler_traverse import compile_clock, cuda
 from kepler_traverse._arrays import to_host
+from kepler_traverse.algorithms import ALGORITHMS
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
 from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, PrecisionError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.frames import check_unreached
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.hierarchy.stored import save_hierarchy
+from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
 from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.multi_source.planning import MultiSourcePlan, available_memory
 from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
@@ -375,7 +376,8 @@ def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_source
     HierarchyError
         The settings ask for a hierarchy, and the graph has none.
     """
-    if settings.plan or settings.algorithm != "sssp" or graph.known_hierarchy is not None:
+    metric = ALGORITHMS[settings.algorithm].metric
+    if settings.plan or graph.known_hierarchy_of(metric) is not None:
         return False
     if plan is None:
         if settings.hierarchy != "yes":
@@ -388,7 +390,7 @@ def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_source
             return False
         say(f"building a hierarchy: {estimate}, and {n_sources:,} are given")
     try:
-        hierarchy = graph.hierarchy()
+        hierarchy = graph.hierarchy(metric)
     except HierarchyError as error:
         if plan is None:
             raise
@@ -397,7 +399,7 @@ def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_source
     say(repr(hierarchy))
     if folder is not None:
         try:
-            save_hierarchy(hierarchy, folder, graph.fingerprint)
+            save_hierarchy(hierarchy, folder, graph.fingerprint, metric)
         except OSError as error:
             raise cannot_write(folder, error) from None
     return True
@@ -564,8 +566,9 @@ def bytes_of_ids(graph: Graph) -> int:
 
 def load_of(prepared: Prepared) -> Load:
     """Return the sizes of a prepared run."""
-    graph, plan, hierarchy = prepared.graph, prepared.plan, prepared.graph.known_hierarchy
+    graph, plan = prepared.graph, prepared.plan
     request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
+    hierarchies = [graph.known_hierarchy_of(metric) for metric in FOLDERS]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
     distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
@@ -583,7 +586,7 @@ def load_of(prepared: Prepared) -> Load:
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes + bytes_of_ids(graph) + (hierarchy.nbytes if hierarchy is not None else 0),
+        graph_bytes=graph.nbytes + bytes_of_ids(graph) + sum(each.nbytes for each in hierarchies if each),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=(0 if form.records == "matrix" else form.id_columns * wide)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kepler_traverse.algorithms import ALGORITHMS
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import graph_in_direction
@@ -62,7 +63,7 @@ def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourceP
     """
     pairs: Any = request.pairs
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
-    by_distances = graph.known_hierarchy is not None and per_source <= FEW_PATHS
+    by_distances = graph.known_hierarchy_of(ALGORITHMS[request.algorithm].metric) is not None and per_source <= FEW_PATHS
     by_distances &= proven and may_walk_by_distances(graph, request.algorithm)
     return (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(
         graph,

@@ -34,8 +34,9 @@ def edges(tmp_path_factory):
 
 
 def words(edges, output, *more):
-    flags = "--algorithm sssp --undirected --device cpu --random-sources 40 --batch-size 4 --no-report --output"
-    return [str(word) for word in (edges, *flags.split(), output, *more)]
+    flags = "--undirected --device cpu --random-sources 40 --batch-size 4 --no-report --output"
+    algorithm = () if "--algorithm" in more else ("--algorithm", "sssp")
+    return [str(word) for word in (edges, *algorithm, *flags.split(), output, *more)]
 
 
 def computed(edges, output, *more):
@@ -57,16 +58,40 @@ def test_results_are_those_without_a_hierarchy(edges, tmp_path, result):
     assert [run["settings"]["hierarchy"] for run in runs] == ["yes", "no"]
 
 
+@pytest.mark.parametrize("result", ["distances", "summary"])
+def test_hops_are_those_without_a_hierarchy(edges, tmp_path, result, capsys):
+    more = ["--algorithm", "bfs", "--workers", 1, "--result", result, "--graph-cache", tmp_path / "cache"]
+    runs = [computed(edges, tmp_path / choice, *more, "--hierarchy", choice) for choice in ("no", "yes")]
+    assert runs[0]["digest"] == runs[1]["digest"]
+    assert "<Hierarchy: " in capsys.readouterr().err
+    (folder,) = (path for path in (tmp_path / "cache").iterdir() if path.is_dir())
+    assert has_hierarchy(folder, "hops")
+    again = computed(edges, tmp_path / "again", *more, "--strategy", "hierarchy_sweep")
+    assert again["digest"] == runs[0]["digest"]
+
+
 @pytest.mark.parametrize("certify", ["all", "none"])
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 @pytest.mark.parametrize("result", ["pairs", "paths"])
-def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, certify):
+def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, algorithm, certify):
     origins, destinations = np.random.default_rng(5).integers(0, 8100, (2, 30))
     trips = tmp_path / "trips.parquet"
     pq.write_table(pa.table({"origin": origins // 900 * 900, "destination": destinations}), trips)
     more = ["--pairs", trips, "--result", result, "--certify", certify, "--undirected", "--device", "cpu", "--no-report"]
     found = []
     for choice in ("yes", "no"):
-        given = [edges, "--algorithm", "sssp", *more, "--hierarchy", choice, "--workers", 1, "--output", tmp_path / choice]
+        given = [
+            edges,
+            "--algorithm",
+            algorithm,
+            *more,
+            "--hierarchy",
+            choice,
+            "--workers",
+            1,
+            "--output",
+            tmp_path / choice,
+        ]
         assert batch_sources.main([str(word) for word in given]) == 0
         manifest = json.loads((tmp_path / choice / "_manifest.json").read_text())
         found.append((manifest["digest"], pq.read_table(tmp_path / choice)))
@@ -130,7 +155,6 @@ def test_a_graph_with_hubs_is_refused_with_the_reason(tmp_path, capsys, monkeypa
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        (("--algorithm", "bfs"), "for weighted distances"),
         (("--result", "nearest"), "one search"),
     ],
 )

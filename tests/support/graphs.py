@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from kepler_traverse import graph_from_edges, plan_sssp_many
+from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
 from kepler_traverse.errors import HierarchyError, StrategyError
 
 EDGE_SIZES = (31, 32, 33, 255, 256, 257, 1023, 1024, 1025)
@@ -77,15 +77,15 @@ def build(rows, weights=None, directed=True, vertices=None, weight_type="auto", 
 
 
 def is_refused(graph, strategies, name):
-    """Build what the SSSP strategy of that name needs. If the graph cannot have it, check the refusal; return True."""
-    if not any(row.is_called(name) and "hierarchy" in row.needs for row in strategies):
-        return False
-    try:
-        graph.hierarchy()
-    except HierarchyError:
-        with pytest.raises(StrategyError, match="needs a hierarchy"):
-            plan_sssp_many(graph, n_sources=2, strategy=name)
-        return True
+    """Build what the strategy of that name needs. If the graph cannot have it, check the refusal; return True."""
+    needed = [row for row in strategies if row.is_called(name) and "hierarchy" in row.needs and row.device == graph.device]
+    for row in needed:
+        try:
+            graph.hierarchy(row.metric)
+        except HierarchyError:
+            with pytest.raises(StrategyError, match="needs a hierarchy"):
+                (plan_bfs_many if row.metric == "hops" else plan_sssp_many)(graph, n_sources=2, strategy=name)
+            return True
     return False
 
 

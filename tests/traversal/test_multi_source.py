@@ -56,6 +56,7 @@ def check(plan, single, sources):
 @ways(BFS, "queue")
 def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, predecessors):
     graph = build([r[:2] for r in NAMED[name]], directed=directed).to(way[1])
+    assert not is_refused(graph, BFS, way[0])
     sources = np.random.default_rng(1).integers(0, graph.n_vertices, 70)
     plan = plan_bfs_many(graph, n_sources=70, strategy=way[0], result="predecessors" if predecessors else "distances")
     check(plan, plan_bfs(graph), sources)
@@ -65,6 +66,7 @@ def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, prede
 @ways(BFS, "queue")
 def test_sources_in_any_number_and_with_duplicates(way, n_sources):
     graph = build(NAMED["power law"], directed=True).to(way[1])
+    assert not is_refused(graph, BFS, way[0])
     sources = np.random.default_rng(2).integers(0, graph.n_vertices, n_sources)
     sources[n_sources // 2 :] = sources[: n_sources - n_sources // 2]
     check(plan_bfs_many(graph, n_sources=n_sources, strategy=way[0]), plan_bfs(graph), sources)
@@ -73,6 +75,7 @@ def test_sources_in_any_number_and_with_duplicates(way, n_sources):
 @ways(BFS, "queue")
 def test_a_plan_made_for_few_sources_takes_many_and_the_other_way_round(way):
     graph = build(NAMED["lattice"], directed=False).to(way[1])
+    assert not is_refused(graph, BFS, way[0])
     for planned, asked in ((3, 100), (600, 2)):
         check(plan_bfs_many(graph, n_sources=planned, strategy=way[0]), plan_bfs(graph), np.arange(asked))
 
@@ -82,6 +85,7 @@ def test_hops_of_any_graph(way):
     @given(edge_rows(), st.booleans())
     def check_one(rows, directed):
         graph = build(rows, directed=directed).to(way[1])
+        assert not is_refused(graph, BFS, way[0])
         sources = np.arange(graph.n_vertices)
         check(plan_bfs_many(graph, n_sources=graph.n_vertices, strategy=way[0]), plan_bfs(graph), sources)
 
@@ -111,6 +115,7 @@ def counted(graph, sources, strategy, tuning=None):
 @ways(BFS, "queue")
 def test_hop_counts_have_the_narrowest_type_that_holds_them(way, length, dtype):
     graph = build(path(length)).to(way[1])
+    assert not is_refused(graph, BFS, way[0])
     plan = plan_bfs_many(graph, n_sources=3, strategy=way[0])
     group = plan.run([0, length, 1])
     assert group.distance.dtype == dtype
@@ -122,6 +127,7 @@ def test_hop_counts_have_the_narrowest_type_that_holds_them(way, length, dtype):
 @ways(BFS, "queue")
 def test_a_depth_limit_is_inclusive(way, depth):
     graph = build(NAMED["lattice"], directed=False).to(way[1])
+    assert not is_refused(graph, BFS, way[0])
     plan = plan_bfs_many(graph, n_sources=40, strategy=way[0], max_depth=depth)
     check(plan, plan_bfs(graph, max_depth=depth), np.arange(40))
     assert plan.run([5]).limits == [depth]
@@ -130,6 +136,7 @@ def test_a_depth_limit_is_inclusive(way, depth):
 @ways(BFS, "queue")
 def test_targets_stop_each_search_and_keep_their_distances(way):
     graph = build(NAMED["lattice"], directed=False).to(way[1])
+    assert not is_refused(graph, BFS, way[0])
     everything = plan_bfs_many(graph, n_sources=40, strategy=way[0]).run(np.arange(16)).distance
     plan = plan_bfs_many(graph, n_sources=40, strategy=way[0], targets=[7, 3, 90], result="targets")
     group = plan.run(np.arange(16))

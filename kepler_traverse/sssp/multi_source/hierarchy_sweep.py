@@ -17,15 +17,15 @@ import numpy as np
 
 from ..._arrays import EXACT_BELOW, as_distance
 from ...cpu import threads
-from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookup
+from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
 from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, search, write_rows
+from ...hierarchy.sweep_state import SweepState
 from ...results import Routes
 from ...strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 from . import source_per_thread
 
 _LANES = LANES[np.dtype(np.int32)]
-_LOOKED_UP = 64  # a sweep is faster if a source has more targets than one per so many vertices
 
 
 def group_size(n_sources: int) -> int:
@@ -36,7 +36,7 @@ def group_size(n_sources: int) -> int:
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core."""
     cores = threads.count()
-    if _looks_up(query, shape.n_vertices):
+    if looks_up(query, shape.n_vertices):
         needs_reverse = shape.directed and query.output == "paths"
         reverse = 8 * shape.n_vertices + (shape.index + shape.weight) * shape.n_edges
         return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse * needs_reverse
@@ -65,7 +65,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
-    if _looks_up(query, graph.n_vertices):
+    if looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query)
     hierarchy = graph.known_hierarchy
     kind, integers = graph.weights.dtype, hierarchy.dtype
@@ -81,7 +81,7 @@ def plan(graph, query, group: int):
         columns = hierarchy.position
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), kind)
-    states = [_State(graph.n_vertices, downward.offsets.size - 1, integers) for _ in range(threads.max_threads())]
+    states = [SweepState(graph.n_vertices, downward.offsets.size - 1, integers) for _ in range(threads.max_threads())]
     single = cpu_steps.Run(graph, query) if query.predecessors else None
     longest = float(hierarchy.longest + 1) * hierarchy.unit
 
@@ -114,14 +114,6 @@ def plan(graph, query, group: int):
     return traverse
 
 
-def _looks_up(query, n_vertices: int) -> bool:
-    """Whether distances are looked up in place of a sweep."""
-    if not query.has_target_lists:
-        return False
-    few = query.targets_per_source * _LOOKED_UP <= n_vertices
-    return query.output == "paths" or (query.output == "targets" and few)
-
-
 def _plan_lookups(graph, query):
     """Return ``traverse(sources, lists)``, which looks up the distances at the targets of each source, and paths to them."""
     hierarchy, finds_paths = graph.known_hierarchy, query.output == "paths"
@@ -129,61 +121,20 @@ def _plan_lookups(graph, query):
     unreached, bound = UNREACHED[hierarchy.dtype], _first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     longest = float(hierarchy.longest + 1) * hierarchy.unit
-    weights = graph.reverse.weights if finds_paths else None
-    lookups: list[Lookup | None] = [None] * threads.max_threads()
+    lookups = Lookups(graph, hierarchy, graph.reverse.weights if finds_paths else None)
 
     def traverse(sources, lists) -> MultiSourceOutcome:
-        numbers = np.asarray(sources, np.int64).tolist()
-        sums = np.empty(lists.vertices.size, hierarchy.dtype)
-        found: list[list[np.ndarray]] = [[] for _ in numbers]
-        sizes = np.zeros(sums.size, np.int64)
-
-        def look_up(i: int, thread: int) -> None:
-            lookup = lookups[thread] = lookups[thread] or Lookup(graph, hierarchy, weights)
-            begin, end = lists.offsets[i : i + 2].tolist()
-            lookup.start(numbers[i])
-            lookup.distances(lists.vertices[begin:end], sums[begin:end])
-            for j in range(begin, end if finds_paths else begin):
-                if sums[j] < bound:
-                    path = lookup.path(int(lists.vertices[j]))
-                    found[i].append(path)
-                    sizes[j] = path.size
-
-        threads.for_each(look_up, len(numbers))
+        sums, *routes = lookups.of(sources, lists, bound, finds_paths)
         distance = np.where(sums < bound, sums * hierarchy.unit, np.inf).astype(kind)
         if needs_check and bool((sums[sums < unreached] > EXACT_BELOW[kind]).any()):
             whole = replace(query, output="all") if finds_paths else query
-            return source_per_thread.plan(graph, whole, len(numbers))(sources, lists)
-        vertices = np.concatenate([path for paths in found for path in paths] or [np.empty(0, graph.targets.dtype)])
-        routes = Routes(sizes, vertices) if finds_paths else None
-        limits, rounds = [query.limit] * len(numbers), [hierarchy.levels] * len(numbers)
-        return MultiSourceOutcome(distance, None, limits, rounds, below=longest, routes=routes)
+            return source_per_thread.plan(graph, whole, len(sources))(sources, lists)
+        limits, rounds = [query.limit] * len(sources), [hierarchy.levels] * len(sources)
+        return MultiSourceOutcome(
+            distance, None, limits, rounds, below=longest, routes=Routes(*routes) if finds_paths else None
+        )
 
     return traverse
-
-
-class _State:
-    """What one thread needs; pages that it never touches cost nothing."""
-
-    def __init__(self, n_vertices: int, n_places: int, kind: np.dtype):
-        self.lines = _aligned(n_places, kind)
-        self.is_set = np.zeros(n_places, np.uint8)
-        self.heap, self.reached = np.empty((2, n_vertices), np.int32)
-        self._n_vertices, self._kind = n_vertices, kind
-        self._tentative = None
-
-    def arrays(self):
-        if self._tentative is None:
-            self._tentative = np.full(self._n_vertices, UNREACHED[self._kind], self._kind)
-        return self.lines, self.is_set, self._tentative, self.heap, self.reached
-
-
-def _aligned(n_places: int, kind: np.dtype) -> np.ndarray:
-    """Lines that each fill one cache line."""
-    lanes = LANES[kind]
-    memory = np.empty((n_places + 1) * lanes, kind)
-    first = -(memory.ctypes.data // kind.itemsize) % lanes
-    return memory[first : first + n_places * lanes].reshape(n_places, lanes)
 
 
 def _first_beyond(limit, hierarchy, kind):

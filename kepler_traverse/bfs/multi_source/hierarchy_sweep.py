@@ -1,0 +1,131 @@
+"""Many searches at once on the CPU over a contraction hierarchy of hops: each core sweeps it for 16 sources side by side.
+
+As in ``sssp``, where an edge has a weight of one. For paths, and for distances at few targets per source, nothing is swept:
+each core looks them up for one source at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._arrays import UNREACHED as NO_HOPS
+from ..._arrays import hops_dtype
+from ...cpu import threads
+from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
+from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, count_hops, search, write_hops
+from ...hierarchy.sweep_state import SweepState
+from ...results import Routes
+from ...strategy import MultiSourceOutcome, sources_per_worker
+from .. import cpu_steps
+
+_LANES = LANES[np.dtype(np.int32)]
+
+
+def group_size(n_sources: int) -> int:
+    """Sources per group."""
+    return min(n_sources, _LANES * threads.count())
+
+
+def memory(shape, query, group: int) -> int:
+    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core."""
+    cores = threads.count()
+    if looks_up(query, shape.n_vertices):
+        needs_reverse = shape.directed and query.output == "paths"
+        reverse = 8 * shape.n_vertices + shape.index * shape.n_edges
+        return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse * needs_reverse
+    is_kept = query.output == "all" or (query.output == "targets" and query.targets is None)
+    rows = -(-group // _LANES) * _LANES * hops_dtype(shape.depth).itemsize if is_kept else 0
+    counts = 8 * 2 * group * shape.depth if query.output == "counts" else 0
+    predecessors = group * shape.index if query.predecessors else 0
+    return shape.n_vertices * (rows + predecessors + (64 + 1 + 16) * cores) + counts
+
+
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
+    """Amounts of the terms of the cost: those of a sweep, and of writing or counting its distances."""
+    if shape.keep == "paths":
+        per_worker = sources_per_worker(n_sources, machine.cores)
+        hops = shape.likely_depth / 2  # of a path between two random vertices
+        return {"lookup": per_worker * hops, "chain": per_worker * shape.per_source * hops}
+    # A group that is smaller than the lanes takes as long as a full one.
+    per_worker = sources_per_worker(-(-n_sources // _LANES) * _LANES, machine.cores)
+    if shape.keep == "targets":
+        return {"start": 2 * per_worker, "clear": shape.n_vertices}
+    return {
+        "start": per_worker,
+        "vertex": per_worker * shape.n_vertices,
+        "write": per_worker * shape.n_vertices * (shape.keep == "all"),
+        "count": per_worker * shape.n_vertices * (shape.keep == "counts"),
+    }
+
+
+def plan(graph, query, group: int):
+    """Return ``traverse(sources)`` for several vertex numbers."""
+    hierarchy = graph.known_hierarchy_of("hops")
+    kind = hierarchy.dtype
+    lanes, doublings, unreached = LANES[kind], DOUBLINGS[kind], UNREACHED[kind]
+    bound = unreached if query.limit is None else kind.type(min(int(query.limit) + 1, int(unreached)))
+    if looks_up(query, graph.n_vertices):
+        return _plan_lookups(graph, query, bound)
+    if query.output == "targets" and query.targets is not None:
+        places, downward = hierarchy.restricted(query.targets)
+        columns = places[hierarchy.position[query.targets]]
+    else:
+        places, downward = np.empty(0, np.int32), hierarchy.downward
+        columns = hierarchy.position
+    # One state per sweep and not per thread: lines are held until the type of the distances is known.
+    n_rows = -(-group // lanes) * lanes
+    states = [SweepState(graph.n_vertices, downward.offsets.size - 1, kind) for _ in range(n_rows // lanes)]
+    is_counted = query.output == "counts"
+    rows = np.empty((0 if is_counted else n_rows, columns.size), hops_dtype(0))
+    n_levels = min(hierarchy.longest, int(bound) - 1, graph.n_vertices - 1) + 1
+    counts = np.zeros((n_rows if is_counted else 0, n_levels), np.int64)
+    n_used = 0
+
+    def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001  (the caller takes the distances at lists)
+        nonlocal rows, n_used
+        numbers = np.asarray(sources, np.int64)
+        positions = hierarchy.position[numbers].astype(np.int64)
+        k = numbers.size
+        deepest = np.zeros(len(states), np.int64)
+        counts[:, :n_used] = 0
+
+        def sweep(i: int, _thread: int) -> None:
+            own = positions[i * lanes : (i + 1) * lanes]
+            search(own, hierarchy.upward, downward, places, *states[i].arrays(), unreached, doublings)
+            if is_counted:
+                deepest[i] = count_hops(states[i].lines, own.size, bound, counts[i * lanes : (i + 1) * lanes])
+
+        def write(i: int, _thread: int) -> None:
+            deepest[i] = write_hops(states[i].lines, columns, rows[i * lanes : min((i + 1) * lanes, k)], bound)
+
+        n_sweeps = -(-k // lanes)
+        threads.for_each(sweep, n_sweeps)
+        limits, rounds = [query.limit] * k, [hierarchy.levels] * k
+        if is_counted:
+            n_used = int(deepest.max()) + 1
+            return MultiSourceOutcome(None, None, limits, rounds, counts[:k, :n_used])
+        threads.for_each(write, n_sweeps)
+        needed = hops_dtype(int(deepest.max()))
+        if needed.itemsize > rows.itemsize:  # kept, as the next group will need it too
+            rows = np.empty(rows.shape, needed)
+            threads.for_each(write, n_sweeps)
+        distance = rows[:k]
+        predecessor = cpu_steps.point_back(graph, numbers, distance) if query.predecessors else None
+        return MultiSourceOutcome(distance, predecessor, limits, rounds)
+
+    return traverse
+
+
+def _plan_lookups(graph, query, bound):
+    """Return ``traverse(sources, lists)``, which looks up the hops to the targets of each source, and paths to them."""
+    hierarchy, finds_paths = graph.known_hierarchy_of("hops"), query.output == "paths"
+    lookups = Lookups(graph, hierarchy, None)
+
+    def traverse(sources, lists) -> MultiSourceOutcome:
+        sums, *routes = lookups.of(sources, lists, bound, finds_paths)
+        distance = np.where(sums < bound, sums, NO_HOPS)
+        distance = distance.astype(hops_dtype(int(distance.max(initial=0))))
+        limits, rounds = [query.limit] * len(sources), [hierarchy.levels] * len(sources)
+        return MultiSourceOutcome(distance, None, limits, rounds, routes=Routes(*routes) if finds_paths else None)
+
+    return traverse

@@ -5,7 +5,8 @@ A graph is a Parquet file of edges with columns src, dst and, with weights, a th
 after the other, and their results are compared before a time is recorded. A graph replaces its entry in the record.
 
 ``--cores 1 2`` measures contraction on as many threads. ``--whole 10000`` measures summaries of so many sources with
-the hierarchy that they need. ``--render`` writes the tables of docs/hierarchies.md from a record.
+the hierarchy that they need. ``--more pairs`` and ``--more hops`` measure paths of pairs, and breadth-first searches, into a
+record of their own. ``--render`` writes the tables of docs/hierarchies.md from the records.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from scripts.bench.environment import ROOT, commit, machine
 
 PAGE = ROOT / "docs" / "hierarchies.md"
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"
+MORE = ROOT / "docs" / "benchmarks" / "hierarchy_more.json"
 BEGIN, END = "<!-- measured -->\n", "<!-- end -->\n"
+BEGIN_MORE, END_MORE = "<!-- measured more -->\n", "<!-- end more -->\n"
 SWEEP, SEARCH = "hierarchy_sweep", "near_far_per_thread"
 REPEATS = 3
 LATTICE = "lattice-"
@@ -145,6 +148,86 @@ def whole(graph: Graph, n_sources: int) -> dict:
     return {"sources": n_sources, "seconds": time.perf_counter() - began}
 
 
+def hops(graph: Graph, summaries: int, searched: int) -> dict[str, dict]:
+    """Measure breadth-first searches, with the strategy that ``bfs_many`` takes without a hierarchy as the other one."""
+    from kepler_traverse import bfs_many, plan_bfs_many
+
+    hierarchy, rng = graph.known_hierarchy_of("hops"), np.random.default_rng(5)
+    graph.drop_hierarchy()
+    search = plan_bfs_many(graph, n_sources=summaries).strategy.name
+    graph._keep_hierarchy(hierarchy, "hops")
+    sources = rng.choice(graph.n_vertices, summaries, replace=False)
+    counts = {SWEEP: 512, search: searched}
+    times: dict[str, float] = {}
+    found: dict = {}
+    for strategy, count in counts.items():
+        plan = plan_bfs_many(graph, n_sources=count, strategy=strategy)
+        found[strategy] = plan.run(sources[: plan.group]).distance[:16].copy()  # compiles, and finds the type
+        began = time.perf_counter()
+        for _ in plan.iter_groups(sources[:count]):
+            pass
+        times[strategy] = 1e3 * (time.perf_counter() - began) / count
+    assert np.array_equal(*found.values()), "hops differ"
+    works = {"distances, hops": _work(times, counts, search, 16)}
+    counts = {SWEEP: summaries, search: searched}
+    for strategy, count in counts.items():
+        bfs_many(graph, graph.ids_at(sources[:2]), result="summary", strategy=strategy)
+        began = time.perf_counter()
+        found[strategy] = bfs_many(graph, graph.ids_at(sources[:count]), result="summary", strategy=strategy)
+        times[strategy] = 1e3 * (time.perf_counter() - began) / count
+    assert found[SWEEP].head(searched).equals(found[search]), "summaries differ"
+    return works | {"summary, hops": _work(times, counts, search, searched)}
+
+
+def _work(times: dict[str, float], counts: dict[str, int], search: str, compared_rows: int) -> dict:
+    return {
+        "search": search,
+        "swept_sources": counts[SWEEP],
+        "searched_sources": counts[search],
+        "compared_rows": compared_rows,
+        "sweep_ms_per_source": times[SWEEP],
+        "search_ms_per_source": times[search],
+    }
+
+
+def measure_more(folder: Path, name: str, what: str, searched: int) -> dict:
+    """Return the record of pairs or of hops of one graph."""
+    graph = graph_of(folder / f"{name}.parquet")
+    metric = "hops" if what == "hops" else "weights"
+    side = np.arange(200)
+    graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False).hierarchy(metric)  # compiles
+    hierarchy = graph.hierarchy(metric)
+    return {
+        "commit": commit(),
+        "graph": name,
+        "vertices": graph.n_vertices,
+        "build_seconds": hierarchy.seconds,
+        "levels": hierarchy.levels,
+        "shortcuts": hierarchy.shortcuts,
+        "bytes": hierarchy.nbytes,
+        "work": hops(graph, 10_000, searched) if what == "hops" else {"paths of 1,000 pairs": paired(graph, 1000)},
+    }
+
+
+def rendered_more(record: dict) -> str:
+    """Return the table of the record of pairs and hops as Markdown."""
+    host = record["machine"]
+    lines = [
+        f"Measured on {host['cores']} cores of an {host['cpu']}. A source of a path is one pair.\n",
+        "| graph | result | build, s | hierarchy, ms per source | search, ms per source | ratio | pays from | commit |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for each in record["graphs"]:
+        for name, work in each["work"].items():
+            sweep, search = work["sweep_ms_per_source"], work["search_ms_per_source"]
+            pays = 1e3 * each["build_seconds"] / (search - sweep)
+            lines.append(
+                f"| {each['graph']} | {name} | {each['build_seconds']:.1f} | {sweep:.2f} ({work['swept_sources']:,}) "
+                f"| {search:.1f} ({work['searched_sources']:,}) | {search / sweep:.0f} | {pays:,.0f} | {each['commit']} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
 def measure(folder: Path, name: str, swept: int, searched: int, cores: list[int], n_whole: int, n_pairs: int) -> dict:
     """Return the record of one graph."""
     graph = graph_of(folder / f"{name}.parquet")
@@ -218,11 +301,20 @@ def alone(entry: dict) -> str:
 
 
 def render(record: Path) -> None:
-    """Write the tables of a record into the page."""
+    """Write the tables of the records into the page."""
     text = PAGE.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    found = rendered(json.loads(record.read_text(encoding="utf-8")))
-    PAGE.write_text(head + BEGIN + found + END + rest.split(END)[1], encoding="utf-8")
+    for path, begin, end, table in ((record, BEGIN, END, rendered), (MORE, BEGIN_MORE, END_MORE, rendered_more)):
+        head, rest = text.split(begin)
+        text = head + begin + table(json.loads(path.read_text(encoding="utf-8"))) + end + rest.split(end)[1]
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def add_more(measured: dict) -> None:
+    """Put the record of one graph into that of pairs and hops, in place of earlier ones of the same results."""
+    record = json.loads(MORE.read_text(encoding="utf-8")) if MORE.exists() else {"graphs": []}
+    others = [each for each in record["graphs"] if (each["graph"], *each["work"]) != (measured["graph"], *measured["work"])]
+    graphs = sorted([*others, measured], key=lambda each: (*each["work"], each["graph"]))
+    MORE.write_text(json.dumps({"machine": machine(), "graphs": graphs}, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -235,9 +327,13 @@ def main() -> int:
     parser.add_argument("--cores", type=int, nargs="+", default=[], help="numbers of threads that contraction is timed on")
     parser.add_argument("--whole", type=int, default=0, help="sources of a call that includes building the hierarchy")
     parser.add_argument("--pairs", type=int, default=1000, help="pairs of which paths are measured, also by searches")
+    parser.add_argument("--more", choices=("pairs", "hops"), help="measure these alone")
     parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
-    if options.folder is not None:
+    if options.more is not None:
+        for name in options.graphs:
+            add_more(measure_more(options.folder, name, options.more, options.searched))
+    elif options.folder is not None:
         sizes = options.sources, options.searched, options.cores, options.whole, options.pairs
         graphs = {name: measure(options.folder, name, *sizes) | {"commit": commit()} for name in options.graphs}
         others = json.loads(options.out.read_text(encoding="utf-8"))["graphs"] if options.out.exists() else []

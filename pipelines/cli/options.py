@@ -510,8 +510,8 @@ class Settings:
     hierarchy: Literal["auto", "yes", "no"] = setting(
         "auto",
         group="running",
-        help="build a contraction hierarchy of a road network, or use a stored one: if the estimate says that it pays (auto), "
-        "always (yes), or never (no)",
+        help="build a contraction hierarchy of a road network, or use a stored one: if the estimate says that it pays "
+        "(auto), always (yes), or never (no)",
     )
     dashboard_address: str = setting(
         "127.0.0.1:0",

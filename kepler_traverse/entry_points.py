@@ -89,11 +89,11 @@ class Registry:
         """
         name = self.algorithm.name
         keep = output or outputs.outputs_needed_by(result, name, targets)
-        if graph.device == "cuda" and keep == "paths":
-            keep = "all"  # no strategy of this device finds paths
         kind = RESULT_KINDS[result]
         has_predecessors = kind.has_predecessors if predecessors is None else predecessors
         query = make_query(graph, has_predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
+        if graph.device == "cuda" and keep == "paths":
+            query = replace(query, output="all")  # no strategy of this device finds paths
         query = replace(
             query,
             tuning=tuning,

@@ -352,6 +352,8 @@ def calls(path):
     )
     yield "Graph.distances_are", GRAPH.distances_are, {"algorithm": ("sssp", one_of("bfs", "sssp"))}
     yield "Graph.with_sums_in", GRAPH.with_sums_in, {"dtype": ("float64", one_of("float32", "float64", "int64"))}
+    for name in ("hierarchy", "known_hierarchy_of"):
+        yield f"Graph.{name}", getattr(GRAPH, name), {"metric": ("hops", one_of("weights", "hops"))}
     yield (
         "Graph.with_weights",
         known.with_weights,
@@ -532,7 +534,6 @@ def test_every_public_name_and_argument_is_tried(edges):
         "MultiSourcePlan.release",
         "MultiSourcePlan.over",
         "Graph.with_reverse",
-        "Graph.hierarchy",
         "Graph.drop_hierarchy",
         "MultiSourcePlan.estimate_hierarchy",
         "Graph.linked_reverse",

@@ -396,8 +396,25 @@ def startup_table(startup: Sequence[dict]) -> list[str]:
                 f"R-MAT 20, {loop['about'].partition(', ')[2]}; the loop searches with cuGraph and writes distances:",
                 "",
             ]
-            cells = [[name.replace("_", " "), shown(loop[name])] for name in loop if name != "about"]
+            cells = [[name.replace("_", " "), shown(loop[name])] for name in loop if name not in ("about", "date")]
             lines += [table(["process", "seconds"], cells)]
+        if loop := run.get("loop_of_summaries"):
+            lines += [
+                f"{loop['graph']}, {loop['sources']:,} sources, summaries, equal ones, in one run, on one GPU and 16 cores:",
+                "",
+            ]
+            cells = [
+                ["job", shown(loop["job_seconds"])],
+                ["cuGraph loop that writes summaries", shown(loop["loop_seconds"])],
+            ]
+            lines += [table(["process", "seconds"], cells), f"Ratio {loop['ratio']:.1f} (commit `{loop['commit']}`).", ""]
+        if first := run.get("first_batches"):
+            lines += [f"{first['about']}, seconds of the whole process:", ""]
+            cells = [
+                ["workers first", shown(first["workers_first"])],
+                ["batches while they start", shown(first["batches_first"])],
+            ]
+            lines += [table(["order", "seconds"], cells)]
         if several := run.get("several_gpus"):
             lines += several_gpus_table(several)
     return lines
@@ -445,7 +462,28 @@ def cores_table(cores: dict) -> list[str]:
     machine = cores["machine"]
     lines += [f"{machine['cpu']}, {machine['cores']} cores ({cores['date']}, commit `{cores['commit']}`).", ""]
     lines += [*cores["notes"], ""]
-    return lines
+    return [*lines, *(peers_table(cores["peers"]) if "peers" in cores else [])]
+
+
+def peers_table(peers: dict) -> list[str]:
+    """The same searches by other libraries on as many cores; igraph uses one."""
+    found: dict[tuple, dict[str, tuple[int, float | None]]] = {}
+    for row in (row for run in peers["runs"] for row in run["measurements"]):
+        key = (row["graph"], row["algorithm"], str(row["sources"]))
+        found.setdefault(key, {})[row["library"]] = row["cores"], row["seconds"]  # ours: the last, on the most cores
+    libraries = [name for name in ("NetworKit", "igraph") if any(name in each for each in found.values())]
+    rows = []
+    for key, each in found.items():
+        cores, ours = each["ours"]
+        cells = [str(cores), number(ours)]
+        for name in libraries:
+            used, taken = each.get(name, (0, None))
+            cells += ["-", "-"] if taken is None or ours is None else [f"{number(taken)} on {used}", factor(taken, ours)]
+        rows.append([*key, *cells])
+    header = ["graph", "algorithm", "sources", "cores", "seconds", *(cell for name in libraries for cell in (name, "ratio"))]
+    machine = peers["machine"]
+    made = f"{machine['cpu']}, {machine['cores']} cores ({peers['date']}, commit `{peers['commit']}`)."
+    return ["Other libraries on the same graphs and sources, seconds:\n", table(header, rows), made, ""]
 
 
 def shown(value: float | list[float]) -> str:

@@ -547,7 +547,7 @@ class Graph:
             edges_of_rows=None if self.edges_of_rows is None else move(self.edges_of_rows),
             known_fingerprint=vars(self).get("fingerprint"),
         )
-        moved._keep_hierarchy(self.known_hierarchy)  # its arrays are in host memory on any device
+        moved._take_hierarchies(self)  # their arrays are in host memory on any device
         return moved
 
     def numbers_of(self, ids: Any, role: str = "source") -> np.ndarray:

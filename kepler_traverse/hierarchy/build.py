@@ -23,6 +23,8 @@ _SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of t
 
 def why_not(graph: Any, metric: str) -> str | None:
     """Say why a graph cannot have a hierarchy, or None if it may have one; reads the weights at most twice."""
+    if metric == "hops" and graph.device != "cpu":
+        return "a hierarchy of hops is used on the CPU; take graph.to('cpu')"
     if graph.targets.dtype.itemsize > 4:
         return "the graph has 2^31 vertices or more"
     if metric == "hops":

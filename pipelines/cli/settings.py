@@ -280,8 +280,11 @@ def _check_together(settings: Settings) -> None:
         )
     if settings.where is not None:
         _check_where(settings.where)
-    if settings.hierarchy == "yes" and OUTPUT_SCHEMAS[settings.result].merged:
-        raise UsageError(f"--result {settings.result} is one search, which needs no --hierarchy; leave it out")
+    if settings.hierarchy == "yes":
+        if settings.algorithm == "bfs" and settings.device == "cuda":
+            raise UsageError("--hierarchy yes with bfs is for --device cpu; leave one of them out")
+        if OUTPUT_SCHEMAS[settings.result].merged:
+            raise UsageError(f"--result {settings.result} is one search, which needs no --hierarchy; leave it out")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
 

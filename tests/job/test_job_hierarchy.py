@@ -155,11 +155,12 @@ def test_a_graph_with_hubs_is_refused_with_the_reason(tmp_path, capsys, monkeypa
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        (("--result", "nearest"), "one search"),
+        ({"--result": "nearest"}, "one search"),
+        ({"--algorithm": "bfs", "--device": "cuda"}, "with bfs is for --device cpu"),
     ],
 )
 def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys, more, reason):
-    flags = {"--algorithm": "sssp", "--device": "cpu", "--result": "distances"} | dict([more])
+    flags = {"--algorithm": "sssp", "--device": "cpu", "--result": "distances"} | more
     chosen = [word for pair in flags.items() for word in pair]
     given = [edges, *chosen, "--random-sources", 9, "--hierarchy", "yes", "--output", tmp_path / "out"]
     assert batch_sources.main([str(word) for word in given]) == 2

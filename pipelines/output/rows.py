@@ -121,6 +121,7 @@ class Vertices:
         if self._host is None:
             graph = self._graph
             here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
+            here |= {"edge_rows": None, "edges_of_rows": None}
             ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
             self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, weights=None, **here)
         return self._host

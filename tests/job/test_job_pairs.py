@@ -15,6 +15,8 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import run_job, verify
 from pipelines.batch_sources import main
+from pipelines.output.rows import Vertices
+from tests.support.devices import on_a_device, running
 
 N = 60
 
@@ -339,3 +341,12 @@ def test_paths_of_a_graph_in_memory_need_its_rows(edges, trips, tmp_path):
     with pytest.raises(InputError, match="build it with edge_ids=True"):
         run_job(graph_from_edges(table), output=tmp_path / "none", pairs=trips, result="paths")
     assert not (tmp_path / "none").exists()
+
+
+@on_a_device
+def test_ids_of_a_graph_with_edge_rows_are_copied_from_a_gpu(edges):
+    graph = read_graph(edges, device="cpu", edge_ids=True)
+    with running({"block": 64}):
+        there = Vertices(graph.to("cuda"))
+        assert np.asarray(there.graph.ids).tolist() == np.asarray(graph.ids).tolist()
+        assert there.graph.device == "cpu"

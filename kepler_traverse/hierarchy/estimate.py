@@ -36,6 +36,10 @@ class Estimate(NamedTuple):
         saved = self.search - self.sweep
         return math.ceil(self.build / saved) if saved > 0 else math.inf
 
+    def saved(self, n_sources: int) -> float:
+        """Seconds that building one saves, negative if it costs more than it saves."""
+        return n_sources * (self.search - self.sweep) - self.build
+
     def __str__(self) -> str:
         if math.isinf(self.break_even):
             return "a hierarchy would not pay"

@@ -59,6 +59,9 @@ from .source_columns import read_groups, read_limits, read_weights
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
+# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine, and would take longer than
+# a run on a small graph.
+_WORTH = 5.0
 
 
 @dataclass(kw_only=True)
@@ -386,7 +389,7 @@ def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_source
         if settings.hierarchy != "auto" or settings.strategy != "auto" or not isinstance(plan, MultiSourcePlan):
             return False
         estimate = plan.estimate_hierarchy()
-        if estimate is None or _MARGIN * estimate.break_even > n_sources:
+        if estimate is None or _MARGIN * estimate.break_even > n_sources or estimate.saved(n_sources) < _WORTH:
             return False
         say(f"building a hierarchy: {estimate}, and {n_sources:,} are given")
     try:

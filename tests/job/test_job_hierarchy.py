@@ -131,13 +131,20 @@ def test_a_damaged_hierarchy_is_built_again_with_its_graph(edges, searched, tmp_
     assert "the graph is built again: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("pays", [True, False])
-def test_auto_builds_a_hierarchy_if_the_estimate_says_that_it_pays(edges, searched, tmp_path, capsys, monkeypatch, pays):
-    estimate = Estimate(build=1.0, sweep=0.01, search=0.2 if pays else 0.02)  # 40 sources: from 6, and from 100 on
+@pytest.mark.parametrize(
+    ("estimate", "is_built"),
+    [
+        (Estimate(build=1.0, sweep=0.01, search=0.2), True),  # 40 sources; pays from 6 on
+        (Estimate(build=1.0, sweep=0.01, search=0.02), False),  # from 100 on
+        (Estimate(build=0.1, sweep=0.001, search=0.02), False),  # from 6 on, but saves less than a second
+    ],
+    ids=["pays", "does not pay", "saves little"],
+)
+def test_auto_builds_a_hierarchy_if_the_estimate_says_so(edges, searched, tmp_path, capsys, monkeypatch, estimate, is_built):
     real = MultiSourcePlan.estimate_hierarchy
     monkeypatch.setattr(MultiSourcePlan, "estimate_hierarchy", lambda plan: real(plan) and estimate)
     assert computed(edges, tmp_path / "out", "--workers", 1)["digest"] == searched
-    assert ("building a hierarchy: a hierarchy would take 1 s" in capsys.readouterr().err) is pays
+    assert ("building a hierarchy: a hierarchy would take 1 s" in capsys.readouterr().err) is is_built
 
 
 def test_a_plan_names_the_break_even_and_builds_nothing(edges, capsys):

@@ -59,8 +59,8 @@ from .source_columns import read_groups, read_limits, read_weights
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
-# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine, and would take longer than
-# a run on a small graph.
+# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
+# longer than the run.
 _WORTH = 5.0
 
 

@@ -16,7 +16,7 @@ from .errors import InputError, NegativeCycleError
 from .graph import Graph
 from .interrupts import forget_interrupted
 from .multi_source import outputs, pairs
-from .multi_source.k_nearest import compute_k_nearest, labels_of
+from .multi_source.k_nearest import NEAREST, compute_k_nearest, labels_of, search_nearest_targets
 from .multi_source.planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
@@ -128,6 +128,12 @@ class Registry:
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
+        if result in NEAREST and k is not None and targets is not None:
+            options = {"strategy": strategy, "limit": limit, "knobs": knobs, "memory": memory, "progress": progress}
+            refused = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights}
+            options |= refused | {"unreached": unreached, "direction": direction, "stream": stream, "groups": groups}
+            search = partial(self.search_many, result=result, targets=None, k=k, **options)
+            return search_nearest_targets(graph, sources, targets, search)
         checked = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory, stream)
         graph, numbers, targets = checked
         of_sources = sources, numbers, source_weights

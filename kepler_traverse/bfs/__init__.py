@@ -250,12 +250,13 @@ def bfs_many(
         beyond, ``"gaussian:D"`` by exp(-(d / D)^2 / 2). Sums are then float64. By default every weight is 1.
     k : int, optional
         For ``"nearest"``, which then means ``"k_nearest"``: return a frame ``vertex, rank, source, distance`` with the k
-        nearest sources of each vertex, by ascending distance, and at the same distance by ascending source. On a CPU, hops
-        and integer weights take one search from all sources. Float weights, and a GPU, take one search per source; memory
-        holds one group of these. The strategy is then one for many sources.
+        nearest sources of each vertex, by ascending distance, and at the same distance by ascending source. Hops and integer
+        weights take one search from all sources. Float weights, and a GPU without memory for the labels, take one search per
+        source; memory holds one group of these. The strategy is then one for many sources. With ``targets`` the frame is
+        ``source, rank, target, distance``: the k nearest targets of each source, in the order of the sources.
     groups : sequence of int or str, optional
-        With ``k``: the group of each source. The frame begins with a column ``group`` and has the k nearest sources of each
-        group, such as the nearest school and the nearest hospital.
+        With ``k``: the group of each source, or with ``targets`` of each target. The frame has a column ``group`` and the k
+        nearest of each group, such as the nearest school and the nearest hospital.
     source_weights : sequence of int or float, optional
         For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
         Sums of integers stay exact if the weights are integers.

@@ -8,7 +8,7 @@ return the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,16 @@ from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namesp
 from ..algorithms import ALGORITHMS
 from ..cpu import k_nearest as cpu
 from ..cuda import k_nearest as gpu
-from ..errors import InputError
+from ..errors import InputError, NegativeCycleError
 from ..frames import Column, concatenate_frames, frame_from
 from ..graph import Graph
 from ..progress import Meter
 from ..results import Traversals
+from .outputs import cycle_in_direction, given_sources, graph_in_direction, source_numbers
 from .planning import available_memory
 
+NEAREST = ("nearest", "k_nearest")  # names of the result with k
+PLACE = "place"
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
 
 
@@ -50,6 +53,36 @@ def labels_of(groups: Any, k: Any, sources: Any, numbers: np.ndarray) -> list[An
     if len({type(label) for label in labels}) > 1 or not all(isinstance(label, (int, str)) for label in labels):
         raise InputError("groups must be all integers or all strings")
     return labels
+
+
+def search_nearest_targets(graph: Graph, sources: Any, targets: Any, search: Callable[..., Any]) -> Any:
+    """Return a frame ``source, [group,] rank, target, distance`` of the k nearest targets of each source, in their order.
+
+    One search from all targets over the reversed edges finds them.
+
+    Parameters
+    ----------
+    graph : Graph
+    sources : ids
+    targets : sequence of ids
+        With groups, each has one.
+    search : callable
+        ``search(graph, sources)`` returns the k nearest sources of each vertex; see ``Registry.search_many``.
+    """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    numbers = source_numbers(graph, given_sources(sources))
+    graph.numbers_of(arguments.ids("targets", targets), "target")
+    try:
+        found = search(graph_in_direction(graph, "in"), targets)
+    except NegativeCycleError as error:
+        raise cycle_in_direction(error, "in") from None
+    xp = namespace(graph.offsets)
+    places = {"source": Column(graph.ids_at(xp.asarray(numbers))), PLACE: Column(xp.arange(numbers.size))}
+    found = found.rename(columns={"source": "target", "vertex": "source"})
+    joined = frame_from(places, graph.device).merge(found, on="source")
+    order = [PLACE, *(name for name in ("group", "rank") if name in joined.columns)]
+    joined = joined.sort_values(order).reset_index(drop=True)
+    return joined[["source", *order[1:], "target", "distance"]]
 
 
 def compute_k_nearest(

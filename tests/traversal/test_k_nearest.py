@@ -12,7 +12,7 @@ from kepler_traverse import bfs_many, entry_points, graph_from_edges, plan_bfs_m
 from kepler_traverse._arrays import MAX_INTEGER
 from kepler_traverse.cpu import k_nearest as on_cpu
 from kepler_traverse.cuda import k_nearest as on_gpu
-from kepler_traverse.errors import InputError, StrategyError
+from kepler_traverse.errors import InputError, StrategyError, UnknownVertexError
 from kepler_traverse.frames import arrow_table
 from kepler_traverse.multi_source import k_nearest
 from kepler_traverse.progress import Meter
@@ -193,6 +193,34 @@ def test_a_heap_that_grows_loses_no_label():
     assert (distance[6:] == 2).all()
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("many", [bfs_many, sssp_many])
+def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(many, directed, grouped):
+    rows = NAMED["power law"]
+    graph = build(rows, weights_for(rows, 3), directed)
+    rng = np.random.default_rng(5)
+    sources, targets = rng.choice(graph.ids, 12), rng.choice(graph.ids, 9, replace=False)
+    sources[7] = sources[2]
+    kinds = ["ab"[i % 2] for i in range(targets.size)]
+    options = {"groups": kinds} if grouped else {}
+    limit = {"max_depth": 3} if many is bfs_many else {"cutoff": 40}
+    found = many(graph, sources, result="nearest", k=2, targets=targets, **options, **limit)
+    matrix = many(graph, sources, result="matrix", targets=targets, **limit).astype(float)
+    matrix[(matrix < 0) | ~np.isfinite(matrix)] = np.inf
+    expected = []
+    for source, distances in zip(sources.tolist(), matrix, strict=True):
+        for kind in sorted(set(kinds)) if grouped else [None]:
+            own = [i for i in range(targets.size) if kind in (None, kinds[i]) and np.isfinite(distances[i])]
+            for rank, i in enumerate(sorted(own, key=lambda i: (distances[i], targets[i]))[:2], 1):
+                expected.append((source, *([kind] if grouped else []), rank, int(targets[i]), distances[i]))
+    assert found.columns.tolist() == ["source", *(["group"] if grouped else []), "rank", "target", "distance"]
+    assert list(found.astype({"distance": float}).itertuples(index=False, name=None)) == expected
+    assert len(expected) > 10
+    with pytest.raises(UnknownVertexError, match="target"):
+        many(graph, sources, result="nearest", k=1, targets=[10**9])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -202,7 +230,7 @@ def test_a_heap_that_grows_loses_no_label():
         ({"k": 1, "groups": [1, 2]}, "groups has 2 values, not 1"),
         ({"k": 1, "groups": [None]}, "groups"),
         ({"k": 1, "result": "summary"}, "k is for result='nearest' or result='k_nearest', not 'summary'"),
-        ({"k": 1, "targets": [1]}, "leave targets out"),
+        ({"k": 1, "targets": [1], "stream": True}, "leave stream out"),
         ({"result": "k_nearest"}, "needs k"),
     ],
 )

@@ -112,7 +112,7 @@ MULTI_SOURCE = (
         paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
         rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
-        advantage="two cores: 45 and 52 times as fast as near_far_per_thread on two road networks",
+        advantage="two cores: 34 and 54 times as fast as near_far_per_thread on two road networks",
         default=True,
     ),
     MultiSourceStrategy.from_module(

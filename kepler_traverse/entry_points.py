@@ -128,7 +128,7 @@ class Registry:
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
-        if result in NEAREST and k is not None and targets is not None:
+        if isinstance(result, str) and result in NEAREST and k is not None and targets is not None:
             options = {"strategy": strategy, "limit": limit, "knobs": knobs, "memory": memory, "progress": progress}
             refused = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights}
             options |= refused | {"unreached": unreached, "direction": direction, "stream": stream, "groups": groups}

@@ -188,6 +188,8 @@ VERIFY = ["--device", "--targets-file"]
 @pytest.mark.parametrize("flag", [*VERIFY, "--json", "--no-such", "DIR", "EDGES"])
 def test_a_wrong_value_of_an_option_of_verify_is_named(flag, folder, written, capsys):
     for i, value in enumerate(WRONG):
+        if value == "/" and flag == "EDGES":
+            continue  # the whole file system would be searched for edge lists
         place = {"DIR": [value, str(folder / "edges.csv")], "EDGES": [str(written), value]}
         words = forms(flag, value)[i % 2] if flag in VERIFY else [f"{flag}={value}"]
         argv = place.get(flag, [str(written), str(folder / "edges.csv"), *words])

@@ -812,7 +812,7 @@ class Graph:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> Graph:
-        """Read a graph that ``save`` wrote; its structure and fingerprint are checked.
+        """Read a graph that ``save`` wrote; its structure and the SHA-256 of each file are checked.
 
         Parameters
         ----------

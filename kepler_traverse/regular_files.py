@@ -7,12 +7,15 @@ file, or by JSON that Python's reader accepts although it is malformed: a key tw
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import os
 import stat
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 MAX_DEPTH = 32  # of lists and objects in each other
 _KINDS = {
@@ -62,6 +65,46 @@ def read_regular(path: Path, max_bytes: int) -> bytes:
         if size > max_bytes:
             raise OSError(errno.EFBIG, f"it has {size:,} bytes, and {max_bytes:,} are the most that is read", str(path))
         return file.read(max_bytes)
+
+
+def size_and_digest(path: Path) -> tuple[int, str]:
+    """Return the bytes and the SHA-256 of a regular file; raises OSError as ``open_regular``."""
+    with open_regular(path) as file:
+        return os.fstat(file.fileno()).st_size, hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
+
+
+def digests_of(folder: Path, names: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of files in a folder, by name; raises OSError as ``open_regular``."""
+    with ThreadPoolExecutor() as pool:
+        return dict(pool.map(lambda name: (name, size_and_digest(folder / name)[1]), names))
+
+
+def differing_file(folder: Path, digests: dict[str, str]) -> str:
+    """Describe the first file that is not the one of its SHA-256; ``""`` if all are."""
+    found = digests_of(folder, list(digests))
+    return next((f"{name} differs from its checksum" for name in digests if found[name] != digests[name]), "")
+
+
+def sealed(facts: dict[str, Any]) -> bytes:
+    """Return facts as JSON with a SHA-256 of them, as ``read_sealed`` reads."""
+    digest = hashlib.sha256(json.dumps(facts, indent=1).encode()).hexdigest()
+    return json.dumps(facts | {"checksum": digest}, indent=1).encode()
+
+
+def read_sealed(path: Path, max_bytes: int) -> tuple[Any, bool]:
+    """Read JSON of a regular file; return it, without its checksum, and whether it is what ``sealed`` made, to the byte.
+
+    Raises
+    ------
+    OSError, ValueError
+        As ``read_regular`` and ``json_of``.
+    """
+    data = read_regular(path, max_bytes)
+    facts = json_of(data)
+    if not isinstance(facts, dict):
+        return facts, False
+    facts.pop("checksum", None)
+    return facts, data == sealed(facts)
 
 
 def json_of(data: bytes) -> object:

@@ -1,7 +1,7 @@
 """A prepared graph on disk, so that several processes of one machine share its pages instead of building it each.
 
-The folder holds plain ``.npy`` files, an Arrow file for string ids, and ``meta.json``, which is written last. None of these
-formats can hold code.
+The folder holds plain ``.npy`` files, an Arrow file for string ids, and ``meta.json``, which is written last and has a
+SHA-256 of each file and of itself. None of these formats can hold code.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from .cpu import csr_check
 from .errors import InputError
 from .graph import BuildReport, Graph
 from .hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
-from .regular_files import irregular, json_of, read_regular
+from .regular_files import differing_file, digests_of, irregular, read_sealed, sealed
 
-FORMAT = 3  # raise it also where building a graph changes what it holds: stored ones are refused then
+FORMAT = 4  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
 _MAX_META_BYTES = 2**24
-_ARRAYS = {"offsets", "targets", "weights", "ids", "edge_rows", "edges_of_rows"}
+_STRINGS = "ids.arrow"
+_FILES = {_STRINGS, *(f"{name}.npy" for name in ("offsets", "targets", "weights", "ids", "edge_rows", "edges_of_rows"))}
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PART = 1 << 22  # ids that are compared at a time, which avoids a temporary array as long as the ids
 
@@ -59,7 +60,7 @@ def save_graph(graph: Graph, folder, origin: str = "") -> None:
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     arrays = {name: getattr(graph, name) for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")}
     if graph.has_string_ids:
-        _save_strings(graph.ids, partial / "ids.arrow")
+        _save_strings(graph.ids, partial / _STRINGS)
     else:
         arrays["ids"] = graph.ids
     arrays = {name: array for name, array in arrays.items() if array is not None}
@@ -67,7 +68,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         np.save(partial / f"{name}.npy", np.ascontiguousarray(to_host(array)), allow_pickle=False)
     meta = {
         "format": FORMAT,
-        "arrays": sorted(arrays),
+        "files": digests_of(partial, sorted(path.name for path in partial.iterdir())),
         "directed": graph.directed,
         "report": graph.report.facts(),
         "integer_weights": graph.integer_weights,
@@ -76,7 +77,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "fingerprint": graph.fingerprint,
         "origin": origin,
     }
-    (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    (partial / _META).write_bytes(sealed(meta))
     for metric in FOLDERS:
         hierarchy = graph.known_hierarchy_of(metric)
         if hierarchy is not None:
@@ -96,7 +97,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
     folder : path
     device : {"cpu", "cuda"}
     verify : bool
-        Compare the fingerprint of the arrays with the stored one, and refuse files that other users could have written.
+        Compare each file with its SHA-256, and refuse files that other users could have written.
 
     Returns
     -------
@@ -115,8 +116,11 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
         for path in (folder, *folder.rglob("*")):
             require_private(path)
     try:
-        arrays = {name: _open_array(folder / f"{name}.npy") for name in meta["arrays"]}
-        ids = arrays["ids"] if "ids" in arrays else _open_strings(folder / "ids.arrow")
+        fault = differing_file(folder, meta["files"]) if verify else ""
+        if fault:
+            raise ValueError(fault)
+        arrays = {name[:-4]: _open_array(folder / name) for name in meta["files"] if name != _STRINGS}
+        ids = arrays["ids"] if "ids" in arrays else _open_strings(folder / _STRINGS)
         graph = Graph(
             offsets=arrays["offsets"],
             targets=arrays["targets"],
@@ -129,7 +133,7 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             negative_loops={int(vertex): weight for vertex, weight in meta["negative_loops"]},
             edge_rows=arrays.get("edge_rows"),
             edges_of_rows=arrays.get("edges_of_rows"),
-            known_fingerprint=None if verify else meta["fingerprint"],
+            known_fingerprint=meta["fingerprint"],
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
@@ -139,16 +143,13 @@ def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
             raise ValueError(fault)
         if graph.integer_weights and graph.heaviest > MAX_INTEGER:
             raise ValueError("an integer weight is beyond int64")
-        found = graph.fingerprint
         for metric in FOLDERS:
-            if found == meta["fingerprint"] and has_hierarchy(folder, metric):
-                graph._keep_hierarchy(load_hierarchy(folder, graph.n_vertices, found, metric), metric)
+            if has_hierarchy(folder, metric):
+                graph._keep_hierarchy(load_hierarchy(folder, graph.n_vertices, graph.fingerprint, metric), metric)
     except MemoryError:
         raise  # says nothing about the files
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
         raise InputError(f"{folder}: the stored graph is damaged ({error}); delete it and start again") from None
-    if found != meta["fingerprint"]:
-        raise InputError(f"{folder}: the stored graph is damaged (its fingerprint differs); delete it and start again")
     return graph.to(device)
 
 
@@ -194,7 +195,7 @@ def is_stored_graph(folder) -> bool:
     if folder.is_symlink() or not folder.is_dir():
         return False
     names = {path.name for path in folder.iterdir()}
-    return {_META, "offsets.npy"} <= names <= {_META, "ids.arrow", *FOLDERS.values(), *(f"{name}.npy" for name in _ARRAYS)}
+    return {_META, "offsets.npy"} <= names <= {_META, *FOLDERS.values(), *_FILES}
 
 
 def stored_origin(folder) -> str:
@@ -227,12 +228,12 @@ def require_private(path: Path) -> None:
 
 def _meta(folder: Path) -> dict:
     try:
-        meta = json_of(read_regular(folder / _META, _MAX_META_BYTES))
+        meta, is_whole = read_sealed(folder / _META, _MAX_META_BYTES)
     except (OSError, ValueError):
         raise InputError(f"{folder}: no stored graph is here") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT or meta["format"] is True:
         raise InputError(f"{folder}: the stored graph is of another version")
-    fault = _meta_fault(meta)
+    fault = _meta_fault(meta) or ("" if is_whole else "it differs from its checksum")
     if fault:
         raise InputError(f"{folder}: the stored graph is damaged ({_META}: {fault}); delete it and start again")
     return meta
@@ -240,11 +241,11 @@ def _meta(folder: Path) -> dict:
 
 def _meta_fault(meta: dict) -> str:
     """Describe what is wrong with the metadata of a stored graph, ``""`` if nothing is."""
-    arrays, report = meta.get("arrays"), meta.get("report")
-    if not isinstance(arrays, list) or not all(isinstance(name, str) for name in arrays):
-        return "arrays must be names"
-    if not {"offsets", "targets"} <= set(arrays) <= _ARRAYS or len(set(arrays)) < len(arrays):
-        return f"arrays cannot be {', '.join(arrays)}"  # other names could be paths outside the folder
+    files, report = meta.get("files"), meta.get("report")
+    if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
+        return "files must be names and their SHA-256"
+    if not {"offsets.npy", "targets.npy"} <= set(files) <= _FILES or len({"ids.npy", _STRINGS} & set(files)) != 1:
+        return f"files cannot be {', '.join(files)}"  # other names could be paths outside the folder
     for name in ("directed", "integer_weights", "float_distances"):
         if not isinstance(meta.get(name), bool):
             return f"{name} must be true or false"

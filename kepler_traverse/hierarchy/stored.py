@@ -2,29 +2,26 @@
 
 That of the weights and that of hops have a folder each.
 
-The checksum covers all arrays and the fingerprint of the graph, so a hierarchy of another graph is refused as a damaged one
-is. Loading also checks that the arrays form a hierarchy: kernels do not check their indices.
+``meta.json`` has a SHA-256 of each file and of itself, and the fingerprint of the graph, so a hierarchy of another graph is
+refused as a damaged one is. Loading also checks that the arrays form a hierarchy: kernels do not check their indices.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ..regular_files import irregular, json_of, read_regular
+from ..regular_files import differing_file, digests_of, irregular, read_sealed, sealed
 from .arrays import MAX_SUM, Edges, Hierarchy
 from .sweep import UNREACHED, longest_upward
 
 FOLDER = "hierarchy"
 FOLDERS = {"weights": FOLDER, "hops": "hierarchy_of_hops"}  # by metric
-_FORMAT = 1
+_FORMAT = 2
 _META = "meta.json"
 _MAX_META_BYTES = 2**16
 
@@ -50,14 +47,15 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str, metric:
             np.save(partial / f"{name}.npy", array, allow_pickle=False)
         meta = {
             "format": _FORMAT,
+            "graph": fingerprint,
+            "metric": metric,
+            "files": digests_of(partial, sorted(f"{name}.npy" for name in arrays)),
             "is_symmetric": hierarchy.is_symmetric,
             "unit": hierarchy.unit,
             "levels": hierarchy.levels,
             "shortcuts": hierarchy.shortcuts,
-            **_stated(metric),
         }
-        meta["checksum"] = _checksum(arrays, meta, fingerprint)
-        (partial / _META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
+        (partial / _META).write_bytes(sealed(meta))
         for path in (partial, *partial.iterdir()):  # whatever the umask: other users must not choose distances
             path.chmod(path.stat().st_mode & ~0o022)
         try:
@@ -85,17 +83,20 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str 
         It is damaged, or that of another graph.
     """
     place = folder / FOLDERS[metric]
-    meta = json_of(read_regular(place / _META, _MAX_META_BYTES))
+    meta, is_whole = read_sealed(place / _META, _MAX_META_BYTES)
     if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
         raise ValueError("its hierarchy is of another version")
-    if {name: meta[name] for name in meta if name == "metric"} != _stated(metric):
-        raise ValueError("its hierarchy is that of another metric")
-    stated = meta.pop("checksum", None)
-    directions = ("upward",) if meta.get("is_symmetric") is True else ("upward", "downward")
+    if not is_whole:
+        raise ValueError(f"{place.name}/{_META} differs from its checksum")
+    for name, expected in (("graph", fingerprint), ("metric", metric)):
+        if meta[name] != expected:
+            raise ValueError(f"its hierarchy is that of another {name}")
+    directions = ("upward",) if meta["is_symmetric"] else ("upward", "downward")
     names = ("order", *(f"{direction}_{part}" for direction in directions for part in Edges._fields))
+    fault = differing_file(place, {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names})
+    if fault:
+        raise ValueError(f"{place.name}/{fault}")
     arrays = {name: _open_array(place / f"{name}.npy") for name in names}
-    if _checksum(arrays, meta, fingerprint) != stated:
-        raise ValueError("the checksum of its hierarchy differs")
     order = arrays["order"]
     edges = [Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields)) for direction in directions]
     position = _position(order, n_vertices)
@@ -117,25 +118,12 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str 
     )
 
 
-def _stated(metric: str) -> dict[str, str]:
-    """Return what the metadata states of the metric: nothing for weights."""
-    return {} if metric == "weights" else {"metric": metric}
-
-
 def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
     directions = {"upward": hierarchy.upward} | ({} if hierarchy.is_symmetric else {"downward": hierarchy.downward})
     found = {"order": hierarchy.order}
     for direction, edges in directions.items():
         found |= {f"{direction}_{part}": array for part, array in edges._asdict().items()}
     return found
-
-
-def _checksum(arrays: dict[str, np.ndarray], meta: dict[str, Any], fingerprint: str) -> str:
-    digest = hashlib.sha256(f"{fingerprint} {json.dumps(meta, sort_keys=True)}".encode())
-    for name, array in sorted(arrays.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _open_array(path: Path) -> np.ndarray:

@@ -9,7 +9,9 @@ import pytest
 from kepler_traverse import bfs, graph_from_edges, sssp
 from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError
+from kepler_traverse.hierarchy.stored import FOLDER, FOLDERS
 from kepler_traverse.storage import load_graph, save_graph, stored_origin
+from tests.support.graphs import lattice
 
 
 def some_graphs():
@@ -76,19 +78,41 @@ def test_a_folder_without_a_graph_is_refused(tmp_path):
         load_graph(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "changed", "version"])
-def test_a_damaged_graph_is_refused(damage, tmp_path):
-    folder = tmp_path / "graph"
-    save_graph(GRAPHS["weights"], folder)
-    path = folder / "targets.npy"
-    if damage == "missing":
+def test_every_byte_of_a_stored_graph_counts(tmp_path):
+    rng, folder = np.random.default_rng(1), tmp_path / "graph"
+    rows = np.array(lattice(6, 6))[:, :2]
+    weights = rng.integers(1, 9, len(rows))
+    graph = graph_from_edges([*rows[:, 0], 1], [*rows[:, 1], 1], [*weights, 4], directed=False, edge_ids=True)
+    graph.hierarchy()
+    graph.hierarchy("hops")
+    save_graph(graph, folder, "origin")
+    load_graph(folder, verify=True)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert {"edge_rows.npy", "edges_of_rows.npy", "ids.npy", "meta.json", "order.npy"} <= {path.name for path in files}
+    for path in files:
+        data = path.read_bytes()
+        places = {0, 60, 126, 127, len(data) - 1, *rng.integers(0, len(data), 4)}  # the magic, the padding, the end
+        damages = [data[:at] + bytes([data[at] ^ 1 << rng.integers(8)]) + data[at + 1 :] for at in places if at < len(data)]
+        for damaged in (*damages, data[:-1], data + b"\n", b""):
+            path.write_bytes(damaged)
+            with pytest.raises(InputError, match=r"damaged|another version|no stored graph"):
+                load_graph(folder, verify=True)
         path.unlink()
-    elif damage == "truncated":
-        path.write_bytes(path.read_bytes()[:-3])
-    elif damage == "changed":
-        path.write_bytes(path.read_bytes()[:-1] + b"\1")
-    else:
-        meta = json.loads((folder / "meta.json").read_text())
-        (folder / "meta.json").write_text(json.dumps(meta | {"format": 0}))
-    with pytest.raises(InputError, match=r"damaged|another version"):
-        load_graph(folder, verify=True)
+        if path != folder / FOLDER / "meta.json" and path != folder / FOLDERS["hops"] / "meta.json":  # then there is none
+            with pytest.raises(InputError, match=r"damaged|no stored graph"):
+                load_graph(folder, verify=True)
+        path.write_bytes(data)
+
+
+def test_ids_in_arrow_count_too_and_so_does_the_version(tmp_path):
+    folder = tmp_path / "graph"
+    save_graph(GRAPHS["string ids"], folder)
+    data = (folder / "ids.arrow").read_bytes()
+    for at in range(0, len(data), 16):
+        (folder / "ids.arrow").write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+        with pytest.raises(InputError, match=r"damaged \(ids.arrow differs from its checksum"):
+            load_graph(folder, verify=True)
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"format": 0}))
+    with pytest.raises(InputError, match="another version"):
+        load_graph(folder)

@@ -116,19 +116,6 @@ def test_both_are_stored_each_in_its_folder(directed, tmp_path):
         Graph.load(tmp_path / "graph")
 
 
-@pytest.mark.parametrize("name", ["upward_weights", "upward_heads", "order"])
-def test_a_flipped_bit_is_found(name, tmp_path):
-    graph = build(lattice(12, 12), directed=False)
-    graph.hierarchy("hops")
-    graph.save(tmp_path / "graph")
-    file = tmp_path / "graph" / FOLDERS["hops"] / f"{name}.npy"
-    data = bytearray(file.read_bytes())
-    data[-20] ^= 1
-    file.write_bytes(data)
-    with pytest.raises(InputError, match="the checksum of its hierarchy differs"):
-        Graph.load(tmp_path / "graph")
-
-
 def test_a_graph_without_weights_has_a_hierarchy_of_hops_alone(monkeypatch):
     graph = build(lattice(5, 5))
     with pytest.raises(HierarchyError, match="take metric='hops'"):

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All checks that a change must pass: linters, import contracts, types, generated pages, all tests.
+# All checks that a change must pass: linters, import contracts, types, generated pages, tests. With --all also what is long:
+# tests marked `exhaustive`, whole products of parameters, more generated examples, test suites of other libraries.
 #
 # Needs git, bash and Python 3.11 or newer; no GPU. Creates an environment in .venv. All steps run, even after a failure.
 # The last lines list the steps that failed. Arguments go to pytest: `bash scripts/check.sh -k readers`.
@@ -9,7 +10,8 @@ cd "$ROOT" || exit 1
 command -v git >/dev/null || fail "git is needed, and none is on the path."
 git rev-parse --git-dir >/dev/null 2>&1 || fail "$ROOT is no git checkout: clone the repository."
 environment test,dev
-mkdir -p out
+rm -rf out/check
+mkdir -p out/check
 
 failed=()
 step() {
@@ -18,6 +20,26 @@ step() {
     echo "== $name"
     "$@" || failed+=("$name")
     echo "   $((SECONDS - begin)) s"
+}
+
+# Two checks run at a time, each with its output in a file that is printed when all have ended.
+checks=()
+check() {
+    local name=$1 log=out/check/${#checks[@]}.log
+    shift
+    [ ${#checks[@]} -lt 2 ] || wait -n
+    checks+=("$name")
+    { "$@" >"$log" 2>&1 || touch "$log.failed"; } &
+}
+
+report_checks() {
+    local index
+    wait
+    for index in "${!checks[@]}"; do
+        echo "== ${checks[index]}"
+        cat "out/check/$index.log"
+        [ ! -e "out/check/$index.log.failed" ] || failed+=("${checks[index]}")
+    done
 }
 
 # Files of these patterns that git tracks or would add. Linters must not read caches and environments.
@@ -53,25 +75,27 @@ tests() {
         -o cache_dir=out/pytest --junitxml=out/tests.xml "$@" && some_test_ran
 }
 
-step "ruff check" "$VENV/bin/ruff" check .
-step "ruff format" "$VENV/bin/ruff" format --check .
-step "import contracts" "$VENV/bin/lint-imports"
-step "types" "$VENV/bin/mypy"
-step "spelling" spelling
-step "words" "$PYTHON" scripts/ci/check_words.py
-step "CUDA format" cuda_format
-step "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
-step "pages of strategies are current" "$PYTHON" -m scripts.docs.strategies_page --check
-step "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" -m scripts.docs.settings_page --check
-step "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" -m scripts.bench.performance_page check
-step "docs/published is current" "$PYTHON" -m scripts.papers.page check
-step "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
-step "pictures of docs/results.md are current" "$PYTHON" -m scripts.docs.pictures --check
-step "docs/from/scipy.md is current" "$PYTHON" -m scripts.docs.scipy_page --check
-step "docs/conformance.md is current" "$PYTHON" -m scripts.conformance check
-step "tests of other libraries, in part" "$PYTHON" -m scripts.conformance part
-step "known vulnerabilities" "$PYTHON" -m scripts.ci.audit
+# The longest first.
+check "types" "$VENV/bin/mypy"
+check "words" "$PYTHON" scripts/ci/check_words.py
+check "known vulnerabilities" "$PYTHON" -m scripts.ci.audit
+check "ruff check" "$VENV/bin/ruff" check .
+check "ruff format" "$VENV/bin/ruff" format --check .
+check "import contracts" "$VENV/bin/lint-imports"
+check "spelling" spelling
+check "CUDA format" cuda_format
+check "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
+check "pages of strategies are current" "$PYTHON" -m scripts.docs.strategies_page --check
+check "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" -m scripts.docs.settings_page --check
+check "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" -m scripts.bench.performance_page check
+check "docs/published is current" "$PYTHON" -m scripts.papers.page check
+check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
+check "pictures of docs/results.md are current" "$PYTHON" -m scripts.docs.pictures --check
+check "docs/from/scipy.md is current" "$PYTHON" -m scripts.docs.scipy_page --check
+check "docs/conformance.md is current" "$PYTHON" -m scripts.conformance check
+report_checks
 step "tests" tests "$@"
+[[ " $* " != *" --all "* ]] || step "tests of other libraries" "$PYTHON" -m scripts.conformance part
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf '\nFAILED after %s s:\n' "$SECONDS"

@@ -1,4 +1,4 @@
-"""Fixtures of all tests: devices, real graphs, Hypothesis profiles."""
+"""Fixtures of all tests: devices, real graphs, Hypothesis profiles, and what runs with --all only."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 
 from kepler_traverse import cuda
+from tests.support import tiers
 
 DATA = Path(os.environ.get("KEPLER_DATA", Path(__file__).parents[2] / "shared" / "data"))
 HAS_GPU = cuda.available()
@@ -54,10 +55,26 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run exhaustive tests, whole products, and more generated examples")
+
+
+def pytest_configure(config):
+    tiers.ALL = config.getoption("--all")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselect tests that this machine or this run is not for, before any fixture of theirs is made."""
+    left_out = {name for name, runs in (("gpu", HAS_GPU), ("exhaustive", tiers.ALL)) if not runs}
+    kept, deselected = [], []
     for item in items:
-        if item.get_closest_marker("gpu") and not HAS_GPU:
-            item.add_marker(pytest.mark.skip(reason="no GPU with CuPy"))
+        marks = {mark.name for mark in item.iter_markers()}
+        (deselected if marks & left_out else kept).append(item)
+        if "exhaustive" in marks and "timeout" not in marks:
+            item.add_marker(pytest.mark.timeout(480))
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = kept
 
 
 @pytest.fixture

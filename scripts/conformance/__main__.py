@@ -1,7 +1,7 @@
 """Run the suites of docs/conformance.md, record their counts, and write the page.
 
 python -m scripts.conformance run [--only NAME ...]     all suites; writes docs/conformance.json and the page
-python -m scripts.conformance part                      what check.sh runs: less than two minutes, writes nothing
+python -m scripts.conformance part                      what check.sh --all runs: less than two minutes, writes nothing
 python -m scripts.conformance page | check              write the page from docs/conformance.json, or compare it
 
 ``bash scripts/conformance.sh`` makes the environment and calls ``run`` in it.
@@ -38,7 +38,7 @@ bash scripts/conformance.sh                      # all suites, in the environmen
 bash scripts/conformance.sh --only scipy         # one of them
 ```
 
-`bash scripts/check.sh` runs a part of them. A suite fails if a test fails that is not listed below, if a listed one
+`bash scripts/check.sh --all` runs a part of them. A suite fails if a test fails that is not listed below, if a listed one
 passes, or if a test of this library is skipped for another reason than a missing GPU.
 
 `python -m scripts.conformance page` writes this page from `docs/conformance.json`.
@@ -216,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = [suite.name for suite in SUITES]
     command = commands.add_parser("run", help="run all suites and record their counts")
     command.add_argument("--only", nargs="+", choices=names, default=names)
-    commands.add_parser("part", help="run what check.sh runs")
+    commands.add_parser("part", help="run what check.sh --all runs")
     commands.add_parser("page", help="write docs/conformance.md")
     commands.add_parser("check", help="compare docs/conformance.md with its record")
     options = parser.parse_args(arguments)

@@ -29,9 +29,9 @@ class Suite:
     is_own : bool
         Whether the tests are this library's: then a skip is a failure, except where a GPU is missing.
     part : tuple of str
-        Arguments that select the part that check.sh runs; none if check.sh runs all of it, or leaves it out.
+        Arguments that select the part that check.sh --all runs; none if check.sh --all runs all of it, or leaves it out.
     in_check : bool
-        Whether check.sh runs it, or its part.
+        Whether check.sh --all runs it, or its part.
     """
 
     name: str

@@ -1,0 +1,22 @@
+"""What runs without --all: values for every pair of parameters, and tests that are deselected."""
+
+from __future__ import annotations
+
+import itertools
+
+from tests.support import tiers
+
+
+def test_any_two_values_of_two_axes_occur_together(monkeypatch):
+    axes = ("abc", range(4), (True, False), "xyz")
+    whole = set(itertools.product(*axes))
+    monkeypatch.setattr(tiers, "ALL", False)
+    chosen = tiers.pairs(*axes)
+    assert set(chosen) <= whole
+    assert len(chosen) < len(whole) / 3
+    for one, other in itertools.combinations(range(len(axes)), 2):
+        assert {(case[one], case[other]) for case in chosen} == set(itertools.product(axes[one], axes[other]))
+    assert tiers.few(range(10), 3) == [0, 3, 6]
+    monkeypatch.setattr(tiers, "ALL", True)
+    assert set(tiers.pairs(*axes)) == whole
+    assert tiers.few(range(10), 3) == list(range(10))

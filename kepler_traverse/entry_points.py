@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .multi_source.k_nearest import NEAREST, compute_k_nearest, labels_of, searc
 from .multi_source.planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
+from .plugins import with_plugins
 from .progress import meter_of
 from .protocols import Ids
 from .result_kinds import RESULT_KINDS
@@ -34,6 +36,7 @@ class Registry:
     ----------
     algorithm : Algorithm
     single_source : tuple of Strategy
+        The library's own, as the following.
     multi_source : tuple of MultiSourceStrategy
     searches : tuple of Strategy
         Strategies for BFS from one source, by which a plan surveys the shape of a graph.
@@ -43,6 +46,17 @@ class Registry:
     single_source: tuple[Strategy, ...]
     multi_source: tuple[MultiSourceStrategy, ...]
     searches: tuple[Strategy, ...]
+
+    def with_plugins(self) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
+        """Return the strategies for one source and for many, those of plug-ins included."""
+        name = self.algorithm.name
+        return with_plugins(self.single_source, name), with_plugins(self.multi_source, name)
+
+    def listed_for(self, strategy: str, device: str) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
+        """Return the strategies among which a name is looked up: plug-ins are imported only for a name that is not known."""
+        own = self.single_source, self.multi_source
+        is_own = strategy == "auto" or any(each.device == device and each.is_called(strategy) for each in chain(*own))
+        return own if is_own else self.with_plugins()
 
     def plan(
         self,
@@ -56,7 +70,7 @@ class Registry:
     ) -> Plan:
         """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""
         query = make_query(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name)
-        return Plan(graph, self.algorithm.name, self.single_source, strategy, query)
+        return Plan(graph, self.algorithm.name, self.listed_for(strategy, graph.device)[0], strategy, query)
 
     def search(self, plan: Plan, source: Any, unreached: str) -> Any:
         """Search from one source and return a frame; see ``bfs`` and ``sssp``."""
@@ -101,8 +115,8 @@ class Registry:
             targets_per_source=targets_per_source,
             interleaved=interleaved,
         )
-        listed = self.multi_source, self.single_source
-        return MultiSourcePlan(graph, name, *listed, strategy, query, n_sources, memory, shape, self.searches)
+        single, many = self.listed_for(strategy, graph.device)
+        return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
 
     def search_many(
         self,
@@ -173,10 +187,12 @@ class Registry:
                 if k is not None:
                     plan_for = partial(plan, result="distances", targets=None)
                     query = make_query(graph, False, bound, None, knobs, self.algorithm.limit_name)
-                    check_strategy(graph, name, self.multi_source, self.single_source, strategy, query)
+                    single, many = self.listed_for(strategy, graph.device)
+                    check_strategy(graph, name, many, single, strategy, query)
                     return compute_k_nearest(graph, name, numbers, k, labels, bound, plan_for, meter)
                 query = make_query(graph, True, bound, None, knobs, self.algorithm.limit_name)
-                return outputs.compute_nearest(graph, numbers, name, self.single_source, query, strategy, meter)
+                single, _ = self.listed_for(strategy, graph.device)
+                return outputs.compute_nearest(graph, numbers, name, single, query, strategy, meter)
             searches: Any = plan()
             if limits is not None:
                 outputs.outputs_needed_by(result, name, targets)

@@ -6,10 +6,8 @@ from dataclasses import fields
 from typing import Any
 
 from . import arguments, frames
-from .bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
-from .bfs.registry import STRATEGIES as BFS
-from .sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from .sssp.registry import STRATEGIES as SSSP
+from .bfs import REGISTRY as BFS
+from .sssp import REGISTRY as SSSP
 
 
 def strategies(published: bool = False) -> Any:
@@ -48,12 +46,8 @@ def strategies(published: bool = False) -> Any:
                 "paper": strategy.paper,
                 "teaches": strategy.rationale,
             }
-            for algorithm, sources, listed in (
-                ("bfs", "one", BFS),
-                ("bfs", "many", BFS_MULTI_SOURCE),
-                ("sssp", "one", SSSP),
-                ("sssp", "many", SSSP_MULTI_SOURCE),
-            )
+            for algorithm, registry in (("bfs", BFS), ("sssp", SSSP))
+            for sources, listed in zip(("one", "many"), registry.with_plugins(), strict=True)
             for strategy in listed
             if published or not strategy.published
         ]

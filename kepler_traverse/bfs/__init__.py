@@ -15,7 +15,7 @@ from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
-__all__ = ["MULTI_SOURCE", "STRATEGIES", "bfs", "bfs_many", "bfs_pairs", "plan_bfs", "plan_bfs_many"]
+__all__ = ["bfs", "bfs_many", "bfs_pairs", "plan_bfs", "plan_bfs_many"]
 
 REGISTRY = Registry(algorithm=BFS, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=STRATEGIES)
 

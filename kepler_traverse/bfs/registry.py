@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from ..strategy import MultiSourceStrategy, Strategy
-from . import cpu_steps, gpu_steps, persistent, published
+from . import cpu_steps, gpu_steps, persistent
 from .host_loop import levels, switch
 from .multi_source import bit_parallel_cpu, bit_parallel_gpu, hierarchy_sweep, source_per_block, source_per_thread
-from .published import bfs_4k
-from .tuning import Bfs4kKnobs
 
 STRATEGIES = (
     Strategy(
@@ -64,19 +62,6 @@ STRATEGIES = (
         complexity="O(V + E)",
         aliases=("sevilmis-frontier-top-down",),
     ),
-    Strategy(
-        name="bfs_4k",
-        device="cuda",
-        plan=levels(bfs_4k.Run, bfs_4k.step),
-        memory=bfs_4k.memory,
-        paper="Busato, Bombieri 2015 (BFS-4K)",
-        rationale="the frontier's size chooses the kernel, the lanes per vertex, and the search for edges",
-        complexity="O(V + E), and more for duplicates that remain",
-        advantage="H200: on roads, meshes and R-MAT, among strategies whose loop is on the host",
-        knobs=Bfs4kKnobs,
-        published=True,
-    ),
-    *published.STRATEGIES,
 )
 
 MULTI_SOURCE = (

@@ -31,10 +31,10 @@ def _folders() -> list[Path]:
         for name in (
             "bfs",
             "bfs/multi_source",
-            "bfs/published",
+            "published/bfs",
             "sssp",
             "sssp/multi_source",
-            "sssp/published",
+            "published/sssp",
             "cpu",
             "certificate",
             "networkx_backend",

@@ -16,7 +16,7 @@ from ..protocols import Frame, Ids, Knobs, Sources, VertexId
 from ..strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
-__all__ = ["MULTI_SOURCE", "STRATEGIES", "plan_sssp", "plan_sssp_many", "sssp", "sssp_many", "sssp_pairs"]
+__all__ = ["plan_sssp", "plan_sssp_many", "sssp", "sssp_many", "sssp_pairs"]
 
 REGISTRY = Registry(algorithm=SSSP, single_source=STRATEGIES, multi_source=MULTI_SOURCE, searches=BFS_STRATEGIES)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from ..strategy import MultiSourceStrategy, Strategy
-from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu, published
+from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu
 from .host_loop import rounds
 from .multi_source import hierarchy_sweep, hierarchy_sweep_gpu, source_per_block, source_per_lane, source_per_thread
-from .published import h_bf
-from .tuning import HBfKnobs
 
 STRATEGIES = (
     Strategy(
@@ -57,19 +55,6 @@ STRATEGIES = (
         advantage="H200: second to persistent on dblp-2010 and web-NotreDame",
         default=True,
     ),
-    Strategy(
-        name="h_bf",
-        device="cuda",
-        plan=rounds(h_bf.Run, h_bf.relax),
-        memory=h_bf.memory,
-        needs=frozenset({"weights"}),
-        paper="Busato, Bombieri 2015 (H-BF)",
-        rationale="some classes of edges need no atomic, and some no relaxation before the end",
-        complexity="O(V E)",
-        advantage="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
-        knobs=HBfKnobs,
-        published=True,
-    ),
     *(
         Strategy(
             name="dijkstra_int64",
@@ -84,7 +69,6 @@ STRATEGIES = (
         )
         for device in ("cpu", "cuda")
     ),
-    *published.STRATEGIES,
 )
 
 MULTI_SOURCE = (

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import InputError
-
 # CPU: a round with fewer frontier vertices runs on one thread (as for BFS).
 SERIAL_FRONTIER = 4096
 
@@ -98,8 +96,6 @@ PREDECESSORS_INSIDE = True
 # bytes per vertex are written at the start.
 CLEANS_UP = 1
 
-WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
-
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
@@ -180,78 +176,3 @@ class SourcePerLaneTuning:
     even_chunk: int = 256
     warm_up: int = 8
     light: int = 1 << 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class HBfKnobs:
-    """Options of H-BF. The defaults are those of the paper (Busato, Bombieri 2015), whose sections are in parentheses.
-
-    Attributes
-    ----------
-    edge_classes : bool
-        Whether two bits per edge let rounds skip edges that lead nowhere, and skip atomics where a single edge leads to a
-        vertex (4.1). This needs a copy of the targets and limits vertex numbers to 2^30.
-    duplicates : {"atomic64", "mark", "keep"}
-        Handling of a vertex that is improved twice in a round. ``"atomic64"``: queued once, since one word holds the
-        round and the distance (4.2; float32 only). ``"mark"``: queued once, by an atomic on a separate mark.
-        ``"keep"``: queued twice.
-    cache_modifiers : bool
-        Whether reads of frontier and offsets bypass the caches, and weights are read through the read-only cache (5.1).
-    enqueue : {"shared", "prefix_sum", "atomic"}
-        How vertices are added to the next frontier. ``"shared"``: collected per thread, compacted in shared memory and
-        written contiguously (5.1). ``"prefix_sum"``: collected and written from registers. ``"atomic"``: each at once.
-    vertices_per_warp : int from 1 to 1024
-        Vertices that a virtual warp processes one after the other (5.2).
-    rounds_per_read : int from 1 to 1024
-        Rounds that are launched before the host reads the size of the frontier. The paper reads it after each round. A
-        traversal begins with single rounds, and later launches at most an eighth of the rounds so far.
-    min_width, max_width : {1, 2, 4, 8, 16, 32}
-        Bounds on the lanes of a virtual warp: resident threads / frontier size, rounded down to a power of two (5.2).
-        Equal bounds give a static width.
-    heavy : {"children", "blocks", "none"}
-        Mapping of the edges of a vertex with more than ``heavy_degree``: a child kernel (5.3; at most 2,048 may be
-        pending), a block, or the virtual warp that processes the vertex.
-    heavy_degree : int, 1 or more
-        The paper's T_DP (5.3).
-    counters : bool
-        Whether to fill ``Traversal.counters``, which takes time.
-
-    Raises
-    ------
-    InputError
-        A value is out of range.
-    """
-
-    edge_classes: bool = True
-    duplicates: str = "atomic64"
-    cache_modifiers: bool = True
-    enqueue: str = "shared"
-    vertices_per_warp: int = 32
-    rounds_per_read: int = 1
-    min_width: int = 4
-    max_width: int = 32
-    heavy: str = "children"
-    heavy_degree: int = 4096
-    counters: bool = False
-
-    def __post_init__(self):
-        def is_whole(value, least: int, most: int) -> bool:
-            return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-        checks = {
-            "duplicates": ("'atomic64', 'mark' or 'keep'", self.duplicates in ("atomic64", "mark", "keep")),
-            "enqueue": ("'shared', 'prefix_sum' or 'atomic'", self.enqueue in ("shared", "prefix_sum", "atomic")),
-            "heavy": ("'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
-            "vertices_per_warp": ("a whole number from 1 to 1024", is_whole(self.vertices_per_warp, 1, 1024)),
-            "rounds_per_read": ("a whole number from 1 to 1024", is_whole(self.rounds_per_read, 1, 1024)),
-            "min_width": (f"one of {WIDTHS}", is_whole(self.min_width, 1, 32) and self.min_width in WIDTHS),
-            "max_width": (f"one of {WIDTHS}", is_whole(self.max_width, 1, 32) and self.max_width in WIDTHS),
-            "heavy_degree": ("a whole number from 1 to 2^31 - 1", is_whole(self.heavy_degree, 1, 2**31 - 1)),
-        }
-        for name in ("edge_classes", "cache_modifiers", "counters"):
-            checks[name] = ("true or false", isinstance(getattr(self, name), bool))
-        for name, (expected, fits) in checks.items():
-            if not fits:
-                raise InputError(f"knob {name} of h_bf must be {expected}, not {getattr(self, name)!r}")
-        if self.min_width > self.max_width:
-            raise InputError(f"knob min_width of h_bf must not exceed max_width, and {self.min_width} > {self.max_width}")

@@ -486,13 +486,14 @@ def _check_tls(settings: Settings) -> None:
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:
     """Raise UsageError for knobs that the strategy does not have, before the graph is read."""
-    from kepler_traverse.bfs.registry import STRATEGIES as BFS
+    from kepler_traverse.bfs import REGISTRY as BFS
     from kepler_traverse.errors import InputError
-    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+    from kepler_traverse.sssp import REGISTRY as SSSP
 
     if settings.strategy == "auto":
         raise UsageError(f"{config}: [knobs] are those of one strategy, and strategy is 'auto'; name the strategy")
-    named = [each for each in (BFS if settings.algorithm == "bfs" else SSSP) if each.is_called(settings.strategy)]
+    listed, _ = (BFS if settings.algorithm == "bfs" else SSSP).with_plugins()
+    named = [each for each in listed if each.is_called(settings.strategy)]
     # A name that is none, or not on the device, is refused with those that fit once the graph is there.
     rows = [row for row in named if settings.device in ("auto", row.device)]
     for row in [row for row in rows if row.knobs is not None] or rows[:1]:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse._arrays import Array, namespace, to_host
-from kepler_traverse.bfs import STRATEGIES as BFS
+from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import Column, arrow_table
@@ -26,7 +26,7 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.plan import make_query
 from kepler_traverse.result_kinds import GROUP
 from kepler_traverse.results import Traversal, Traversals
-from kepler_traverse.sssp import STRATEGIES as SSSP
+from kepler_traverse.sssp import REGISTRY as SSSP
 from kepler_traverse.strategy import pick
 
 from ..output.checksums import bits_of, bits_of_texts, checksums_by_source
@@ -71,7 +71,7 @@ class NearestSourcePlan:
 
     def __init__(self, graph: Graph, algorithm: str, strategy: str, limit: float | None, knobs: Knobs, n_sources: int):
         self.graph, self.algorithm, self.group = graph, algorithm, n_sources
-        self._singles = BFS if algorithm == "bfs" else SSSP
+        self._singles, _ = (BFS if algorithm == "bfs" else SSSP).listed_for(strategy, graph.device)
         self.strategy = pick(self._singles, strategy, graph)
         query = make_query(graph, True, limit, None, knobs, "max_depth" if algorithm == "bfs" else "cutoff")
         self.query = replace(query, knobs=self.strategy.knobs_from(query.knobs))

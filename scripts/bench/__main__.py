@@ -168,8 +168,11 @@ def random_sources(graph, count: int, seed: int) -> np.ndarray:
 def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
     """Every strategy of the device that fits the graph, over the same sources."""
     from kepler_traverse import certify, cuda, plan_bfs, plan_sssp, read_graph
-    from kepler_traverse.bfs.registry import STRATEGIES as BFS
-    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+    from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
+    from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
+
+    BFS = BFS_REGISTRY.with_plugins()[0]
+    SSSP = SSSP_REGISTRY.with_plugins()[0]
 
     graph = read_graph(str(path), directed=not options.undirected).to(options.device)
     sources = random_sources(graph, options.sources, options.seed)

@@ -19,7 +19,7 @@ from kepler_traverse.bfs.host_loop import LevelLoop
 from kepler_traverse.cuda.kernel_spec import Entry
 from kepler_traverse.sssp.host_loop import RoundLoop
 
-OWNERS = ("kepler_traverse.bfs", "kepler_traverse.sssp")
+OWNERS = ("kepler_traverse.bfs", "kepler_traverse.sssp", "kepler_traverse.published")
 SHARED = ("host_loop", "tuning", "params")
 _SILENT = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
@@ -52,7 +52,7 @@ def function_of(member):
 
 
 def reached(plan) -> tuple[set, set[Entry]]:
-    """The functions and classes of its algorithm's folder that a plan reaches, and the kernels."""
+    """The functions and classes of strategies that a plan reaches, and the kernels."""
     definitions, kernels, seen, waiting = set(), set(), set(), [plan]
     while waiting:
         value = waiting.pop()

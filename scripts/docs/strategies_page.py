@@ -7,13 +7,16 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from kepler_traverse.bfs.published import STRATEGIES as PUBLISHED_BFS
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
-from kepler_traverse.bfs.registry import STRATEGIES as BFS
-from kepler_traverse.sssp.published import STRATEGIES as PUBLISHED_SSSP
+from kepler_traverse.published import BFS as PUBLISHED_BFS
+from kepler_traverse.published import SSSP as PUBLISHED_SSSP
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from scripts.docs.count_lines import lines_of_code
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "strategies.md"

@@ -29,15 +29,18 @@ from pathlib import Path
 import numpy as np
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp, read_graph
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs import plan_bfs_many
-from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.certificate import certify, certify_many
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import plan_sssp_many
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from scripts.bench.environment import commit, machine
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.gpu import digests
 from scripts.evidence.page import page
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

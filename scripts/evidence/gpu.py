@@ -33,25 +33,10 @@ ALGORITHMS = {
         many,
         *(
             [strategy for strategy in strategies if strategy.device == "cuda" and strategy.sums == "float"]
-            for strategies in (own, catalogue.MULTI_SOURCE)
+            for strategies in (catalogue.STRATEGIES, catalogue.MULTI_SOURCE)
         ),
     )
-    for name, single, many, catalogue, own in (
-        (
-            "bfs",
-            plan_bfs,
-            plan_bfs_many,
-            bfs,
-            [strategy for strategy in bfs.STRATEGIES if strategy not in bfs.published.STRATEGIES],
-        ),
-        (
-            "sssp",
-            plan_sssp,
-            plan_sssp_many,
-            sssp,
-            [strategy for strategy in sssp.STRATEGIES if strategy not in sssp.published.STRATEGIES],
-        ),
-    )
+    for name, single, many, catalogue in (("bfs", plan_bfs, plan_bfs_many, bfs), ("sssp", plan_sssp, plan_sssp_many, sssp))
 }
 COST_GRAPHS = (
     GraphSource("USA-road-NE", file="USA-road-NE-topology"),

@@ -189,8 +189,11 @@ def counted_of(strategy: str) -> list[Setting]:
 
 def rows_for(algorithm: str, device: str) -> list:
     """Return the strategies of a registry for a device."""
-    from kepler_traverse.bfs.registry import STRATEGIES as BFS
-    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+    from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
+    from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
+
+    BFS = BFS_REGISTRY.with_plugins()[0]
+    SSSP = SSSP_REGISTRY.with_plugins()[0]
 
     strategies = BFS if algorithm == "bfs" else SSSP
     return [strategy for strategy in strategies if strategy.device == device and strategy.sums == "float"]

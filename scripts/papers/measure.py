@@ -238,9 +238,9 @@ def sources_for(graph, options) -> list[int]:
 
 def chosen_by_rule(strategy: str, graph) -> dict:
     """Return the knobs that a strategy's rule chooses for a graph, as far as they differ from the published ones."""
-    from kepler_traverse.bfs.published import bfs_4k
     from kepler_traverse.cuda.csr_build import degree_statistics
-    from kepler_traverse.sssp.published import h_bf
+    from kepler_traverse.published.bfs import bfs_4k
+    from kepler_traverse.published.sssp import h_bf
 
     knobs = bfs_4k.rule(*degree_statistics(graph.offsets)) if strategy == "bfs_4k" else h_bf.rule(graph)
     published = asdict(type(knobs)())

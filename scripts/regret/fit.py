@@ -16,13 +16,16 @@ import numpy as np
 from scipy.optimize import least_squares, nnls
 
 from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, key_of
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
-from kepler_traverse.bfs.registry import STRATEGIES as BFS_SINGLE
 from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP_SINGLE
 from kepler_traverse.strategy import Shape
 from scripts.regret.cells import total
+
+BFS_SINGLE = BFS_REGISTRY.with_plugins()[0]
+SSSP_SINGLE = SSSP_REGISTRY.with_plugins()[0]
 
 FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
 LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time has full weight, and the weight of shorter times

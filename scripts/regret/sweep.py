@@ -22,18 +22,21 @@ from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_
 from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.auto import survey
 from kepler_traverse.auto.calibration import machine_of
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs import published as bfs_papers
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
-from kepler_traverse.bfs.registry import STRATEGIES as BFS
 from kepler_traverse.errors import CapacityError
 from kepler_traverse.multi_source.planning import available_memory
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import published as sssp_papers
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
 from pipelines.run.environment import versions
 from scripts.bench.environment import commit, machine
 from scripts.regret import graphs as regret_graphs
 from scripts.regret.graphs import GraphSource
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 # Cells of a graph: sources and result, the most informative first.
 PASSES = (

@@ -11,14 +11,17 @@ from typing import get_args
 
 import pytest
 
-from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.multi_source.outputs import RESULTS
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from pipelines.cli.options import OPTIONS, Settings, UsageError, flags_of
 from pipelines.cli.settings import KNOWN_KEYS, settings_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run import prepare
 from pipelines.worker import planning, plugin
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 CONF = Path(__file__).parents[2] / "conf"
 ENOUGH = ["edges.csv", "--output", "out", "--sources", "1"]

@@ -18,8 +18,6 @@ from kepler_traverse.bfs import gpu_steps as bfs_gpu
 from kepler_traverse.bfs import persistent
 from kepler_traverse.bfs.multi_source import bit_parallel_gpu
 from kepler_traverse.bfs.multi_source import source_per_block as bfs_source_per_block
-from kepler_traverse.bfs.published import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
-from kepler_traverse.bfs.published import topology_driven as bfs_scans
 from kepler_traverse.certificate import batch
 from kepler_traverse.certificate import batch_gpu as certificate_many_gpu
 from kepler_traverse.certificate import single_gpu as certificate_gpu
@@ -41,12 +39,14 @@ from kepler_traverse.cuda import (
 )
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
+from kepler_traverse.published.bfs import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
+from kepler_traverse.published.bfs import topology_driven as bfs_scans
+from kepler_traverse.published.sssp import bellman_ford_gpu as sssp_papers
+from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp import near_far_gpu as sssp_persistent
 from kepler_traverse.sssp.multi_source import hierarchy_sweep_gpu, source_per_lane
 from kepler_traverse.sssp.multi_source import source_per_block as sssp_source_per_block
-from kepler_traverse.sssp.published import bellman_ford_gpu as sssp_papers
-from kepler_traverse.sssp.published import h_bf
 
 PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (

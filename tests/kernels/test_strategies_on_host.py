@@ -9,24 +9,27 @@ import numpy as np
 import pytest
 
 from kepler_traverse import plan_bfs, plan_sssp
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs import gpu_steps as bfs_gpu
 from kepler_traverse.bfs.host_loop import levels
-from kepler_traverse.bfs.published import STRATEGIES as BFS_OF_PAPERS
-from kepler_traverse.bfs.registry import STRATEGIES as ALL_BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.cpu import csr_build
 from kepler_traverse.cuda import csr_build as cuda_csr
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
 from kepler_traverse.extremes import extremes
+from kepler_traverse.published import BFS as BFS_OF_PAPERS
+from kepler_traverse.published import SSSP as SSSP_OF_PAPERS
 from kepler_traverse.query import Query
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds
-from kepler_traverse.sssp.published import STRATEGIES as SSSP_OF_PAPERS
-from kepler_traverse.sssp.registry import STRATEGIES as ALL_SSSP
 from tests.conftest import DERANDOMIZE
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.contract import POWER_LAW, contract, rows_in
 from tests.support.graphs import NAMED, build, lattice, path, weights_for
+
+ALL_BFS = BFS_REGISTRY.with_plugins()[0]
+ALL_SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 

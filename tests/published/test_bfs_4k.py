@@ -9,11 +9,11 @@ import pytest
 
 from kepler_traverse import plan_bfs
 from kepler_traverse.bfs import gpu_steps
-from kepler_traverse.bfs.published import bfs_4k
-from kepler_traverse.bfs.tuning import Bfs4kKnobs
 from kepler_traverse.certificate import certify
 from kepler_traverse.cuda import csr_build
 from kepler_traverse.errors import InputError, StrategyError
+from kepler_traverse.published.bfs import bfs_4k
+from kepler_traverse.published.bfs.params import Bfs4kKnobs
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support import oracle

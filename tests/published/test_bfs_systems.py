@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from kepler_traverse import plan_bfs
 from kepler_traverse.bfs.host_loop import levels
-from kepler_traverse.bfs.published import expand_contract, hierarchical_queues, hybrid_and_spmv
-from kepler_traverse.bfs.published.params import GATHERINGS, BlockQueueKnobs, GatherKnobs, WarpQueueKnobs
-from kepler_traverse.bfs.published.row_splitting import split
 from kepler_traverse.certificate import certify
 from kepler_traverse.cuda.kernel_spec import WARP
 from kepler_traverse.errors import InputError, StrategyError
+from kepler_traverse.published.bfs import expand_contract, hierarchical_queues, hybrid_and_spmv
+from kepler_traverse.published.bfs.params import GATHERINGS, BlockQueueKnobs, GatherKnobs, WarpQueueKnobs
+from kepler_traverse.published.bfs.row_splitting import split
 from kepler_traverse.query import Query
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import harness

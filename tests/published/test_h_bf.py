@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from kepler_traverse import NegativeCycleError, plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import FrontierOverflowError
+from kepler_traverse.published.sssp import h_bf
+from kepler_traverse.published.sssp.params import HBfKnobs
 from kepler_traverse.query import Query
 from kepler_traverse.sssp.host_loop import rounds
-from kepler_traverse.sssp.published import h_bf
-from kepler_traverse.sssp.tuning import HBfKnobs
 from tests.conftest import DERANDOMIZE, HAS_GPU
 from tests.support import devices, oracle
 from tests.support.devices import distances, host, orders, running

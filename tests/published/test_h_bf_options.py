@@ -10,9 +10,9 @@ import pytest
 
 from kepler_traverse import plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
+from kepler_traverse.published.sssp import h_bf
+from kepler_traverse.published.sssp.params import HBfKnobs
 from kepler_traverse.query import Query
-from kepler_traverse.sssp.published import h_bf
-from kepler_traverse.sssp.tuning import HBfKnobs
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support.graphs import NAMED, build, lattice, star, weights_for

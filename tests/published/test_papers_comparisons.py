@@ -10,14 +10,17 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from kepler_traverse.bfs.registry import STRATEGIES as BFS
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from scripts.bench import __main__ as bench
 from scripts.papers import measure as papers_measure
 from scripts.papers import measure_systems, results, systems_page
 from scripts.papers import page as papers_page
 from scripts.papers.comparisons import COMPARISONS, OURS, compared
 from scripts.papers.experiments import GRAPHS, GraphSource, rows_for, systems_of
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 RUN = {
     "kind": "run",
@@ -229,8 +232,8 @@ def test_swept_knobs_are_those_of_their_strategies():
 
 
 def test_systems_of_comparisons_have_strategies():
-    from kepler_traverse.bfs.published import STRATEGIES as PAPERS_BFS
-    from kepler_traverse.sssp.published import STRATEGIES as PAPERS_SSSP
+    from kepler_traverse.published import BFS as PAPERS_BFS
+    from kepler_traverse.published import SSSP as PAPERS_SSSP
 
     for table in COMPARISONS:
         if PAPERS_BFS if table.algorithm == "bfs" else PAPERS_SSSP:

@@ -378,8 +378,11 @@ def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
 
 @pytest.mark.parametrize(("algorithm", "strategy"), [("bfs", "bfs_4k"), ("sssp", "h_bf")])
 def test_every_setting_has_knobs_that_the_strategy_takes(algorithm, strategy):
-    from kepler_traverse.bfs.registry import STRATEGIES as BFS
-    from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+    from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
+    from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
+
+    BFS = BFS_REGISTRY.with_plugins()[0]
+    SSSP = SSSP_REGISTRY.with_plugins()[0]
 
     (found,) = [row for row in (BFS if algorithm == "bfs" else SSSP) if row.name == strategy]
     settings = settings_for(algorithm, "cuda", experiments.DETAILED[0], experiments.PARTS)

@@ -7,14 +7,16 @@ import pytest
 
 from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
-from kepler_traverse.sssp.published import STRATEGIES as PAPERS
-from kepler_traverse.sssp.published.params import BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from kepler_traverse.published import SSSP as PAPERS
+from kepler_traverse.published.sssp.params import BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.launching import launch
 from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import build, lattice, path, rmat, star, weights_for
+
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 # With blocks as in test_strategies_on_host.py, so that nothing is compiled twice.
 MODES = orders(in_turn={"block": 256}, stress={"stress": True, "seed": 3, "block": 32, "resident": 2})

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from kepler_traverse import plan_bfs, plan_sssp
-from kepler_traverse.bfs.published import STRATEGIES as OF_BFS
 from kepler_traverse.certificate import certify
-from kepler_traverse.sssp.published import STRATEGIES as OF_SSSP
+from kepler_traverse.published import BFS as OF_BFS
+from kepler_traverse.published import SSSP as OF_SSSP
 from tests.conftest import DERANDOMIZE
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.contract import POWER_LAW, contract, rows_in

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kepler_traverse import plan_bfs
-from kepler_traverse.bfs.published import topology_driven
-from kepler_traverse.bfs.published.params import DeferKnobs, VirtualWarpKnobs
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import InputError
+from kepler_traverse.published.bfs import topology_driven
+from kepler_traverse.published.bfs.params import DeferKnobs, VirtualWarpKnobs
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support import oracle

@@ -21,8 +21,10 @@ from kepler_traverse import (
 )
 from kepler_traverse.arguments import as_array, describe, ids
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
-from kepler_traverse.sssp.registry import STRATEGIES
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from tests.support.graphs import NAMED, build, weights_for
+
+STRATEGIES = SSSP_REGISTRY.with_plugins()[0]
 
 PATH = build(NAMED["path"], [1] * 1200)
 

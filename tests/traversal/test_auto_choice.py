@@ -12,12 +12,14 @@ import pytest
 from kepler_traverse import plan_bfs_many
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.auto.costs import Costs, Machine
-from kepler_traverse.bfs import STRATEGIES
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.multi_source import planning as many_module
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.query import Query
 from kepler_traverse.strategy import MultiSourceOutcome, MultiSourceStrategy
 from tests.support.graphs import build
+
+STRATEGIES = BFS_REGISTRY.with_plugins()[0]
 
 N = 8  # vertices of a directed cycle
 MACHINE = Machine(cores=1, cache=1 << 20, copy=1.0, load=1.0, step=1.0)

@@ -8,14 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import NegativeCycleError, bfs, plan_bfs, plan_sssp
-from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from tests.conftest import HAS_GPU
 from tests.support import oracle
 from tests.support.devices import distances, host
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, weighted_rows, weights_for
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 SSSP = tuple(row for row in SSSP if row.sums == "float")  # test_exact_sums has the others
 

@@ -10,15 +10,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
-from kepler_traverse.bfs.registry import STRATEGIES as BFS
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import PrecisionError
 from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
-from kepler_traverse.sssp.registry import STRATEGIES as SSSP
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from pipelines.output.part_file import write_part
 from tests.support import oracle
 from tests.support.graphs import build, rmat, weights_for
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 STRATEGIES = [(plan_bfs, row.name) for row in BFS if row.device == "cpu"]
 STRATEGIES += [(plan_sssp, row.name) for row in SSSP if row.device == "cpu" and row.sums == "float"]

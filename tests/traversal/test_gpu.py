@@ -22,7 +22,7 @@ from kepler_traverse import (
 )
 from kepler_traverse import cuda as cuda_package
 from kepler_traverse._arrays import to_host
-from kepler_traverse.bfs import STRATEGIES as BFS
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs import gpu_steps as bfs_gpu
 from kepler_traverse.bfs.host_loop import levels
 from kepler_traverse.certificate import certify, single_cpu, single_gpu
@@ -34,10 +34,13 @@ from kepler_traverse.frames import table_of
 from kepler_traverse.query import Query
 from kepler_traverse.read import read_graph
 from kepler_traverse.results import checksum
-from kepler_traverse.sssp import STRATEGIES as SSSP
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds
 from tests.support.graphs import NAMED, build, rmat, star, weights_for
+
+BFS = BFS_REGISTRY.with_plugins()[0]
+SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 pytestmark = pytest.mark.gpu
 

@@ -24,7 +24,7 @@
 #include "empty_thread_queues.cuh"
 #include "visit_nonatomic.cuh"
 
-// What the host passes (bfs/published/expand_contract.py). From block_from edges on, a block visits an
+// What the host passes (published/bfs/expand_contract.py). From block_from edges on, a block visits an
 // adjacency list; from warp_from edges on, a warp does.
 struct ExpandArgs {
   const offset_t* offsets;

@@ -17,7 +17,7 @@
 
 using ordered_t = kt::key_of<weight_t>;
 
-// What the host passes (sssp/published/bellman_ford_gpu.py).
+// What the host passes (published/sssp/bellman_ford_gpu.py).
 struct RelaxArgs {
   const offset_t* offsets;
   const vertex_t* targets;

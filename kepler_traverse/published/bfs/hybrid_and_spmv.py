@@ -13,7 +13,7 @@ Bottom-up "requires the inverse graph" of a directed graph, as in the paper.
 
 Deng, Wang, Mu. Taming irregular EDA applications on GPUs. ICCAD 2009. Luo, Wong, Hwu 2010 write of it (section 2): "each
 frontier propagation can be transformed into a matrix-vector multiplication ... the running time of each matrix-vector
-multiplication is O(E)". The product is a kernel of this library (``kernels/published/spmv.cu``), not one of cuSPARSE. The
+multiplication is O(E)". The product is a kernel of this library (``kernels/spmv.cu``), not one of cuSPARSE. The
 product of a library computes sums: it needs a number per edge, 4 bytes more, and gives the number of predecessors of a
 vertex but not which. Minima instead of sums give the predecessor directly.
 """
@@ -26,18 +26,18 @@ from pathlib import Path
 import numpy as np
 
 from ..._arrays import NO_PREDECESSOR
+from ...bfs import gpu_steps
+from ...bfs.cpu_steps import is_dense
+from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch
 from ...strategy import Strategy
-from .. import gpu_steps
-from ..cpu_steps import is_dense
-from ..host_loop import levels, switch
 
 BLOCK = 256
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
+_KERNELS = Path(__file__).parent / "kernels"
 
 
 def _hybrid(name: str, struct: str) -> Entry:

@@ -14,18 +14,18 @@ from pathlib import Path
 import numpy as np
 
 from ..._arrays import NO_PREDECESSOR, UNREACHED
+from ...bfs import gpu_steps
+from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch
 from ...strategy import Strategy
-from .. import gpu_steps
-from ..host_loop import levels
 from .params import DeferKnobs, VirtualWarpKnobs
 
 BLOCK = 256
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
+_KERNELS = Path(__file__).parent / "kernels"
 _GRAPH = ("offset_t* offsets", "vertex_t* targets")
 
 
@@ -287,7 +287,7 @@ _strategy = partial(Strategy, device="cuda")
 # holds.
 STRATEGIES = (
     # Springer's figure 9: one thread per vertex relaxes all of its edges in each round until no distance changes. Here with
-    # an atomic minimum and a pass for predecessors; kernels/published/bellman_ford_hops.cu says why.
+    # an atomic minimum and a pass for predecessors; kernels/bellman_ford_hops.cu says why.
     _strategy(
         name="scan_relax",
         aliases=("springer-simple",),

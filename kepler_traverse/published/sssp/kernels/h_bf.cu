@@ -30,7 +30,7 @@
 
 using ordered_t = kt::key_of<weight_t>;
 
-// What the host passes (sssp/published/h_bf.py). `targets` hold the edge classes.
+// What the host passes (published/sssp/h_bf.py). `targets` hold the edge classes.
 struct RelaxArgs {
   const offset_t* offsets;
   const vertex_t* targets;

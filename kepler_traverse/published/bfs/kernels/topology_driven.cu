@@ -15,7 +15,7 @@
 
 #include "advance_by_edge.cuh"
 
-// What the host passes (bfs/published/topology_driven.py). `level` is that of the vertices that are reached.
+// What the host passes (published/bfs/topology_driven.py). `level` is that of the vertices that are reached.
 struct LevelArgs {
   const offset_t* offsets;
   const vertex_t* targets;

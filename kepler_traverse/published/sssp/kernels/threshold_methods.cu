@@ -32,7 +32,7 @@
 
 using ordered_t = kt::key_of<weight_t>;
 
-// What the host passes (sssp/published/threshold_methods.py).
+// What the host passes (published/sssp/threshold_methods.py).
 struct SplitArgs {
   const vertex_t* pile;
   kt::int64 size;

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import InputError
-from ..tuning import WIDTHS
+
+WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
+BLOCKS = (32, 64, 128, 256, 512, 1024)
 
 MAX_DEFERRED = 4096  # vertices; with 64-bit numbers 32 KiB of the 48 KiB that a block has by default
 
@@ -186,3 +188,89 @@ class GatherKnobs:
             ("gathering", f"one of {GATHERINGS}", self.gathering in GATHERINGS),
             *((name, "true or false", isinstance(getattr(self, name), bool)) for name in switches),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bfs4kKnobs:
+    """Options of BFS-4K. The defaults are those of the paper, whose sections are in parentheses.
+
+    Attributes
+    ----------
+    k1 : {1, 2, 4, 8, 16, 32}
+        Minimum number of lanes of a virtual warp (5.2). The paper uses 4 on road networks and 32 on graphs of high or
+        uneven degree.
+    dynamic_width : bool
+        Whether a virtual warp grows up to 32 lanes while the frontier is small (5.2); otherwise it has ``k1`` lanes.
+    k2 : float in [0, 1]
+        Share of the vertices, those of the highest degree, whose edges are visited separately (5.3); 0 for none. The
+        paper uses at most 0.0015, and only if some degrees exceed 2,048: see ``k3``.
+    heavy : {"children", "blocks", "none"}
+        Mapping of these vertices: child kernels by dynamic parallelism (5.3), one block per vertex, or the same as for
+        all other vertices.
+    k3 : int, 1 or more
+        Edges that each thread of a child kernel visits (5.3). A vertex of fewer than ``k3 * k6`` edges, too few for one
+        block, is not treated separately.
+    k4 : int, 0 or more
+        Lanes find their edges by a search while the frontier is smaller than the number of resident threads / ``k4``
+        (5.4); 0 for never. The paper uses 2 for low and uneven degrees, 1 for others, 0 for high degrees.
+    extended : bool
+        Whether that search is skipped within an adjacency list longer than a warp (EXT, 5.4).
+    k5 : int from 0 to 16
+        A single block continues without grid barriers while the frontier has at most 1,024 * ``k5`` vertices (5.5); 0
+        for never. The paper uses 1, and 0 for high degrees.
+    k6 : {32, 64, 128, 256, 512, 1024}
+        Threads per block where a level runs on many blocks (5.5).
+    shared_reads : bool
+        Whether a warp reads 32 vertices at once and processes them one after the other. Applies if virtual warps have 32
+        lanes and the frontier has more vertices than there are threads (5.6).
+    k7 : int from 0 to 17
+        Queues of threads are written to contiguous memory if they hold at least ``k7`` vertices on average (5.6); 17 for
+        never.
+    append : {"block", "warp", "thread"}
+        The scope that reserves positions in the next frontier together (5.1).
+    duplicates : {"hash64", "keep", "atomic"}
+        Handling of vertices that are found twice in a level. ``"hash64"``: a hash table in shared memory removes most
+        (6). ``"keep"``: all remain. ``"atomic"``: there are none, since a compare-and-swap claims each vertex.
+    counters : bool
+        Whether to fill ``Traversal.counters``, which takes time.
+
+    Raises
+    ------
+    InputError
+        A value is out of range.
+    """
+
+    k1: int = 4
+    dynamic_width: bool = True
+    k2: float = 0.0015
+    heavy: str = "children"
+    k3: int = 16
+    k4: int = 1
+    extended: bool = True
+    k5: int = 1
+    k6: int = 128
+    shared_reads: bool = True
+    k7: int = 10
+    append: str = "block"
+    duplicates: str = "hash64"
+    counters: bool = False
+
+    def __post_init__(self):
+        for name, expected, fits in (
+            ("k1", f"one of {WIDTHS}", self.k1 in WIDTHS),
+            ("k2", "a share from 0 to 1", isinstance(self.k2, (int, float)) and 0 <= self.k2 <= 1),
+            ("heavy", "'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
+            ("k3", "a whole number from 1 to 65536", self.k3 in range(1, 65537)),
+            ("k4", "a whole number from 0 on", self.k4 in range(2**31)),
+            ("k5", "a whole number from 0 to 16", self.k5 in range(17)),
+            ("k6", f"one of {BLOCKS}", self.k6 in BLOCKS),
+            ("k7", "a whole number from 0 to 17", self.k7 in range(18)),
+            ("append", "'block', 'warp' or 'thread'", self.append in ("block", "warp", "thread")),
+            ("duplicates", "'hash64', 'keep' or 'atomic'", self.duplicates in ("hash64", "keep", "atomic")),
+            *((name, "true or false", isinstance(getattr(self, name), bool)) for name in _SWITCHES),
+        ):
+            if not fits:
+                raise InputError(f"knob {name} of bfs_4k must be {expected}, not {getattr(self, name)!r}")
+
+
+_SWITCHES = ("dynamic_width", "extended", "shared_reads", "counters")

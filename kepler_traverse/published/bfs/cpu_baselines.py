@@ -20,11 +20,11 @@ import numpy as np
 from numba import njit
 
 from ..._arrays import UNREACHED
+from ...bfs import cpu_steps
+from ...bfs.host_loop import levels
 from ...cpu import threads
 from ...cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from ...strategy import Strategy
-from .. import cpu_steps
-from ..host_loop import levels
 
 _CHUNK = 128  # vertices that a thread takes at once
 

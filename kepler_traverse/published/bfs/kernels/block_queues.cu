@@ -20,7 +20,7 @@
 
 #include "block_queues.cuh"
 
-// What the host passes (bfs/published/hierarchical_queues.py).
+// What the host passes (published/bfs/hierarchical_queues.py).
 struct LevelArgs {
   const offset_t* offsets;
   const vertex_t* targets;

@@ -6,7 +6,7 @@ vertex expansion and edge contraction, edge contraction and vertex expansion, an
 technique to reduce redundant work due to duplicate vertices on the frontiers". What goes beyond that account is from memory
 of the paper.
 
-Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in published/advance_by_degree.cuh. Contraction
+Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in kernels/advance_by_degree.cuh. Contraction
 reads a bit, then the distance, which it writes with a plain store. It removes duplicates with one table per block (history)
 and one per warp.
 
@@ -26,19 +26,19 @@ from pathlib import Path
 
 import numpy as np
 
+from ...bfs import gpu_steps
+from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, resident_threads
 from ...strategy import Strategy
-from .. import gpu_steps
-from ..host_loop import levels, switch
 from .params import GatherKnobs
 
 BLOCK = 256
 NEVER = 2**62  # edges; no vertex has as many
 
-_FILE = Path(__file__).parents[1] / "kernels" / "published" / "expand_contract.cu"
+_FILE = Path(__file__).parent / "kernels" / "expand_contract.cu"
 _CONSTANTS = (("CULLING", 7), ("COUNTING", 0))
 # As in the kernel file.
 _CULLING = {"bits": 1, "warp_culling": 2, "history_culling": 4}

@@ -9,7 +9,7 @@ compare-and-swap lets one thread queue a vertex.
 
 ``queue_by_prefix_sum``: Springer, section 3.7. A level sets a flag per vertex, and a prefix sum over all flags gives each
 vertex its place in the queue. The paper computes the sum with NVIDIA's scan of GPU Gems 3 and stores it in an array. Here
-three launches keep one sum per tile (``kernels/published/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
+three launches keep one sum per tile (``kernels/prefix_sum.cu``), and the flag is the distance, as in section 3.2.
 
 ``queue_of_warps``: Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.3 in full.
 Intra-block synchronization "only applies to the levels with frontiers of no larger than 512 vertices". Up to 15,360
@@ -26,6 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...bfs import gpu_steps
+from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
@@ -39,15 +41,13 @@ from ...cuda.launch import (
     threads_per_multiprocessor,
 )
 from ...strategy import Strategy
-from .. import gpu_steps
-from ..host_loop import levels
 from .params import BlockQueueKnobs, WarpQueueKnobs
 from .row_splitting import split
 
 BLOCK = 512  # threads, as in UIUC-BFS, 3.3
 TILE = 1024  # vertices whose flags a block sums at once; Springer's listing has as many in shared memory
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
+_KERNELS = Path(__file__).parent / "kernels"
 _QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
 
 

@@ -27,7 +27,7 @@
 #include "empty_thread_queues.cuh"
 #include "visit_nonatomic.cuh"
 
-// What the host passes (bfs/published/bfs_4k.py).
+// What the host passes (published/bfs/bfs_4k.py).
 struct ManyBlocksArgs {
   const offset_t* offsets;
   const vertex_t* targets;

@@ -1,7 +1,7 @@
 """H-BF: Bellman-Ford with a frontier, with classes of edges, one atomic for distance and round, and virtual warps.
 
 Busato, Bombieri. An efficient implementation of the Bellman-Ford algorithm for Kepler GPU architectures. IEEE TPDS 2015.
-Every feature is a knob (``tuning.HBfKnobs``).
+Every feature is a knob (``params.HBfKnobs``).
 
 Negative cycles are searched for in the predecessors on the host (``cycles``), after 16, 32, 64, ... rounds. The searches of
 a traversal therefore cost O(V log rounds) in all, and nothing if no weight is negative. A search on the device would save
@@ -22,12 +22,14 @@ from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import MAX_CHILDREN, PackedLaunches, launch, max_grid, n_blocks, resident_threads
 from ...errors import FrontierOverflowError, StrategyError
-from .. import gpu_steps
-from ..tuning import WIDTHS, HBfKnobs
+from ...sssp import gpu_steps
+from ...sssp.host_loop import rounds
+from ...strategy import Strategy
+from .params import WIDTHS, HBfKnobs
 
 BLOCK = 256
 
-_FILE = Path(__file__).parents[1] / "kernels" / "published" / "h_bf.cu"
+_FILE = Path(__file__).parent / "kernels" / "h_bf.cu"
 
 # As in the kernel file.
 _DUPLICATES = {"keep": 0, "mark": 1, "atomic64": 2}
@@ -303,3 +305,19 @@ def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     predecessor, targets with edge classes."""
     index = 4 if n_vertices < 2**31 else 8
     return n_vertices * (4 + 8 + 4 + index * (4 + predecessors)) + n_edges * index
+
+
+STRATEGIES = (
+    Strategy(
+        name="h_bf",
+        device="cuda",
+        plan=rounds(Run, relax),
+        memory=memory,
+        needs=frozenset({"weights"}),
+        paper="Busato, Bombieri 2015 (H-BF)",
+        rationale="some classes of edges need no atomic, and some no relaxation before the end",
+        complexity="O(V E)",
+        advantage="H200: on USA-road-NY with negative weights, and on cnr-2000, directed",
+        knobs=HBfKnobs,
+    ),
+)

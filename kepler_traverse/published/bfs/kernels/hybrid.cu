@@ -13,7 +13,7 @@
 #include <kt/bfs_visit.cuh>
 #include <kt/frontier_queue.cuh>
 
-// What the host passes (bfs/published/hybrid_and_spmv.py). `level` is that of the vertices that are discovered.
+// What the host passes (published/bfs/hybrid_and_spmv.py). `level` is that of the vertices that are discovered.
 struct PushArgs {
   const offset_t* offsets;
   const vertex_t* targets;

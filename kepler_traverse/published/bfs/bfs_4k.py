@@ -1,7 +1,7 @@
 """BFS-4K: two kernels, four ways to advance, and the rules that choose between them at each level.
 
 Busato, Bombieri. BFS-4K: an efficient implementation of BFS for Kepler GPU architectures. IEEE TPDS 2015. Every feature is
-a knob (``tuning.Bfs4kKnobs``). Two differences from the paper: high-degree vertices are taken from a list of all of them,
+a knob (``params.Bfs4kKnobs``). Two differences from the paper: high-degree vertices are taken from a list of all of them,
 not from the frontier, which may hold them twice; and predecessors are the smallest, so that no race decides them.
 """
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ...bfs import gpu_steps
+from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
@@ -27,10 +29,10 @@ from ...cuda.launch import (
     threads_per_multiprocessor,
 )
 from ...errors import StrategyError
-from .. import gpu_steps
-from ..tuning import Bfs4kKnobs
+from ...strategy import Strategy
+from .params import Bfs4kKnobs
 
-_FILE = Path(__file__).parents[1] / "kernels" / "published" / "bfs_4k.cu"
+_FILE = Path(__file__).parent / "kernels" / "bfs_4k.cu"
 
 # As in the kernel file.
 _DUPLICATES = {"keep": 0, "hash64": 1, "atomic": 2}
@@ -292,3 +294,18 @@ def _list_level(run: Run, level: int) -> int:
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: those of any traversal with queues, and the longest list of high-degree vertices."""
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MAX_CHILDREN)
+
+
+STRATEGIES = (
+    Strategy(
+        name="bfs_4k",
+        device="cuda",
+        plan=levels(Run, step),
+        memory=memory,
+        paper="Busato, Bombieri 2015 (BFS-4K)",
+        rationale="the frontier's size chooses the kernel, the lanes per vertex, and the search for edges",
+        complexity="O(V + E), and more for duplicates that remain",
+        advantage="H200: on roads, meshes and R-MAT, among strategies whose loop is on the host",
+        knobs=Bfs4kKnobs,
+    ),
+)

@@ -28,11 +28,11 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch
+from ...sssp import gpu_steps
 from ...strategy import Outcome
-from .. import gpu_steps
 from .params import BLOCK
 
-_FILE = Path(__file__).parents[1] / "kernels" / "published" / "threshold_methods.cu"
+_FILE = Path(__file__).parent / "kernels" / "threshold_methods.cu"
 _LIGHTEST = Entry(
     "sssp_piles_lightest_warp",
     _FILE,

@@ -26,13 +26,13 @@ from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, resident_threads
+from ...sssp import gpu_steps
+from ...sssp.host_loop import rounds
 from ...strategy import Strategy
-from .. import gpu_steps
-from ..host_loop import rounds
 from . import threshold_methods
 from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
 
-_KERNELS = Path(__file__).parents[1] / "kernels" / "published"
+_KERNELS = Path(__file__).parent / "kernels"
 _TOPOLOGY_FILE, _WORK_FRONT_FILE = _KERNELS / "topology_driven.cu", _KERNELS / "workfront_sweep.cu"
 
 

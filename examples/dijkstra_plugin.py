@@ -1,0 +1,46 @@
+"""A plug-in: a strategy for shortest paths from one source, by SciPy.
+
+With the environment variable KEPLER_PLUGINS=examples.dijkstra_plugin, ``strategy="scipy_dijkstra"`` and
+``--strategy scipy_dijkstra`` take it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from kepler_traverse.errors import StrategyError
+from kepler_traverse.strategy import Outcome, Strategy
+
+
+def plan(graph, query):
+    """Check and allocate; return ``traverse(source_vertex)``."""
+    if query.predecessors:
+        raise StrategyError("scipy_dijkstra finds distances only; SciPy's predecessors are not the canonical ones")
+    if not graph.integer_weights:
+        raise StrategyError("scipy_dijkstra takes integer weights only; SciPy adds floats in float64, whatever their type")
+    matrix = csr_array((graph.weights, graph.targets, graph.offsets), shape=(graph.n_vertices, graph.n_vertices))
+    limit = np.inf if query.limit is None else query.limit
+
+    def traverse(source: int) -> Outcome:
+        found = dijkstra(matrix, indices=source, limit=limit)
+        return Outcome(distance=found.astype(graph.weights.dtype), predecessor=None, limit=query.limit, rounds=1)
+
+    return traverse
+
+
+STRATEGIES = {
+    "sssp": (
+        Strategy(
+            name="scipy_dijkstra",
+            device="cpu",
+            plan=plan,
+            memory=lambda n_vertices, n_edges, predecessors: 24 * n_vertices + 16 * n_edges,  # noqa: ARG005
+            needs=frozenset({"weights", "non_negative", "narrow"}),
+            paper="Dijkstra 1959",
+            rationale="a heap settles one vertex after the other",
+            complexity="O((V + E) log V)",
+        ),
+    ),
+}

@@ -1,0 +1,1 @@
+"""The BFS systems that the papers compare, and their kernels."""

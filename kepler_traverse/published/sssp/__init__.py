@@ -1,0 +1,1 @@
+"""The SSSP systems that the papers compare, and their kernels."""

@@ -1,7 +1,8 @@
-"""Files that are read back: regular files of a bounded size, and JSON that means one thing.
+"""Files that are read: regular files, of a bounded size where they are read back, and JSON that means one thing.
 
-Another user who can write to a folder can replace a file by a FIFO, at which a reader waits forever, by a link to another
-file, or by JSON that Python's reader accepts although it is malformed: a key twice, NaN, lists nested a thousand deep.
+A reader waits forever at a FIFO, and a device such as /dev/zero has no end. Another user who can write to a folder can put
+one of these in place of a file, or a link to another file, or JSON that Python's reader accepts although it is malformed: a
+key twice, NaN, lists nested a thousand deep.
 """
 
 from __future__ import annotations
@@ -28,23 +29,30 @@ _KINDS = {
 }
 
 
-def irregular(path: Path) -> str:
-    """Say what a path is if it is there and no regular file, else ``""``; nothing is opened and no link is followed."""
-    return _KINDS.get(stat.S_IFMT(os.lstat(path).st_mode), "")
+def irregular(path: Path, follow: bool = False) -> str:
+    """Say what a path is if it is there and no regular file, else ``""``; nothing is opened."""
+    return _KINDS.get(stat.S_IFMT(os.stat(path, follow_symlinks=follow).st_mode), "")
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading; never waits, and follows no link in the file's own place.
+def open_regular(path: Path, follow: bool = False) -> BinaryIO:
+    """Open a regular file for reading; never waits.
+
+    Parameters
+    ----------
+    path : Path
+    follow : bool
+        Whether a link in the file's own place is followed: one that a user has named is, one in a folder of ours is not.
 
     Raises
     ------
     OSError
         It cannot be opened, or is no regular file.
     """
-    what = irregular(path)
+    what = irregular(path, follow)
     if not what:
         # Without waiting, and without following: it may have been exchanged meanwhile.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        no_link = 0 if follow else os.O_NOFOLLOW
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | no_link | os.O_CLOEXEC)
         what = _KINDS.get(stat.S_IFMT(os.fstat(descriptor).st_mode), "")
         if not what:
             return os.fdopen(descriptor, "rb")

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..errors import EdgeListError, InputError
+from ..regular_files import irregular
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -179,6 +180,8 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             return [_data_file(filesystem, root)]
         if filesystem.isdir(root):
             return _inside(filesystem, root, path, endings)
+        if filesystem.exists(root):
+            return [_regular(_data_file(filesystem, root))]
         if not any(sign in path for sign in _PATTERN_SIGNS):
             raise EdgeListError(f"{path}: no such file or folder")
         found = []
@@ -186,7 +189,7 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             if _is_hidden(match) and not _is_hidden(root):
                 continue
             inside = filesystem.isdir(match)
-            found += _inside(filesystem, match, match, endings) if inside else [_data_file(filesystem, match)]
+            found += _inside(filesystem, match, match, endings) if inside else [_regular(_data_file(filesystem, match))]
     except (OSError, ImportError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -203,10 +206,18 @@ def _inside(filesystem, root: str, path: str, endings: set[str]) -> list[DataFil
         below = name[len(root.rstrip("/")) :].strip("/").split("/")
         file = _data_file(filesystem, name)
         if file.ending in endings and not any(map(_is_hidden, below)):
-            found.append(file)
+            found.append(_regular(file))
     if not found:
         raise EdgeListError(f"{path}: the folder holds no data files; looked for {', '.join(sorted(endings))}")
     return found
+
+
+def _regular(file: DataFile) -> DataFile:
+    """Return a file, unless a reader would wait at it or never end."""
+    what = irregular(file.path, follow=True) if file.is_local and os.path.exists(file.path) else ""
+    if what:
+        raise EdgeListError(f"{file}: it is {what} and not a regular file; save the edge list to a file")
+    return file
 
 
 def _is_hidden(path: str) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, option_text
+from ..regular_files import open_regular
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 # Names of the column that holds the ids, where a file has several.
@@ -116,7 +117,7 @@ def read_ids(path, what: str) -> IdFile:
         The file cannot be read, or it is not sure which column holds the ids.
     """
     with _refused(path, what):
-        with open(path, "rb") as file:
+        with open_regular(path, follow=True) as file:
             data = file.read(4)
             if data != b"PAR1" and not (what == "vertices" and is_vertex_table(path)):
                 return IdFile(str(path), what, _lines(data + file.read()), is_text=True)
@@ -183,7 +184,7 @@ def _table(path):
     import pyarrow.csv
     import pyarrow.parquet
 
-    with open(path, "rb") as file:
+    with open_regular(path, follow=True) as file:
         if file.read(4) == b"PAR1":
             return pyarrow.parquet.read_table(path)
     if not is_vertex_table(path):

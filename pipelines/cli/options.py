@@ -141,6 +141,7 @@ def _numbers(text: str) -> list[int | float]:
 PARSE: dict[str, Any] = {
     "text": str,
     "folder": str,
+    "file": str,
     "choice": str,
     "integer": _integer,
     "number": _number,
@@ -154,6 +155,7 @@ PARSE: dict[str, Any] = {
 }
 _METAVAR = {
     "folder": "DIR",
+    "file": "FILE",
     "integer": "N",
     "number": "X",
     "size": "SIZE",
@@ -238,7 +240,7 @@ class Settings:
         group="result",
         example="points",
         help="for --result isochrones: write a GeoParquet file, too, by the columns x and y of the --vertices file. points: "
-        "_points.parquet has a point per row; hulls: _hulls.parquet has a concave hull per source and cutoff "
+        "_points.pq has a point per row; hulls: _hulls.pq has a concave hull per source and cutoff "
         "(pip install 'kepler-traverse[geo]')",
     )
     nearest_k: int | None = setting(
@@ -305,6 +307,7 @@ class Settings:
     )
     targets_file: str | None = setting(
         group="result",
+        kind="file",
         example="targets.txt",
         help="file with the ids of the targets, in the format of --sources-file",
     )
@@ -320,6 +323,7 @@ class Settings:
     )
     sources_file: str | None = setting(
         group="sources (give one)",
+        kind="file",
         example="sources.txt",
         help="file with one id per line (lines that begin with # are comments), or a Parquet file with one "
         "column or with the column source",
@@ -349,6 +353,7 @@ class Settings:
     )
     pairs: str | None = setting(
         group="sources (give one)",
+        kind="file",
         example="trips.parquet",
         help="table of pairs, Parquet or CSV with a header: one origin and one destination per row. The origins are the "
         "sources, and the default result is pairs",
@@ -421,6 +426,7 @@ class Settings:
     )
     vertices: str | None = setting(
         group="edge list",
+        kind="file",
         example="vertices.txt",
         help="file with the ids of additional vertices, which may have no edge: one id per line, a Parquet file, or a .csv "
         "table with column names; the other columns of a table are attributes for --values",
@@ -439,6 +445,7 @@ class Settings:
     )
     only_vertices: str | None = setting(
         group="edge list",
+        kind="file",
         example="inside.txt",
         help="file with the ids of the vertices of the graph; edges between others are left out: one id per line, or a "
         "Parquet file",
@@ -470,21 +477,25 @@ class Settings:
     )
     scheduler_file: str | None = setting(
         group="running",
+        kind="file",
         example="scheduler.json",
         help="file of an existing Dask scheduler to run on; also read from the environment variable SCHEDULER_FILE",
     )
     tls_ca_file: str | None = setting(
         group="running",
+        kind="file",
         example="ca.pem",
         help="CA certificate (PEM) that signed the scheduler's certificate",
     )
     tls_cert: str | None = setting(
         group="running",
+        kind="file",
         example="client.pem",
         help="this job's own certificate (PEM), for a scheduler with TLS",
     )
     tls_key: str | None = setting(
         group="running",
+        kind="file",
         example="client-key.pem",
         help="private key (PEM) of --tls-cert",
     )
@@ -666,12 +677,7 @@ class Once(argparse.Action):
 
 
 def _text_metavar(key: str) -> str:
-    if key in ("vertices", "only_vertices", "pairs"):
-        return "FILE"
-    if key == "where":
-        return "CONDITION"
-    file = dict.fromkeys(("file", "cert", "key"), "FILE")
-    return (file | {"address": "ADDRESS"}).get(key.rpartition("_")[2], "NAME")
+    return "CONDITION" if key == "where" else "ADDRESS" if key.endswith("_address") else "NAME"
 
 
 def metavar_of(option: Option) -> str:

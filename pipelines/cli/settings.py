@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
+from kepler_traverse.regular_files import open_regular
+
 from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
 from .options import (
     OPTIONS,
@@ -41,6 +43,7 @@ def _annotation(option: Option) -> Any:
     kinds: dict[str, Any] = {
         "text": Annotated[str, Field(min_length=1)],
         "folder": Annotated[str, Field(min_length=1)],
+        "file": Annotated[str, Field(min_length=1)],
         "choice": Literal[option.choices],
         "integer": whole,
         "number": number,
@@ -87,7 +90,7 @@ def read_file(path: Path) -> dict[str, Any]:
         The file is missing or not TOML, or has a key that is no setting; the message lists the known keys.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path, follow=True) as file:
             values = tomllib.load(file)
     except OSError as error:
         raise UsageError(f"{path}: the settings file cannot be read: {error.strerror}") from None
@@ -174,6 +177,14 @@ def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None
     return f"{where} cannot be {shown!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
+def refuse_unreadable(name: str, path: str | Path) -> None:
+    """Raise UsageError for a file that cannot be read, before anything waits at it."""
+    try:
+        open_regular(Path(path), follow=True).close()
+    except OSError as error:
+        raise UsageError(f"{name} {path}: the file cannot be read: {error.strerror}") from None
+
+
 def refuse_address(name: str, folder: str) -> None:
     """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected place."""
     found = _SCHEME.match(folder)
@@ -181,6 +192,11 @@ def refuse_address(name: str, folder: str) -> None:
         raise UsageError(
             f"{name} {folder}: nothing is written to {found[0]} addresses, and as a path this would be a folder on this "
             "machine; give the path of a local or mounted folder, and copy it afterwards"
+        )
+    if folder.startswith("~"):
+        raise UsageError(
+            f"{name} {folder}: the shell has not expanded ~, which it does only at the begin of a word; give "
+            f"the whole path, or ./{folder} for a folder with that name"
         )
     if "\0" in folder:
         raise UsageError(f"{name} {folder!r}: no path holds a null character")
@@ -257,8 +273,11 @@ def _check_idle(settings: Settings, flags: dict[str, Any], config: Path | None) 
 
 def _check_together(settings: Settings) -> None:
     for option in OPTIONS:
-        if option.kind == "folder" and getattr(settings, option.key) is not None:
-            refuse_address(option.flag, getattr(settings, option.key))
+        path = getattr(settings, option.key)
+        if option.kind == "folder" and path is not None:
+            refuse_address(option.flag, path)
+        if option.kind == "file" and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
+            refuse_unreadable(option.flag, path)
     chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
     named = ", ".join("--" + key.replace("_", "-") for key in chosen or SOURCE_CHOICES)
     if settings.result == EXTREMES:
@@ -477,11 +496,7 @@ def _check_tls(settings: Settings) -> None:
             f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
         )
     for key in TLS:
-        try:
-            open(getattr(settings, key), "rb").close()
-        except OSError as error:
-            flag = "--" + key.replace("_", "-")
-            raise UsageError(f"{flag} {getattr(settings, key)} cannot be read: {error.strerror}") from None
+        refuse_unreadable("--" + key.replace("_", "-"), getattr(settings, key))
 
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:

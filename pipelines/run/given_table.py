@@ -17,6 +17,7 @@ from kepler_traverse.formats.column_names import listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.pairs import numbers_of_rows
+from kepler_traverse.regular_files import open_regular
 
 _DELIMITERS = ",\t;"
 _INTEGER = "^[+-]?[0-9]{1,18}$"  # an int64 holds any of them
@@ -41,7 +42,7 @@ def read_given_table(
         The file cannot be read, or ``choose`` refuses its columns.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(Path(path), follow=True) as file:
             head = file.read(4)
         if head == b"PAR1":
             with pq.ParquetFile(path) as parquet:

@@ -119,7 +119,7 @@ def test_a_file_of_ids_that_holds_none_is_refused_by_name(tmp_path, data):
 
 def test_a_file_of_ids_that_is_not_there_is_refused_by_name(tmp_path):
     for path in (tmp_path / "absent", tmp_path):
-        with pytest.raises(InputError, match=r"the file of targets cannot be read: (No such file|Is a directory)"):
+        with pytest.raises(InputError, match=r"the file of targets cannot be read: (No such file|it is a folder)"):
             ids_in(NUMBERS, path, "targets")
 
 

@@ -1,9 +1,11 @@
 """Wrong input of the job: one message, exit code 2, and no output folder."""
 
+import contextlib
 import gzip
 import json
 import multiprocessing
 import os
+import socket
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import cuda
+from kepler_traverse.errors import InputError
+from kepler_traverse.formats.ids import read_ids
 from pipelines.batch_sources import main
+from pipelines.cli.options import OPTIONS
+from pipelines.run.given_table import read_given_table
 
 
 def fails(capsys, *argv, code=2):
@@ -253,3 +259,45 @@ def test_a_manifest_of_something_else_is_refused(edges, tmp_path, capsys):
     (tmp_path / "out" / "_manifest.json").write_text(json.dumps({"parts": []}))
     message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--resume")
     assert "not a manifest" in message
+
+
+FILES = [option.flag for option in OPTIONS if option.kind == "file"]
+
+
+@pytest.mark.parametrize("shape", ["a FIFO", "a device", "a socket", "a folder"])
+def test_only_regular_files_are_read_whatever_names_them(shape, tmp_path, capsys):
+    edges, odd = tmp_path / "edges.csv", tmp_path / "odd.csv"
+    edges.write_text("src,dst\n1,2\n")
+    with contextlib.ExitStack() as opened:
+        if shape == "a FIFO":
+            os.mkfifo(odd)
+        elif shape == "a device":
+            odd.symlink_to("/dev/zero")
+        elif shape == "a socket":
+            opened.enter_context(socket.socket(socket.AF_UNIX)).bind(str(odd))
+        else:
+            odd.mkdir()
+        said = f"odd.csv: the file cannot be read: it is {shape} and not a regular file"
+        assert {"--sources-file", "--targets-file", "--pairs", "--vertices", "--scheduler-file", "--tls-key"} <= set(FILES)
+        for flag in FILES:
+            assert said in fails(capsys, edges, flag, odd, "--output", tmp_path / "out")
+        words = [edges, "--sources", 1, "--output", tmp_path / "out"]
+        assert f"it is {shape}" in fails(capsys, *words, "--config", odd)
+        for read in (read_sources_table, lambda path: read_ids(path, "sources")):
+            with pytest.raises(InputError, match=f"it is {shape}"):
+                read(odd)
+        if shape != "a folder":
+            assert f"odd.csv: it is {shape} and not a regular file" in fails(capsys, odd, *words[1:])
+            assert f"odd.csv: it is {shape} and not a regular file" in fails(capsys, tmp_path, *words[1:])
+    assert not (tmp_path / "out").exists()
+
+
+def read_sources_table(path):
+    return read_given_table(str(path), "sources", tuple)
+
+
+def test_a_home_folder_that_no_shell_has_expanded_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for flag in ("--output", "--graph-cache"):
+        assert "~/x: the shell has not expanded ~" in fails(capsys, "edges.csv", "--sources", "1", f"{flag}=~/x")
+    assert not list(tmp_path.iterdir())

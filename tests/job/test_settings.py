@@ -187,7 +187,10 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
         ([*ENOUGH, *TLS[:4]], "--tls-key is missing (given: --tls-ca-file, --tls-cert)"),
         ([*ENOUGH, *TLS, "--scheduler-address", "tcp://a:1"], "tcp://a:1 is not encrypted"),
-        ([*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"], "--tls-ca-file no_ca.pem cannot be read: No such file"),
+        (
+            [*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"],
+            "no_ca.pem: the file cannot be read: No such file",
+        ),
         ([*ENOUGH, "--batch-deadline", "soon"], "'soon' is neither a number nor 'auto'"),
         ([*ENOUGH, "--batch-deadline", "0"], "--batch-deadline cannot be 0.0"),
         ([*ENOUGH, "--worker-timeout", "0"], "--worker-timeout cannot be 0.0"),

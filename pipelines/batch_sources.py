@@ -55,7 +55,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
             resume_command = f"python -m pipelines.batch_sources {shlex.join(words)} --resume"
             return driver.run(settings, resume_command, supervision)
     except KeyboardInterrupt as interrupt:
-        say(str(interrupt) if interrupt.args else "interrupted before anything was written")
+        say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED
     except Exception as error:
         if supervision.is_watched and _needs_another_process(error):

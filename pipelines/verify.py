@@ -24,6 +24,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.opportunities import Reduction
 from kepler_traverse.read import read_graph
+from kepler_traverse.regular_files import size_and_digest
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
@@ -31,10 +32,10 @@ from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import say, show
 from .output.manifest_types import Identity, Manifest
-from .output.matrix_file import VERTICES, differing_vertices
-from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest
+from .output.matrix_file import VERTICES, vertices_table
+from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.schemas import OUTPUT_SCHEMAS
-from .run.answered_tables import answered_tables, differing_table
+from .run.answered_tables import Make, answered_tables, differing_table
 from .run.edge_columns import read_along
 from .run.pair_file import pairs_digest, read_pairs
 from .run.prepare import read_options, reduction_of_settings, targets_of
@@ -175,20 +176,15 @@ def prove_output(
         along = _along(graph, identity, settings, edges)
         prover = Retraversal(graph, identity, targets, findings, pairs, reduction, groups, limits, along)
         part_of = AgainPart
-    if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
-        wrong = differing_vertices(folder / VERTICES, graph)
-        if wrong:
-            findings.add("vertices", VERTICES, wrong)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
     if manifest["status"] == "done" and not findings.faults:
-        paths = [folder / entry["file"] for entry in manifest["parts"]]
-        for name, make in answered_tables(settings).items():
-            wrong = differing_table(folder / name, make, paths)
-            if wrong:
-                findings.add("table", name, wrong)
+        tables = answered_tables(settings)
+        if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
+            tables[VERTICES] = lambda _: [vertices_table(graph)]
+        _check_tables(folder, manifest, tables, findings)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
@@ -278,6 +274,22 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
         number = part_number(name)
         if name not in listed or number is None or number >= manifest["batches"]:
             findings.add("extra part", name, "the manifest lists no such part of the run")
+
+
+def _check_tables(folder: Path, manifest: Manifest, tables: dict[str, Make], findings: Findings) -> None:
+    """Check the tables beside the parts: those of the manifest, and no others."""
+    parts = [folder / entry["file"] for entry in manifest["parts"]]
+    listed = {entry["file"]: entry for entry in manifest["tables"]}
+    for name in sorted(tables | listed.keys() | tables_in(folder)):
+        if name not in tables or name not in listed:
+            why = "the manifest lists no such table" if name in tables else "it is no table of the run"
+            findings.add("table", name, why)
+            continue
+        wrong = differing_table(folder / name, tables[name], parts)
+        if not wrong and size_and_digest(folder / name) != (listed[name]["bytes"], listed[name]["sha256"]):
+            wrong = "its bytes are not those that the manifest names"
+        if wrong:
+            findings.add("table", name, wrong)
 
 
 def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:

@@ -31,6 +31,7 @@ _Count = Annotated[StrictInt, Field(ge=0, lt=2**63)]
 _Hash = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
 _Checksum = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{16}$")]
 _File = Annotated[StrictStr, Field(pattern=r"^part-[0-9]{6}\.(parquet|arrow)$")]
+_Table = Annotated[StrictStr, Field(pattern=r"^_[a-z]+\.pq$")]
 _Id = Annotated[StrictInt, Field(ge=-(2**63), lt=2**64)] | StrictStr
 _Seconds = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1e12)]
 _Phase = Annotated[StrictStr, Field(pattern="^[a-z_]{1,32}$")]
@@ -83,6 +84,14 @@ class PartEntry(_Model):
         if missing and {"started", "worker"} <= self.model_fields_set:
             raise ValueError(f"{sorted(missing)[0]!r} is missing, though the time of the part is there")
         return self
+
+
+class TableEntry(_Model):
+    """A table beside the parts."""
+
+    file: _Table
+    bytes: _Count
+    sha256: _Hash
 
 
 class Failure(_Model):
@@ -223,6 +232,7 @@ class Manifest(_Model):
     versions: dict[StrictStr, StrictStr]
     seconds: dict[StrictStr, _Seconds]
     parts: Annotated[list[PartEntry], Field(max_length=MAX_PARTS)]
+    tables: Annotated[list[TableEntry], Field(max_length=8)]
     failed: list[Failure]
     retried: list[Retry]
     digest: Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{16}-[0-9a-f]{16}$")] | None

@@ -53,6 +53,14 @@ class PartEntry(PartSummary):
     sources: list[Id]
 
 
+class TableEntry(TypedDict):
+    """A table beside the parts: its vertices, or one that a finished run makes of its parts."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
 Measured = tuple[str, int, float]  # strategy, sources and seconds of the groups by which strategies are compared
 
 
@@ -175,6 +183,7 @@ class Manifest(TypedDict):
     versions: dict[str, str]
     seconds: dict[str, float]
     parts: list[PartEntry]
+    tables: list[TableEntry]
     failed: list[Failure]
     retried: list[Retry]
     digest: str | None

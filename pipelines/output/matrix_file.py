@@ -15,14 +15,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kepler_traverse._arrays import MAX_INTEGER, UNREACHED, is_hops, to_host
 from kepler_traverse.graph import Graph
 
 from .schemas import ROWS_PER_PART
 
-VERTICES = "_vertices.parquet"
+VERTICES = "_vertices.pq"
 UNREACHED_KEY = b"kepler_traverse.unreached"  # metadata of the schema: the distance of unreached vertices
 _LISTED = pa.types.is_fixed_size_list
 Opened = TypeVar("Opened", bound=io.RawIOBase)
@@ -216,22 +215,7 @@ def unfit_lists(schema: pa.Schema, n_vertices: int) -> str:
     return ""
 
 
-def write_vertices(path: Path, graph: Graph) -> None:
-    """Write the ids of all vertices, in the order of the lists."""
-    pq.write_table(_vertices(graph), path, compression="zstd")
-
-
-def differing_vertices(path: Path, graph: Graph) -> str:
-    """Describe how a file of vertices differs from those of a graph; ``""`` if it does not."""
-    try:
-        found = pq.read_table(path)
-    except FileNotFoundError:
-        return "the file is not there"
-    except (OSError, pa.ArrowException) as error:
-        return f"it cannot be read ({' '.join(str(error).split())})"
-    return "" if found.equals(_vertices(graph)) else "its vertices are not those of the graph"
-
-
-def _vertices(graph: Graph) -> pa.Table:
+def vertices_table(graph: Graph) -> pa.Table:
+    """Return the ids of all vertices, in the order of the lists."""
     ids: Any = graph.ids
     return pa.table({"vertex": ids if graph.has_string_ids else pa.array(to_host(ids))})

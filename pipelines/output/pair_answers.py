@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from .part_reader import open_part
 
-PAIRS, SOURCES, POINTS, HULLS = "_pairs.parquet", "_sources.parquet", "_points.parquet", "_hulls.parquet"
+# Readers of the parts take all files that end in .parquet, or none that begin with an underscore: these are in neither.
+PAIRS, SOURCES, POINTS, HULLS = "_pairs.pq", "_sources.pq", "_points.pq", "_hulls.pq"
 
 
 def rows_by_pair(parts: Sequence[Path]) -> pa.Table:

@@ -24,7 +24,7 @@ from kepler_traverse._arrays import at_most, namespace, unreached_of
 from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.query import Query
-from kepler_traverse.regular_files import json_of, open_regular
+from kepler_traverse.regular_files import json_of, size_and_digest
 from kepler_traverse.result_kinds import GROUP, ResultKind
 from kepler_traverse.results import Traversal
 
@@ -328,8 +328,7 @@ def checked_part(
     """
     path = folder / part_name(number, result)
     try:
-        with open_regular(path) as file:
-            digest = hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest()
+        size, digest = size_and_digest(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -354,5 +353,4 @@ def checked_part(
     if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
         return None
     total = sum(checksums) & MASK
-    size = path.stat().st_size
     return {"file": path.name, "rows": rows, "sha256": digest, "checksum": f"{total:016x}", "bytes": size}

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,18 +17,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import OutputError
-from kepler_traverse.graph import Graph
-from kepler_traverse.regular_files import irregular, json_of, read_regular
+from kepler_traverse.regular_files import irregular, json_of, read_regular, size_and_digest
 
 from .file_locks import NoLocksError, open_lock, take_lock
-from .manifest_types import Identity, Manifest, PartEntry, Status
-from .matrix_file import VERTICES, differing_vertices, write_vertices
+from .manifest_types import Identity, Manifest, PartEntry, Status, TableEntry
 from .part_file import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
+_TABLE = re.compile(r"_(vertices|pairs|sources|points|hulls)\.pq")
+_WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
 _OURS = re.compile(
-    r"_manifest\.json|_SUCCESS|_lock|_report\.html|_vertices\.parquet|_(pairs|sources|points|hulls)\.parquet|_graph|_graph\.\d+\.tmp|part-\d{6}\.(parquet|arrow)"
-    r"|\.(part-\d{6}|task-\d{6,}|shared|_manifest\.json|_SUCCESS|_report\.html|_vertices\.parquet|_(pairs|sources|points|hulls)\.parquet)\.\w+\.tmp"
+    rf"{_WRITTEN}|_lock|_graph|_graph\.\d+\.tmp|part-\d{{6}}\.(parquet|arrow)"
+    rf"|\.(part-\d{{6}}|task-\d{{6,}}|shared|{_WRITTEN})\.\w+\.tmp"
 )
 _FOLDERS = re.compile(r"_graph(\.\d+\.tmp)?")
 _PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")
@@ -144,6 +144,11 @@ def mark_fits(folder: Path) -> bool:
     return mark.strip() == hashlib.sha256(manifest).hexdigest().encode()
 
 
+def tables_in(folder: Path) -> set[str]:
+    """Return the names of the tables beside the parts."""
+    return {name for name in os.listdir(folder) if _TABLE.fullmatch(name)}
+
+
 def part_number(name: str) -> int | None:
     """Return the number of a part file from its name; None if it is not the name of a part file."""
     found = _PART.fullmatch(name)
@@ -155,8 +160,8 @@ def fingerprint_of(identity: Identity) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_batches: int) -> None:
-    """Raise OutputError unless the manifest is of the same run and the folder has no parts beyond its batches."""
+def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_batches: int, tables: Collection[str]) -> None:
+    """Raise OutputError unless the manifest is of the same run and the folder has no parts or tables beyond its own."""
     before: dict[str, Any] = dict(manifest["identity"])
     now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
     differing = [key for key in before | now if before.get(key) != now.get(key)]
@@ -170,6 +175,11 @@ def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_bat
                 f"{path / name}: this is none of the {n_batches} parts of the run, and readers of the folder would take its "
                 "rows for results; move it elsewhere, and run again with --resume"
             )
+    for name in sorted(tables_in(path) - set(tables)):
+        raise OutputError(
+            f"{path / name}: a run with these settings has no such table; give the settings of the run that it finishes, or "
+            "move the file elsewhere, and run again with --resume"
+        )
 
 
 def _short(value: Any) -> str:
@@ -279,22 +289,20 @@ class OutputFolder:
         self.save("done")
         self.put(SUCCESS, hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest() + "\n")
 
-    def put_vertices(self, graph: Graph) -> None:
-        """Write the ids of the vertices of a matrix, unless they are there; raises OutputError."""
-        path = self.path / VERTICES
-        if not differing_vertices(path, graph):
-            return
-        partial = self.path / f".{VERTICES}.{os.getpid()}.tmp"
-        try:
-            write_vertices(partial, graph)
-            os.replace(partial, path)
-            sync_folder(self.path)
-        except OSError as error:
-            partial.unlink(missing_ok=True)
-            raise cannot_write(self.path, error) from None
+    def keep_tables(self, known: Sequence[TableEntry]) -> None:
+        """Add those of the tables of an earlier manifest to this one that are on disk unchanged."""
+        for table in known:
+            with contextlib.suppress(OSError):
+                if size_and_digest(self.path / table["file"]) == (table["bytes"], table["sha256"]):
+                    self.manifest["tables"].append(table)
 
     def put_table(self, name: str, tables: Iterable[pa.Table]) -> None:
-        """Write tables as one of the folder's files, one after the other, whole or not at all; raises OutputError."""
+        """Write tables as one of the folder's files, one after the other, whole or not at all; add it to the manifest.
+
+        Raises
+        ------
+        OutputError
+        """
         partial = self.path / f".{name}.{os.getpid()}.tmp"
         try:
             with open(partial, "wb", opener=_open_new) as file:
@@ -306,12 +314,15 @@ class OutputFolder:
                     writer.close()
                 file.flush()
                 os.fsync(file.fileno())
+            size, digest = size_and_digest(partial)
             os.replace(partial, self.path / name)
             sync_folder(self.path)
         except OSError as error:
             raise cannot_write(self.path, error) from None
         finally:
             partial.unlink(missing_ok=True)
+        others = [table for table in self.manifest["tables"] if table["file"] != name]
+        self.manifest["tables"] = [*others, {"file": name, "bytes": size, "sha256": digest}]
 
     def put(self, name: str, text: str) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""

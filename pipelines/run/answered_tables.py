@@ -1,6 +1,6 @@
 """Files that a finished run writes of its part files.
 
-``_pairs.parquet`` is the table of ``--pairs`` with distances. ``_sources.parquet`` is the file of ``--sources-file``, where
+``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the file of ``--sources-file``, where
 ``--source-column`` names its ids, with the results that have one row per source. Both have the rows of the given table, in
 its order. ``geometry`` makes the others.
 """
@@ -16,8 +16,10 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
+from kepler_traverse.regular_files import open_regular
 
 from ..cli.options import Settings
+from ..output.matrix_file import VERTICES
 from ..output.pair_answers import HULLS, PAIRS, POINTS, SOURCES, rows_by_pair, rows_of_parts
 from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import ids_in_column, named_columns, read_given_table
@@ -46,6 +48,11 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
     return {}
 
 
+def tables_of(settings: Settings) -> set[str]:
+    """Return the names of all tables that a finished run has beside its parts."""
+    return {*answered_tables(settings), *([VERTICES] if OUTPUT_SCHEMAS[settings.result].records == "matrix" else [])}
+
+
 def adds_to_sources(settings: Settings) -> bool:
     """Whether a run adds its results to the table of its sources."""
     form = OUTPUT_SCHEMAS[settings.result]
@@ -56,7 +63,7 @@ def adds_to_sources(settings: Settings) -> bool:
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
     """Describe how a file differs from the tables that its maker makes of the part files; ``""`` if it does not."""
     try:
-        with pq.ParquetFile(path) as file:
+        with open_regular(path) as opened, pq.ParquetFile(opened) as file:
             group = 0
             for table in make(parts):
                 held: list[pa.Table] = []

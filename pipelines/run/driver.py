@@ -24,14 +24,17 @@ from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import page_of
 from ..output.manifest_types import Identity, Manifest, PartEntry, PartSummary
+from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
     GRAPH,
+    MANIFEST,
     REPORT,
     OutputFolder,
     check_folder,
     digest_of,
     fingerprint_of,
+    mark_fits,
     refuse_another_run,
     status_on_error,
 )
@@ -39,7 +42,7 @@ from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
-from .answered_tables import answered_tables
+from .answered_tables import answered_tables, tables_of
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .memory_plan import Sizing
@@ -78,11 +81,24 @@ def run(settings: Settings, resume_command: str, supervision: Supervision = UNWA
 
     Parameters and errors are those of ``execute``.
     """
-    finished = execute(settings, resume_command, supervision)
-    if finished is None:
-        return 0
-    console.show_summary(settings, finished.manifest, finished.computed, finished.seconds)
+    try:
+        finished = execute(settings, resume_command, supervision)
+        if finished is None:
+            return 0
+        console.show_summary(settings, finished.manifest, finished.computed, finished.seconds)
+    except KeyboardInterrupt as interrupt:
+        raise interrupt if interrupt.args else KeyboardInterrupt(_what_stands(settings, resume_command)) from None
     return 3 if finished.manifest["failed"] else 0
+
+
+def _what_stands(settings: Settings, resume_command: str) -> str:
+    """Describe what an interrupt at any moment has left in the output folder."""
+    folder = None if settings.output is None or settings.plan else Path(settings.output).absolute()
+    if folder is None or not (folder / MANIFEST).exists():
+        return "interrupted before anything was written"
+    if mark_fits(folder):
+        return f"interrupted: all results are in {folder}. To write the report too: {resume_command}"
+    return f"interrupted: {folder} holds a run that is not finished. To finish: {resume_command}"
 
 
 def execute(
@@ -165,25 +181,25 @@ def _run(
         return None
     assert output is not None  # settings_of requires --output, except with --plan
     if before is not None:
-        refuse_another_run(output, before, identity, sizing.n_batches)
+        refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings))
     with OutputFolder(output) as folder:
         if choice is not None and before is not None:
             choice.resume(before.get("choice"))
         folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
         job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice)
-        if OUTPUT_SCHEMAS[prepared.request.result].records == "matrix":
-            folder.put_vertices(prepared.graph)
         if before is not None:
             job.keep_what_is_done(before)
             if supervision.needs_workers:
                 job.note_takeover(before)
-        if before is not None and job.nothing_is_missing(before):
-            folder.manifest = before
-        else:
-            try:
+        if VERTICES in tables_of(settings) and not job.keeps(VERTICES):
+            folder.put_table(VERTICES, [vertices_table(prepared.graph)])
+        try:
+            if before is not None and job.nothing_is_missing(before):
+                folder.manifest = before
+            else:
                 job.run()
-            finally:
-                job.write_report()
+        finally:
+            job.write_report()
     return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
 
 
@@ -262,6 +278,7 @@ def _new_manifest(
         },
         "seconds": {name: round(value, 3) for name, value in prepared.seconds.items()},
         "parts": [],
+        "tables": [],
         "failed": [],
         "retried": [],
         "digest": None,
@@ -294,8 +311,9 @@ class _Job:
         return part_name(part, self._folder.manifest["result"])
 
     def keep_what_is_done(self, before: Manifest) -> None:
-        """Check the parts on disk; complete and correct parts are not computed again."""
+        """Check the files on disk; complete and correct parts and tables are not made again."""
         manifest = self._folder.manifest
+        self._folder.keep_tables(before["tables"])
         known = {part["file"]: part for part in before["parts"]}
         for part in list(self._batches):
             names = self._names(part)
@@ -311,6 +329,10 @@ class _Job:
             if summary is not None:
                 manifest["parts"].append({**summary, "sources": names})
                 del self._batches[part]
+
+    def keeps(self, table: str) -> bool:
+        """Whether a table of an earlier run is on disk unchanged."""
+        return any(entry["file"] == table for entry in self._folder.manifest["tables"])
 
     def take(self, part: int, summary: PartSummary, without: Collection[int]) -> PartEntry:
         """Add a written part, without the sources ``without``, to the manifest; return its entry."""
@@ -347,10 +369,14 @@ class _Job:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
         digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
-        if not all((self._folder.path / name).exists() for name in answered_tables(self._settings)):
-            return False
         right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
-        return not self._batches and self._folder.is_complete() and {key: dict(before)[key] for key in right} == right
+        has_tables = all(self.keeps(name) for name in tables_of(self._settings))
+        return (
+            not self._batches
+            and has_tables
+            and self._folder.is_complete()
+            and {key: dict(before)[key] for key in right} == right
+        )
 
     def run(self) -> None:
         """Compute the missing parts and complete the folder.

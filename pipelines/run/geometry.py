@@ -1,4 +1,4 @@
-"""GeoParquet files of isochrones: ``_points.parquet`` and ``_hulls.parquet``, by ``--geometry``."""
+"""GeoParquet files of isochrones: ``_points.pq`` and ``_hulls.pq``, by ``--geometry``."""
 
 from __future__ import annotations
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -21,7 +18,7 @@ from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
 from kepler_traverse.exact import narrow_distances, to_integers
 from kepler_traverse.graph import Graph
 from kepler_traverse.plan import Plan
-from kepler_traverse.regular_files import open_regular
+from kepler_traverse.regular_files import size_and_digest
 
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, Identity, PartEntry
@@ -197,11 +194,7 @@ class Part:
         """Add the faults of the file to the findings."""
         entry, findings = self._entry, self._findings
         try:
-            with open_regular(self._path) as file:
-                size, digest = (
-                    os.fstat(file.fileno()).st_size,
-                    hashlib.file_digest(cast(io.BufferedReader, file), "sha256").hexdigest(),
-                )
+            size, digest = size_and_digest(self._path)
         except FileNotFoundError:
             self._add("missing part", "the file does not exist")
             return

@@ -60,7 +60,7 @@ def test_the_file_is_that_of_the_library_for_any_batches(kind, data, tmp_path, m
         pytest.importorskip("shapely")
     monkeypatch.setattr(geometry, "ROWS_PER_GROUP", 16)
     folder = run(data, tmp_path / "out", kind, "--batch-size", 1)
-    path = folder / f"_{kind}.parquet"
+    path = folder / f"_{kind}.pq"
     found, expected = pq.read_table(path), by_library(data, tmp_path / "own.parquet", hulls=kind == "hulls")
     assert found.column_names == expected.column_names
     for name in found.column_names:
@@ -93,16 +93,16 @@ def test_coordinates_beyond_degrees_have_no_reference_system(data, tmp_path):
     places = pd.read_parquet(data / "places.parquet")
     places.assign(x=places["x"] * 1e5).to_parquet(tmp_path / "metres.parquet")
     folder = run(data, tmp_path / "out", "points", places=tmp_path / "metres.parquet")
-    column = json.loads(pq.read_schema(folder / "_points.parquet").metadata[b"geo"])["columns"]["geometry"]
+    column = json.loads(pq.read_schema(folder / "_points.pq").metadata[b"geo"])["columns"]["geometry"]
     assert column["crs"] is None
 
 
 def test_hulls_of_another_geos_are_not_called_wrong(data, tmp_path, capsys):
     pytest.importorskip("shapely")
     folder = run(data, tmp_path / "out", "hulls")
-    table = pq.read_table(folder / "_hulls.parquet")
+    table = pq.read_table(folder / "_hulls.pq")
     table = table.replace_schema_metadata(table.schema.metadata | {b"geos": b"3.0.0"})
-    pq.write_table(table, folder / "_hulls.parquet")
+    pq.write_table(table, folder / "_hulls.pq")
     capsys.readouterr()
     assert verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu"]) == 5
     assert "it was made with GEOS 3.0.0, and can be checked with that alone" in capsys.readouterr().out

@@ -59,7 +59,7 @@ def test_pairs_has_a_row_per_row_given(algorithm, certify, edges, trips, tmp_pat
     given = pd.read_parquet(trips)
     graph = read_graph(edges, device="cpu")
     expected = (bfs_pairs if algorithm == "bfs" else sssp_pairs)(graph, given["from"], given["to"])["distance"]
-    found = pd.read_parquet(folder / "_pairs.parquet", dtype_backend="numpy_nullable")
+    found = pd.read_parquet(folder / "_pairs.pq", dtype_backend="numpy_nullable")
     assert list(found.columns) == ["from", "to", "persons", "distance"]
     for name in given:
         assert found[name].tolist() == given[name].tolist()
@@ -86,7 +86,7 @@ def test_pairs_and_paths_need_certified_distances(result, edges, trips, tmp_path
     failed = json.loads((folder / "_manifest.json").read_text())["failed"]
     assert sum(len(failure["sources"]) for failure in failed) >= 1
     assert all("CertificateError" in failure["error"] for failure in failed)
-    assert not (folder / "_pairs.parquet").exists()
+    assert not (folder / "_pairs.pq").exists()
 
 
 def test_pairs_have_one_digest_for_any_batches(edges, trips, tmp_path):
@@ -103,13 +103,13 @@ def test_pairs_resume_to_the_same_files(edges, trips, tmp_path):
         run(edges, trips, tmp_path / "b", "--batch-size", 2),
     )
     (broken / "part-000001.parquet").unlink()
-    (broken / "_pairs.parquet").unlink()
+    (broken / "_pairs.pq").unlink()
     run(edges, trips, broken, "--batch-size", 2, "--resume")
     assert parts_of(broken) == parts_of(whole)
-    assert pq.read_table(broken / "_pairs.parquet").equals(pq.read_table(whole / "_pairs.parquet"))
-    (broken / "_pairs.parquet").unlink()
+    assert pq.read_table(broken / "_pairs.pq").equals(pq.read_table(whole / "_pairs.pq"))
+    (broken / "_pairs.pq").unlink()
     run(edges, trips, broken, "--batch-size", 2, "--resume")
-    assert pq.read_table(broken / "_pairs.parquet").equals(pq.read_table(whole / "_pairs.parquet"))
+    assert pq.read_table(broken / "_pairs.pq").equals(pq.read_table(whole / "_pairs.pq"))
 
 
 def test_resume_refuses_another_table(edges, trips, tmp_path, capsys):
@@ -122,13 +122,13 @@ def test_resume_refuses_another_table(edges, trips, tmp_path, capsys):
 def test_verify_proves_pairs_and_finds_a_changed_answer(edges, trips, tmp_path, capsys):
     folder = run(edges, trips, tmp_path / "out", "--algorithm", "sssp")
     assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
-    table = pq.read_table(folder / "_pairs.parquet")
+    table = pq.read_table(folder / "_pairs.pq")
     changed = table["distance"].to_pylist()
     changed[3] = 1 if changed[3] is None else changed[3] + 1
-    pq.write_table(table.set_column(3, "distance", pa.array(changed, table["distance"].type)), folder / "_pairs.parquet")
+    pq.write_table(table.set_column(3, "distance", pa.array(changed, table["distance"].type)), folder / "_pairs.pq")
     capsys.readouterr()
     assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 5
-    assert "table: _pairs.parquet" in capsys.readouterr().out
+    assert "table: _pairs.pq" in capsys.readouterr().out
 
 
 def test_verify_takes_a_table_that_was_moved(edges, trips, tmp_path, capsys):
@@ -146,7 +146,7 @@ def test_pairs_in_csv_of_integer_ids(tmp_path):
     (tmp_path / "trips.csv").write_text("trip;a;b\nx; 1;3\ny;3;1\nz;2;3\n")
     more = ["--algorithm", "sssp", "--origin-column", "a", "--destination-column", "b"]
     folder = run(tmp_path / "edges.csv", tmp_path / "trips.csv", tmp_path / "out", *more)
-    found = pq.read_table(folder / "_pairs.parquet").to_pydict()
+    found = pq.read_table(folder / "_pairs.pq").to_pydict()
     assert found["trip"] == ["x", "y", "z"]
     assert found["distance"] == [7, None, 4]
 
@@ -192,7 +192,7 @@ def test_result_paths_has_the_paths_and_edges_of_the_library(algorithm, edges, t
     for name in expected:
         assert found[name].fillna(-1).tolist() == expected[name].fillna(-1).tolist()
     assert found["source"].tolist() == given["from"].take(found["pair"]).tolist()
-    assert not (folder / "_pairs.parquet").exists()
+    assert not (folder / "_pairs.pq").exists()
     capsys.readouterr()
     assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
 

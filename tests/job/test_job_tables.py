@@ -44,7 +44,7 @@ def run(tmp_path):
 def test_summary_adds_its_columns_to_the_table_of_sources(kind, run, graph, tmp_path, capsys):
     table = ["--sources-file", f"{{folder}}/stops.{kind}", "--source-column", "stop"]
     folder = run("--algorithm", "sssp", "--result", "summary", *table, "--batch-size", 1)
-    found = pd.read_parquet(folder / "_sources.parquet")
+    found = pd.read_parquet(folder / "_sources.pq")
     assert list(found.columns) == ["stop", "beds", "name", *SUMMARY]
     assert found[["stop", "beds", "name"]].to_numpy().tolist() == STOPS.to_numpy().tolist()
     expected = sssp_many(graph, STOPS["stop"], result="summary")
@@ -54,19 +54,37 @@ def test_summary_adds_its_columns_to_the_table_of_sources(kind, run, graph, tmp_
     assert verify.main(words) == 0
     moved = (tmp_path / f"stops.{kind}").rename(tmp_path / "moved")
     assert verify.main([*words, "--sources-file", str(moved)]) == 0
-    pq.write_table(pa.Table.from_pandas(found.assign(reached=1), preserve_index=False), folder / "_sources.parquet")
+    pq.write_table(pa.Table.from_pandas(found.assign(reached=1), preserve_index=False), folder / "_sources.pq")
     capsys.readouterr()
     assert verify.main([*words, "--sources-file", str(moved)]) == 5
-    assert "table: _sources.parquet" in capsys.readouterr().out
+    assert "table: _sources.pq" in capsys.readouterr().out
 
 
-def test_resume_writes_the_table_of_sources_that_is_missing(run):
-    words = ["--result", "summary", "--sources-file", "{folder}/stops.csv", "--source-column", "stop"]
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("_sources.pq", ["--result", "summary", "--sources-file", "{folder}/stops.csv", "--source-column", "stop"]),
+        ("_vertices.pq", ["--result", "matrix", "--sources", "a,b"]),
+    ],
+)
+def test_resume_makes_a_table_again_that_is_not_the_one_it_wrote(name, words, run, capsys):
     folder = run(*words)
-    whole = (folder / "_sources.parquet").read_bytes()
-    (folder / "_sources.parquet").unlink()
-    run(*words, "--resume")
-    assert (folder / "_sources.parquet").read_bytes() == whole
+    whole = (folder / name).read_bytes()
+    table = pq.read_table(folder / name)
+    pq.write_table(table.replace_schema_metadata({"note": "same rows"}), folder / name)
+    damaged = [(folder / name).read_bytes(), b"hello", b"", whole[:-1], whole[:60] + b"\xff" + whole[61:], None]
+    for data in damaged:
+        (folder / name).unlink()
+        if data is not None:
+            (folder / name).write_bytes(data)
+        run(*words, "--resume")
+        assert (folder / name).read_bytes() == whole
+    (folder / "_hulls.pq").write_bytes(whole)
+    capsys.readouterr()
+    run(*words, "--resume", code=2)
+    assert "_hulls.pq: a run with these settings has no such table" in capsys.readouterr().err
+    assert verify.main([str(folder), str(folder.parent / "edges.csv"), "--device", "cpu"]) == 5
+    assert "table: _hulls.pq: it is no table of the run" in capsys.readouterr().out
 
 
 def test_distances_take_their_sources_from_a_column(run, graph):
@@ -74,7 +92,7 @@ def test_distances_take_their_sources_from_a_column(run, graph):
     found = pd.read_parquet(folder)
     expected = bfs_many(graph, ["c", "a"])
     assert found.to_numpy().tolist() == expected.to_numpy().tolist()
-    assert not (folder / "_sources.parquet").exists()
+    assert not (folder / "_sources.pq").exists()
 
 
 def test_targets_are_those_of_a_column(run, graph):
@@ -91,7 +109,7 @@ def test_integer_ids_are_read_from_text(tmp_path):
     words = [tmp_path / "edges.csv", "--device", "cpu", "--no-report", "--output", tmp_path / "out", "--result", "summary"]
     words += ["--sources-file", tmp_path / "stops.csv", "--source-column", "stop"]
     assert main([str(word) for word in words]) == 0
-    found = pd.read_parquet(tmp_path / "out" / "_sources.parquet")
+    found = pd.read_parquet(tmp_path / "out" / "_sources.pq")
     assert found["reached"].tolist() == [3, 1, 2]
     assert np.array_equal(found["beds"], [1, 2, 3])
 

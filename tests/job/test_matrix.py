@@ -247,7 +247,7 @@ def test_a_wrong_file_of_vertices_is_found(change, edges, job, tmp_path, capsys)
     else:
         (folder / VERTICES).unlink()
     code, found = proven(folder, edges, capsys)
-    assert (code, [(fault["kind"], fault["file"]) for fault in found["faults"]]) == (5, [("vertices", VERTICES)])
+    assert (code, [(fault["kind"], fault["file"]) for fault in found["faults"]]) == (5, [("table", VERTICES)])
 
 
 def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wider_type(tmp_path, monkeypatch):

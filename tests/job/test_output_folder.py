@@ -284,3 +284,20 @@ def test_a_terminal_that_knows_ascii_alone_gets_escaped_text(tmp_path):
         assert (done.returncode, done.stderr.isascii(), len(done.stderr.splitlines())) == (2, True, 1), done
     done = shell('"$PY" -m pipelines.verify ö é', **ascii_only)
     assert (done.returncode, done.stderr) == (2, "error: \\udcc3\\udcb6: no such folder\n")
+
+
+def test_an_interrupt_after_the_results_says_so_and_resume_writes_the_report(edges, tmp_path, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    words = [edges, "--sources", "1,2", "--device", "cpu", "--output", tmp_path / "out"]
+    with monkeypatch.context() as patch:
+        patch.setattr("pipelines.run.driver._Job.write_report", interrupted)
+        assert batch_sources.main([str(word) for word in words]) == 130
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+    said = capsys.readouterr().err
+    assert f"interrupted: all results are in {tmp_path / 'out'}. To write the report too: python -m " in said
+    for _ in range(2):
+        assert batch_sources.main([str(word) for word in (*words, "--resume")]) == 0
+        assert "</html>" in (tmp_path / "out" / "_report.html").read_text(encoding="utf-8")
+        (tmp_path / "out" / "_report.html").write_bytes(b"damaged")

@@ -84,7 +84,7 @@ class Output:
             },
             "device": "cpu", "strategy": "auto", "workers": 1, "memory": {}, "versions": {}, "seconds": {},
             "sources": n_sources, "duplicate_sources": 0, "batches": -(-n_sources // 4),
-            "parts": [], "failed": [], "retried": [],
+            "parts": [], "tables": [], "failed": [], "retried": [],
         }  # fmt: skip
         self.run = fingerprint_of(identity)
         for number in range(self.manifest["batches"]):

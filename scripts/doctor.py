@@ -166,6 +166,8 @@ def main(arguments: list[str] | None = None) -> int:
         if finding.advice:
             print(f"    {'':<{width}}  -> {finding.advice}")
     print(f"\ndevice cpu: {'ready' if on_cpu else 'not ready'}; device cuda: {'ready' if on_gpu else 'not ready'}")
+    if any(finding.works for finding in findings if finding.name == "CuPy"):
+        print("In a checkout, bash scripts/check.sh --gpu checks results and speed on this machine's GPUs in ten minutes.")
     return 0 if on_cpu else 1
 
 

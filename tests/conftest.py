@@ -28,9 +28,6 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 # Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
 # their time. A job in a process of its own has its workers as a user has them: each imports for itself.
 dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
-# In CPython 3.11 Dask's profiler can stop its process forever: it reads the frames of all threads.
-dask.config.set({"distributed.worker.profile.enabled": False})
-os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"  # for the clusters of other processes
 PINNED = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",

@@ -25,7 +25,7 @@ from kepler_traverse._arrays import to_host
 from kepler_traverse.algorithms import ALGORITHMS
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
-from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, PrecisionError, option_text
+from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, PrecisionError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.frames import check_unreached
 from kepler_traverse.graph import Graph, has_vertex
@@ -507,8 +507,7 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
     elif settings.sources_file is not None:
         numbers = graph.numbers_of(_ids_in(graph, settings.sources_file, "sources"))
     else:
-        with _file_named(settings.sources, "sources_file"):
-            numbers = graph.numbers_of(_ids_like(graph, settings.sources or [], "source"))
+        numbers = graph.numbers_of(_ids_like(graph, settings.sources or [], "source"))
     if not numbers.size:
         raise InputError(
             "there are no sources: "
@@ -541,24 +540,8 @@ def targets_of(graph: Graph, ids: Ids | None, file: str | None, column: str | No
         if not numbers.size:
             raise InputError(f"{file}: the table of targets has no row")
         return list(dict.fromkeys(names_of(graph, numbers)))
-    if file is not None:
-        return list(dict.fromkeys(_ids_in(graph, file, "targets")))
-    with _file_named(ids, "targets_file"):
-        given = _ids_like(graph, ids or [], "target")
-        graph.numbers_of(given, "target")
+    given = _ids_like(graph, ids or [], "target") if file is None else _ids_in(graph, file, "targets")
     return list(dict.fromkeys(given))
-
-
-@contextlib.contextmanager
-def _file_named(ids: Ids | None, option: str) -> Iterator[None]:
-    """If an id that is none is the name of a file, suggest the option for files in the error."""
-    try:
-        yield
-    except InputError as error:
-        name = next((str(i) for i in ids or () if os.path.isfile(str(i))), None)
-        if name is None:
-            raise
-        raise type(error)(f"{error}; {name!r} is a file, which {option_text(option)} reads") from None
 
 
 def _ids_in(graph: Graph, file: str, what: str) -> Ids:

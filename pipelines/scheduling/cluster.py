@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -21,8 +20,8 @@ from ..cli.options import Settings
 from ..cli.terminal import say
 from .errors import ClusterError
 from .gpu_pool import POOL_SHARE
-from .private_cluster import private
 
+HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker.plugin"]  # its dask_setup
 CONNECT_SECONDS = 30
 _POLL = 0.1  # seconds between two looks for the first worker
@@ -49,10 +48,8 @@ _PINNED = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1 hour",
-    # sys._current_frames() deadlocks in CPython 3.11 if it collects a mapped array while another thread enters
-    # the interpreter from C (gh-106883).
-    "distributed.worker.profile.enabled": False,
-    "distributed.worker.blocked-handlers": ["call_stack"],
+    # Dask's own looks at its workers, by default a hundred a second, would take 2 % of a core each.
+    "distributed.worker.profile.interval": "100ms",
     "distributed.admin.system-monitor.interval": "2s",
     # As by default, but without MALLOC_TRIM_THRESHOLD_: with it each large array is new memory, to be cleared page by page.
     "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},
@@ -89,12 +86,9 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: 
                 yield client
             return
         make = _gpu_cluster if device == "cuda" else _cpu_cluster
-        # Dask imports modules from its scratch folder. In one that all users share, others could place theirs.
-        with tempfile.TemporaryDirectory(prefix="kepler-", ignore_cleanup_errors=True) as scratch:
-            with dask.config.set({"temporary-directory": scratch}):
-                cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug))
-            with cluster, Client(cluster, set_as_default=False) as client:
-                yield client
+        cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug))
+        with cluster, Client(cluster, set_as_default=False) as client:
+            yield client
 
 
 def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
@@ -221,11 +215,12 @@ def take_plugin(client: Client, name: str) -> None:
 
 
 def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> LocalCluster:
-    return private(
-        LocalCluster,
+    return LocalCluster(
         n_workers=n_workers,
         threads_per_worker=1,
         processes=True,
+        host=HOST,
+        protocol="tcp",
         dashboard_address=dashboard,
         memory_limit=None,
         preload=_PRELOAD,
@@ -240,10 +235,11 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
         raise DeviceError(
             "device 'cuda' needs dask-cuda to run batches: pip install 'kepler-traverse[cuda13]', or take --device cpu"
         ) from None
-    return private(
-        LocalCUDACluster,
+    return LocalCUDACluster(
         n_workers=n_workers,
         threads_per_worker=1,
+        host=HOST,
+        protocol="tcp",
         dashboard_address=dashboard,
         memory_limit=None,
         preload=_PRELOAD,

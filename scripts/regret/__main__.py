@@ -18,7 +18,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from scripts.regret.cells import total
+from scripts.regret.cells import read, total
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,10 +28,6 @@ WORST = 20
 MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
 SHORT = 0.005  # seconds up to which regret does not count
 _CELL = ("device", "gpu_or_cpu", "graph", "weights", "algorithm", "sources", "result", "reverse")
-
-
-def read(files: list[Path]) -> list[dict]:
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 def machine_name(line: dict) -> str:
@@ -219,6 +215,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     sweep.add_argument("--longest", type=float, default=math.inf, help="omit cells with a longer estimated time")
     sweep.add_argument("--seed", type=int, default=0, help="of the order of the cells")
     sweep.add_argument("--commit", help="the commit, if the code is a copy without its repository")
+    sweep.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), help="of the cells; default: both")
+    sweep.add_argument("--sources", nargs="+", type=int, help="numbers of sources of the cells; default: all")
+    sweep.add_argument("--result", nargs="+", help="results of the cells; default: all")
+    sweep.add_argument("--files-only", action="store_true", help="omit generated graphs")
+    sweep.add_argument("--repeats", type=int, default=1, help="measure the cells of a graph so many times, in turns")
     sweep.add_argument("--resume", action="store_true", help="omit the cells that the output has")
     for name in ("fit", "numbers"):
         commands.add_parser(name).add_argument("files", nargs="+", type=Path)
@@ -229,7 +230,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     if options.command == "sweep":
-        from scripts.regret.sweep import sweep
+        from scripts.regret.sweep import Scope, sweep
 
         found = sweep(
             options.device,
@@ -241,6 +242,7 @@ def main(arguments: list[str] | None = None) -> int:
             seed=options.seed,
             longest=options.longest,
             at=options.commit,
+            scope=Scope(options.algorithm, options.sources, options.result, not options.files_only, options.repeats),
         )
         print(f"{options.output}: {found} cells")
     elif options.command == "fit":

@@ -22,7 +22,7 @@ from kepler_traverse.multi_source.planning import one_at_a_time
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 from kepler_traverse.strategy import Shape
-from scripts.regret.cells import total
+from scripts.regret.cells import read, total
 
 BFS_SINGLE = BFS_REGISTRY.with_plugins()[0]
 SSSP_SINGLE = SSSP_REGISTRY.with_plugins()[0]
@@ -145,7 +145,7 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
 
 def main(files: list[Path], output: Path = FILE) -> None:
     """Fit each device that has lines in the files; the constants of other devices are unchanged."""
-    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    lines = read(files)
     kept = json.loads(output.read_text()) if output.exists() else {}
     for device in sorted({line["device"] for line in lines if "seconds" in line}):
         own = [line for line in lines if line["device"] == device and "seconds" in line]

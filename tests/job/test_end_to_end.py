@@ -3,8 +3,12 @@
 import json
 import pickle
 import shutil
+import subprocess
+import sys
+import time
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -293,6 +297,30 @@ def test_the_summary_for_people_names_the_folder(undisturbed, options, capsys):
     assert code == 0
     assert f"results: {undisturbed} (4 parts" in text
     assert "were computed before" in text
+
+
+def listening(process):
+    for member in [process, *process.children(recursive=True)]:
+        try:
+            yield from (c.laddr for c in member.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN)
+        except psutil.Error:
+            continue  # it has just ended
+
+
+def test_every_socket_listens_on_this_machine_only(options, tmp_path):
+    argv = map(str, [*options, "--batch-size", 1, "--workers", 2, "--output", tmp_path / "out"])
+    command = [sys.executable, "-m", "pipelines.batch_sources", *argv]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+        process, seen = psutil.Process(job.pid), set()
+        while job.poll() is None:
+            seen |= set(listening(process))
+            time.sleep(0.2)
+        out, err = job.communicate()
+    assert job.returncode == 0, err
+    assert json.loads(out)["status"] == "done"
+    assert "dashboard: http://127.0.0.1:" in err
+    assert len(seen) >= 4  # scheduler, dashboard, nanny, worker
+    assert {address.ip for address in seen} == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize("rows_per_group", [1, 4, 10, 1000])

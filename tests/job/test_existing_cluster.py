@@ -7,7 +7,6 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import dask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,13 +21,7 @@ from pipelines.scheduling import cluster, package_version
 from pipelines.scheduling import scheduler as scheduling_scheduler
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.errors import ClusterError
-from pipelines.scheduling.existing_cluster import (
-    WorkerMemory,
-    check_existing,
-    check_newcomers,
-    refuse_small_workers,
-    version_here,
-)
+from pipelines.scheduling.existing_cluster import WorkerMemory, check_newcomers, refuse_small_workers, version_here
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import Window
 from tests.support.clusters import threads_of_this_process
@@ -294,15 +287,8 @@ def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_sourc
         window._on_task_error(task, error)
 
 
-def settings(*more):
-    return settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out", *more]))
-
-
-def test_workers_that_the_profiler_can_stop_are_noted(capsys):
-    with dask.config.set({"distributed.worker.profile.enabled": True}), threads_of_this_process(n_workers=1) as one:
-        check_existing(settings("--scheduler-address", one.scheduler_address), "cpu", [])
-    is_noted = "start them with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False" in capsys.readouterr().err
-    assert is_noted == (sys.version_info < (3, 12))
+def settings():
+    return settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out"]))
 
 
 def start_fails(times, sound):

@@ -14,10 +14,11 @@ from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.published.sssp.params import HBfKnobs
 from kepler_traverse.query import Query
 from tests.conftest import HAS_GPU
-from tests.kernels.simt import device, harness
+from tests.kernels.simt import device
+from tests.support.devices import on_a_device
 from tests.support.graphs import NAMED, build, lattice, star, weights_for
 
-pytestmark = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+pytestmark = on_a_device
 
 
 @pytest.fixture

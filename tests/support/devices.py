@@ -10,7 +10,11 @@ import pytest
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 
-on_a_device = pytest.mark.skipif(not HAS_GPU and harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+on_a_device = (
+    pytest.mark.gpu
+    if HAS_GPU
+    else pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+)
 
 
 def orders(**modes: dict) -> dict:

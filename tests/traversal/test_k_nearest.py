@@ -196,7 +196,8 @@ def test_a_heap_that_grows_loses_no_label():
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("many", [bfs_many, sssp_many])
-def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(many, directed, grouped):
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, many, directed, grouped):
     rows = NAMED["power law"]
     graph = build(rows, weights_for(rows, 3), directed)
     rng = np.random.default_rng(5)
@@ -205,7 +206,8 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(many, dir
     kinds = ["ab"[i % 2] for i in range(targets.size)]
     options = {"groups": kinds} if grouped else {}
     limit = {"max_depth": 3} if many is bfs_many else {"cutoff": 40}
-    found = many(graph, sources, result="nearest", k=2, targets=targets, **options, **limit)
+    found = many(graph.to(device), sources, result="nearest", k=2, targets=targets, **options, **limit)
+    found = getattr(found, "to_pandas", lambda: found)()  # cuDF has it
     matrix = many(graph, sources, result="matrix", targets=targets, **limit).astype(float)
     matrix[(matrix < 0) | ~np.isfinite(matrix)] = np.inf
     expected = []

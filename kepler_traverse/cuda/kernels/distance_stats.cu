@@ -28,6 +28,7 @@
 namespace {
 
 using kt::ALL_LANES;
+using kt::DistanceSums;
 using kt::int32;
 using kt::int64;
 using kt::larger;
@@ -40,49 +41,19 @@ using kt::WARP;
 using ordered_t = kt::key_of<weight_t>;
 
 constexpr int64 MAX_KEY = kt::Key<double>::LOWEST_BITS;
-static_assert(RECORD_WORDS == 6, "write_folded stores so many");
-
-struct Sums {
-  double total, harmonic;
-  KT_DEVICE Sums with(Sums other) const {
-    return {kt::add_rounded(total, other.total), kt::add_rounded(harmonic, other.harmonic)};
-  }
-};
-
-// Sums the VALUES_PER_LANE values of a lane by halves; `of(i)` is the i-th. Recursive from the end, so that few sums
-// wait for others.
-template <int32 FIRST = 0, int32 STEP = 1, typename Of>
-KT_DEVICE Sums folded(const Of& of) {
-  if constexpr (STEP == VALUES_PER_LANE) {
-    return of(FIRST);
-  } else {
-    const Sums one = folded<FIRST, 2 * STEP>(of);
-    return one.with(folded<FIRST + STEP, 2 * STEP>(of));
-  }
-}
-
-struct Record {
-  Sums sums;
-  int64 reached, lowest, highest, edges;
-};
+static_assert(RECORD_WORDS == kt::DistanceRecord::N_WORDS, "records are stored one after the other");
 
 // Reduces the records of all lanes, sums by halves; lane 0 writes the result.
-KT_DEVICE void write_folded(Record mine, int64* record) {
+KT_DEVICE void write_folded(kt::DistanceRecord mine, int64* record) {
   for (int32 half = WARP / 2; half > 0; half /= 2) {
-    mine.sums = mine.sums.with(
-        {kt::shuffle_down(ALL_LANES, mine.sums.total, half), kt::shuffle_down(ALL_LANES, mine.sums.harmonic, half)});
+    mine.sums = kt::sum_of(mine.sums, {kt::shuffle_down(ALL_LANES, mine.sums.total, half),
+                                       kt::shuffle_down(ALL_LANES, mine.sums.harmonic, half)});
     mine.reached += kt::shuffle_down(ALL_LANES, mine.reached, half);
     mine.lowest = lesser(mine.lowest, kt::shuffle_down(ALL_LANES, mine.lowest, half));
     mine.highest = larger(mine.highest, kt::shuffle_down(ALL_LANES, mine.highest, half));
     mine.edges += kt::shuffle_down(ALL_LANES, mine.edges, half);
   }
-  if (kt::lane() != 0) return;
-  record[0] = kt::bits_of(mine.sums.total);
-  record[1] = kt::bits_of(mine.sums.harmonic);
-  record[2] = mine.reached;
-  record[3] = mine.lowest;
-  record[4] = mine.highest;
-  record[5] = mine.edges;
+  if (kt::lane() == 0) mine.store(record);
 }
 
 }  // namespace
@@ -124,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
       if (key < lowest) lowest = key;
       if (key > highest) highest = key;
     }
-    const Sums sums = folded([&](int32 j) -> Sums {
+    const DistanceSums sums = kt::folded<DistanceSums>([&](int32 j) -> DistanceSums {
       const ordered_t key = kt::to_ordered(values[j]);
       if (!kt::is_finite<weight_t>(key) || key > limit_key) return {0.0, 0.0};
       const double value = kt::widened(values[j]);
@@ -144,8 +115,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
   for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK;
     const int64* const of_source = records + i / n_reduction_blocks * n_records * RECORD_WORDS;
-    Record mine{{0.0, 0.0}, 0, MAX_KEY, -MAX_KEY - 1, 0};
-    mine.sums = folded([&](int32 j) -> Sums {
+    kt::DistanceRecord mine{{0.0, 0.0}, 0, MAX_KEY, -MAX_KEY - 1, 0};
+    mine.sums = kt::folded<DistanceSums>([&](int32 j) -> DistanceSums {
       const int64 at = first + j * WARP + kt::lane();
       if (at >= n_records) return {0.0, 0.0};
       const int64* const record = of_source + at * RECORD_WORDS;

@@ -19,11 +19,13 @@
 //   TILE              lines of 32-bit sums that a block transposes at once, and half as many of 64-bit ones
 //   FLOAT_BYTES       bytes of a distance in a row
 //   WORDS             32-bit words of a line per thread of a certificate: 1, 2 or 4
-#include <kt/csr.cuh>
 #include <kt/float_order.cuh>
+
+#include "row_reductions.cuh"
 
 namespace {
 
+using kt::DistanceSums;
 using kt::int32;
 using kt::int64;
 using kt::uint32;
@@ -115,33 +117,17 @@ struct StatsArgs {
 
 namespace {
 
-constexpr int32 VALUES = REDUCTION_BLOCK / WARP;  // a group: values i, i + 32, i + 64, ... of a reduction block
-static_assert(VALUES == 32 && RECORD_WORDS == 6, "as in distance_stats.cu");
-
-struct Sums {
-  double total, harmonic;
-  KT_DEVICE Sums with(Sums other) const {
-    return {kt::add_rounded(total, other.total), kt::add_rounded(harmonic, other.harmonic)};
-  }
-};
-
-template <int32 FIRST = 0, int32 STEP = 1, typename Of>
-KT_DEVICE Sums folded(const Of& of) {
-  if constexpr (STEP == VALUES) {
-    return of(FIRST);
-  } else {
-    const Sums one = folded<FIRST, 2 * STEP>(of);
-    return one.with(folded<FIRST + STEP, 2 * STEP>(of));
-  }
-}
+constexpr int32 VALUES = kt::VALUES_PER_LANE;  // a group has the values that a lane has in distance_stats.cu
+static_assert(VALUES == WARP && RECORD_WORDS == kt::DistanceRecord::N_WORDS,
+              "groups are summed by halves as lanes are");
 
 KT_DEVICE int64 key_of(ordered_t sum, double unit) { return kt::bits_of(distance_of(sum, unit)); }
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const StatsArgs args) {
-  constexpr int64 MAX_KEY = 0x7fffffffffffffff;
-  const int64 n_blocks = (args.n_vertices + REDUCTION_BLOCK - 1) / REDUCTION_BLOCK;
+  constexpr int64 MAX_KEY = kt::Key<double>::LOWEST_BITS;
+  const int64 n_blocks = kt::reduction_blocks_of(args.n_vertices);
   const int64 n_chunks = (args.n_sources + BLOCK - 1) / BLOCK;
   for (int64 i = kt::block_id(); i < n_blocks * n_chunks; i += kt::n_blocks()) {
     const int64 first = i / n_chunks * REDUCTION_BLOCK;
@@ -150,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
     const int64 source = i % n_chunks * BLOCK + kt::thread_in_block();
     if (source >= args.n_sources) continue;
     const ordered_t* const lines = args.lines + first * args.pitch + args.first + source;
-    Sums pending[5], all = {0.0, 0.0};
+    DistanceSums pending[5], all = {0.0, 0.0};
     int32 reached = 0, beyond = 0;
     ordered_t lowest = UNREACHED, highest = 0;
     // Groups in the order of their numbers with reversed bits, so that sums by halves need few pending ones.
@@ -171,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
         if (counts && values[j] > highest) highest = values[j];
         if (!counts) values[j] = UNREACHED;
       }
-      Sums sums = folded([&](int32 j) -> Sums {
+      DistanceSums sums = kt::folded<DistanceSums>([&](int32 j) -> DistanceSums {
         if (values[j] == UNREACHED) return {0.0, 0.0};
         const double value = static_cast<double>(values[j]) * args.unit;
         return {value, values[j] > 0 ? 1.0 / value : 0.0};
@@ -181,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
       for (int32 bit = 0; bit < 5; ++bit) {
         if (is_pending) continue;
         if (t >> bit & 1) {
-          sums = pending[bit].with(sums);
+          sums = kt::sum_of(pending[bit], sums);
         } else {
           pending[bit] = sums;
           is_pending = true;
@@ -198,12 +184,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
           edges += kt::load_constant(args.offsets + first + j + 1) - kt::load_constant(args.offsets + first + j);
     }
     int64* const record = args.records + (source * n_blocks + i / n_chunks) * RECORD_WORDS;
-    record[0] = kt::bits_of(all.total);
-    record[1] = kt::bits_of(all.harmonic);
-    record[2] = reached;
-    record[3] = reached ? key_of(lowest, args.unit) : MAX_KEY;
-    record[4] = reached ? key_of(highest, args.unit) : -MAX_KEY - 1;
-    record[5] = edges;
+    kt::DistanceRecord{all, reached, reached ? key_of(lowest, args.unit) : MAX_KEY,
+                       reached ? key_of(highest, args.unit) : -MAX_KEY - 1, edges}
+        .store(record);
   }
 }
 

@@ -23,6 +23,8 @@ namespace {
 
 using kt::add_rounded;
 using kt::ALL_LANES;
+using kt::folded;
+using kt::folded_over_lanes;
 using kt::int32;
 using kt::int64;
 using kt::lesser;
@@ -97,27 +99,6 @@ struct Decay {
     }
   }
 };
-
-KT_DEVICE int64 sum_of(int64 a, int64 b) { return a + b; }
-KT_DEVICE double sum_of(double a, double b) { return add_rounded(a, b); }
-
-// Sums the VALUES_PER_LANE values of a lane by halves; `of(i)` is the i-th.
-template <typename T, int32 FIRST = 0, int32 STEP = 1, typename Of>
-KT_DEVICE T folded(const Of& of) {
-  if constexpr (STEP == VALUES_PER_LANE) {
-    return of(FIRST);
-  } else {
-    const T one = folded<T, FIRST, 2 * STEP>(of);
-    return sum_of(one, folded<T, FIRST + STEP, 2 * STEP>(of));
-  }
-}
-
-// Sums the values of all lanes by halves. The result is that of lane 0.
-template <typename T>
-KT_DEVICE T folded_over_lanes(T mine) {
-  for (int32 half = WARP / 2; half > 0; half /= 2) mine = sum_of(mine, kt::shuffle_down(ALL_LANES, mine, half));
-  return mine;
-}
 
 }  // namespace
 

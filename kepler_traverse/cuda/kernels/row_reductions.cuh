@@ -6,6 +6,7 @@
 #pragma once
 
 #include <kt/csr.cuh>
+#include <kt/float_order.cuh>
 
 namespace kt {
 
@@ -29,6 +30,52 @@ KT_DEVICE int64 edges_of_reduction_block(const offset_t* offsets, int64 first, i
   }
   return edges;
 }
+
+// Two sums that have one order.
+struct DistanceSums {
+  double total, harmonic;
+};
+
+KT_DEVICE int64 sum_of(int64 a, int64 b) { return a + b; }
+KT_DEVICE double sum_of(double a, double b) { return add_rounded(a, b); }
+KT_DEVICE DistanceSums sum_of(DistanceSums a, DistanceSums b) {
+  return {add_rounded(a.total, b.total), add_rounded(a.harmonic, b.harmonic)};
+}
+
+// Sums the VALUES_PER_LANE values of a lane by halves; `of(i)` is the i-th. Recursive from the end, so that few sums
+// wait for others.
+template <typename T, int32 FIRST = 0, int32 STEP = 1, typename Of>
+KT_DEVICE T folded(const Of& of) {
+  if constexpr (STEP == VALUES_PER_LANE) {
+    return of(FIRST);
+  } else {
+    const T one = folded<T, FIRST, 2 * STEP>(of);
+    return sum_of(one, folded<T, FIRST + STEP, 2 * STEP>(of));
+  }
+}
+
+// Sums the values of all lanes by halves. The result is that of lane 0.
+template <typename T>
+KT_DEVICE T folded_over_lanes(T mine) {
+  for (int32 half = WARP / 2; half > 0; half /= 2) mine = sum_of(mine, shuffle_down(ALL_LANES, mine, half));
+  return mine;
+}
+
+// Statistics of the distances of some vertices of a source, as distance_stats.cu describes them.
+struct DistanceRecord {
+  static constexpr int32 N_WORDS = 6;
+  DistanceSums sums;
+  int64 reached, lowest, highest, edges;
+
+  KT_DEVICE void store(int64* words) const {
+    words[0] = bits_of(sums.total);
+    words[1] = bits_of(sums.harmonic);
+    words[2] = reached;
+    words[3] = lowest;
+    words[4] = highest;
+    words[5] = edges;
+  }
+};
 
 // Calls take for this thread's values of a tile, with IN_FLIGHT loads in flight.
 template <typename T, typename Take>

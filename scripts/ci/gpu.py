@@ -1,0 +1,436 @@
+"""Check a machine with GPUs: ``bash scripts/check.sh --gpu [STAGE ...]``; without a stage, all of them in ten minutes.
+
+tests      all tests that need a GPU: those marked ``gpu`` or ``on_a_device``
+parity     all strategies against cuGraph and against the CPU, bit for bit, on random graphs
+multi      the engine for graphs that are partitioned over GPUs, on all GPUs
+sanitize   compute-sanitizer over a sample of the tests: memcheck and racecheck, or what ``--tool`` names
+speed      the recorded works again, beside cuGraph; on the recorded kind of GPU none may take longer than TOLERANCE times as
+           long as recorded
+
+Nothing is installed: what is missing is named, and what needs it does not run. All stages run, even after a failure. Those
+before ``speed`` run side by side and share the GPUs. out/gpu.json has the record, out/gpu the output of each process. The
+exit status is 0 if nothing failed, 1 if something did, and 2 without a GPU. Needs Python alone, and what each stage needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from scripts import doctor
+from scripts.bench.environment import commit, machine
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "out" / "gpu"
+DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
+RECORDS = ROOT / "docs" / "benchmarks"
+STAGES = ("tests", "parity", "multi", "sanitize", "speed")
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
+TOLERANCE = 1.25  # the same work on two hosts with one kind of GPU differed by up to a fifth
+
+MULTI_GPU = "tests/job/test_multi_gpu_engine.py"
+# Processes that share the tests of a file.
+PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_gpu.py": 3, "test_multi_source_gpu.py": 3}
+# Small tests of the kernels of GPU strategies, statistics, hierarchies and the k nearest; of them one in SAMPLE is run.
+SANITIZED = (
+    *("tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py"),
+    *("tests/traversal/test_distance_stats.py", "tests/hierarchy/test_hierarchy_on_gpu.py"),
+    "tests/traversal/test_k_nearest.py",
+)
+SMALL = (
+    "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)"
+    " or (test_multi_source_gpu and not groups and not memory) or test_distance_stats"
+    " or (test_hierarchy_on_gpu and not any_graph) or one_search_on_a_gpu"
+)
+SAMPLE, SANITIZER_SECONDS = 8, 180
+# Of scripts.bench.gpu, and the file that a graph comes from; and of scripts.bench.hierarchy_gpu.
+SPEED_GRAPHS = {"R-MAT 20": None, "lattice 1500": None, "USA-road-NY": "USA-road-d.NY", "USA-road-NE": "USA-road-NE-topology"}
+HIERARCHY = "USA-road-d.NY"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A process of a stage. ``judge(exit_status, folder)`` returns a verdict and what to say; ``needs`` are modules."""
+
+    stage: str
+    name: str
+    command: list[str]
+    judge: Callable[[int, Path], tuple[str, str]]
+    needs: tuple[str, ...] = ()
+    seconds: float = 420.0
+    all_gpus: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """The outcome of a job."""
+
+    stage: str
+    name: str
+    verdict: str
+    seconds: float
+    detail: str
+
+
+# --- the tests of one process
+
+
+class Selection:
+    """A plugin of pytest: one of several parts of the tests, every n-th of those, until the time is over."""
+
+    def __init__(self, part: int, parts: int, every: int, seconds: float):
+        self._part, self._parts, self._every = part, parts, every
+        self._ends = time.monotonic() + seconds
+        self.is_late = False
+
+    def pytest_addoption(self, parser: Any) -> None:
+        # pyproject.toml has settings that pytest refuses where it is older, or where pytest-timeout is not installed.
+        if importlib.util.find_spec("pytest_timeout") is None:
+            parser.addini("timeout", "of pytest-timeout")
+        if "faulthandler_exit_on_timeout" not in parser._inidict:
+            parser.addini("faulthandler_exit_on_timeout", "of later versions")
+
+    def pytest_configure(self, config: Any) -> None:
+        config.addinivalue_line("markers", "timeout: of pytest-timeout")
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        items = session.items
+        # Tests side by side compile the same kernels, so a part has neighbors.
+        bounds = [len(items) * i // self._parts for i in (self._part, self._part + 1)]
+        items[:] = items[slice(*bounds)][:: self._every]
+
+    def pytest_runtest_logfinish(self) -> None:
+        self.is_late = time.monotonic() > self._ends
+
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        if self.is_late:
+            item.session.shouldstop = "the time is over"
+
+
+def run_pytest(arguments: list[str]) -> int:
+    """Run tests in this process: ``REPORT PART PARTS EVERY SECONDS DRIVER ...`` and arguments of pytest.
+
+    With DRIVER 1 the driver makes each allocation: in CuPy's pool, an access past an array would hit memory that belongs to
+    the process, and no sanitizer would report it.
+    """
+    import pytest
+
+    report, part, parts, every, seconds, driver, *others = arguments
+    if driver == "1":
+        import cupy
+
+        cupy.cuda.set_allocator(None)
+        cupy.cuda.set_pinned_memory_allocator(None)
+    selection = Selection(int(part), int(parts), int(every), float(seconds))
+    given = ["-q", "-p", "no:cacheprovider", "-m", "gpu", f"--junitxml={report}", *others]
+    status = pytest.main(given, plugins=[selection])
+    return 0 if selection.is_late and status == pytest.ExitCode.INTERRUPTED else int(status)
+
+
+def pytest_command(
+    name: str, *given: str, part: int = 0, parts: int = 1, every: int = 1, seconds: float = 1e9, driver: bool = False
+) -> list[str]:
+    """Return the command that runs tests by ``run_pytest``."""
+    numbers = [str(number) for number in (part, parts, every, seconds, int(driver))]
+    return [sys.executable, "-m", "scripts.ci.gpu", "--pytest", str(OUT / f"{name}.xml"), *numbers, *given]
+
+
+def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
+    def judge(status: int, folder: Path) -> tuple[str, str]:
+        report = folder / f"{name}.xml"
+        if not report.exists():
+            return FAILED, f"ended with {status} and without a report"
+        suite = xml.parse(report).getroot().find("testsuite")
+        count = {key: int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")} if suite is not None else {}
+        ran, failed = count.get("tests", 0) - count.get("skipped", 0), count.get("failures", 0) + count.get("errors", 0)
+        said = f"{ran - failed} passed, {failed} failed, {count.get('skipped', 0)} skipped"
+        if failed or status not in (0, 5):
+            return FAILED, said if failed else f"{said}, ended with {status}"
+        reasons = {str(skip.get("message")) for skip in suite.iter("skipped")} if suite is not None else set()
+        return (PASSED, said) if ran else (NOT_RUN, "; ".join(sorted(reasons)) or "no test was selected")
+
+    return judge
+
+
+# --- the stages
+
+
+def test_files() -> Iterator[str]:
+    """Yield the files with tests that need a GPU."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "mark.gpu" in text or "on_a_device" in text:
+            yield str(path.relative_to(ROOT))
+
+
+def jobs_of_tests(options: argparse.Namespace) -> Iterator[Job]:
+    chosen = ["-k", options.k] if options.k else []
+    for path in sorted(test_files(), key=lambda path: -PARTS.get(Path(path).name, 1)):
+        if path == MULTI_GPU:
+            continue
+        parts = PARTS.get(Path(path).name, 1)
+        for part in range(parts):
+            name = Path(path).stem + (f"-{part + 1}-of-{parts}" if parts > 1 else "")
+            yield Job("tests", name, pytest_command(name, path, *chosen, part=part, parts=parts), judge_tests(name), ("pytest",))
+
+
+def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
+    for key, needs, equal in (
+        ("parity", ("pylibcugraph",), (("equal", "results"), ("certified", "results"))),
+        ("gpu_bits", (), (("equal", "distances"), ("equal_predecessors", "predecessors"))),
+    ):
+        command = [sys.executable, "-m", "scripts.evidence", "measure", "--only", key, "--output", str(OUT / f"{key}.json")]
+        command += ["--parity-seconds", "60", "--commit", commit()]
+
+        def judge(status: int, folder: Path, key=key, equal=equal) -> tuple[str, str]:
+            if status:
+                return FAILED, f"ended with {status}"
+            figures = json.loads((folder / f"{key}.json").read_text())[key]["figures"]
+            rows = figures.get("rows", {"all strategies": figures})
+            wrong = [name for name, row in rows.items() for one, all_ in equal if not row[one] == row[all_] > 0]
+            said = ", ".join(f"{name}: {row[equal[0][0]]:,} of {row[equal[0][1]]:,} equal" for name, row in rows.items())
+            return (FAILED if wrong or not rows else PASSED), said
+
+        yield Job("parity", key, command, judge, needs, seconds=200)
+
+
+def jobs_of_multi(_options: argparse.Namespace) -> Iterator[Job]:
+    needs = ("pytest", "cugraph", "dask_cuda")
+    yield Job("multi", "multi-gpu", pytest_command("multi-gpu", MULTI_GPU), judge_tests("multi-gpu"), needs, all_gpus=True)
+
+
+def jobs_of_sanitize(options: argparse.Namespace) -> Iterator[Job]:
+    found = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    for tool in options.tool:
+        given = [*SANITIZED, "-k", options.k or SMALL]
+        sample = pytest_command(tool, *given, every=SAMPLE, seconds=SANITIZER_SECONDS, driver=True)
+        command = [found, "--tool", tool, "--error-exitcode", "9", "--print-limit", "20", *sample]
+        yield Job("sanitize", tool, command, judge_tests(tool), ("pytest",), seconds=SANITIZER_SECONDS + 120)
+
+
+def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
+    graphs = [name for name, file in SPEED_GRAPHS.items() if file is None or (DATA / f"{file}.parquet").exists()]
+    has_peer = importlib.util.find_spec("pylibcugraph") is not None
+    command = [sys.executable, "-m", "scripts.bench", "--suite", "gpu", "--graphs", str(DATA), "--part", "single", "many"]
+    command += ["--output", str(OUT / "speed.json"), "--peer-seconds", "2", "--many-seconds", "2", "--commit", commit()]
+    command += ["--only", *graphs] + ([] if has_peer else ["--without-peer"])
+    yield Job("speed", "one source and many", command, judge_speed("speed.json", options.works), seconds=200)
+    file = DATA / f"{HIERARCHY}.parquet"
+    command = [sys.executable, "-m", "scripts.bench.hierarchy_gpu", str(DATA), HIERARCHY, "--out", str(OUT / "hierarchy.json")]
+    missing = () if file.exists() else (str(file),)
+    yield Job("speed", "hierarchy", command, judge_speed("hierarchy.json", options.works), missing, seconds=100)
+
+
+JOBS = {
+    "tests": jobs_of_tests,
+    "parity": jobs_of_parity,
+    "multi": jobs_of_multi,
+    "sanitize": jobs_of_sanitize,
+    "speed": jobs_of_speed,
+}
+
+
+# --- speed beside the record
+
+
+def works_of(run: Mapping[str, Any]) -> dict[str, tuple[float, float | None]]:
+    """Return the milliseconds of each work of a record, and those of cuGraph where it ran."""
+    works = {}
+    for table in run.get("tables", ()):
+        if table["name"] not in ("medians", "many_sources"):
+            continue
+        for values in table["rows"]:
+            row = dict(zip(table["columns"], values, strict=True))
+            work = f"{row['graph']}, {row['algorithm']}, "
+            if table["name"] == "medians":
+                works[work + "one source"] = row["ours_ms"], row["baseline_ms"]
+            else:
+                works[work + f"{row['sources']:,} sources, each"] = row["ms_per_source"], row["baseline_ms_per_source"]
+    for graph in run.get("graphs", ()):
+        for name, microseconds in graph["microseconds"].items():
+            works[f"{graph['graph']}, hierarchy, {name}"] = 1e-3 * microseconds, None
+        works[f"{graph['graph']}, hierarchy, table of targets"] = 1e3 * graph["table_seconds"], None
+    return works
+
+
+def recorded(records: Path = RECORDS) -> list[dict[str, Any]]:
+    """Return the recorded runs on GPUs, later ones last."""
+    runs = [*json.loads((records / "measurements.json").read_text())["runs"]]
+    runs.append(json.loads((records / "hierarchy_gpu.json").read_text()))
+    return [run for run in runs if run["machine"]["gpu"]]
+
+
+def compared(run: Mapping[str, Any], runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield each work of a run beside its latest record: that of the same kind of GPU, otherwise of any, as information."""
+    gpu = run["machine"]["gpu"]
+    for work, (measured, peer) in works_of(run).items():
+        found = [each for each in runs if work in works_of(each)]
+        found = [each for each in found if each["machine"]["gpu"] == gpu] or found
+        before = works_of(found[-1])[work][0] if found else None
+        ratio = measured / before if before else None
+        is_same = bool(found) and found[-1]["machine"]["gpu"] == gpu
+        verdict = "no record" if ratio is None else "information" if not is_same else PASSED if ratio <= TOLERANCE else FAILED
+        of = found[-1]["machine"]["gpu"] if found else None
+        yield {"work": work, "ms": measured, "recorded_ms": before, "recorded_on": of, "ratio": ratio, "cugraph_ms": peer} | {
+            "verdict": verdict
+        }
+
+
+def judge_speed(file: str, works: list[dict[str, Any]]) -> Callable[[int, Path], tuple[str, str]]:
+    def judge(status: int, folder: Path) -> tuple[str, str]:
+        path = folder / file
+        found = list(compared(json.loads(path.read_text()), recorded())) if path.exists() else []
+        works.extend(found)
+        slower = [work["work"] for work in found if work["verdict"] == FAILED]
+        said = f"{len(found)} works, {len(slower)} slower than {TOLERANCE} times the record"
+        absent = [name for name, source in SPEED_GRAPHS.items() if source and not (DATA / f"{source}.parquet").exists()]
+        if absent:
+            said += f"; without {', '.join(absent)}, whose files are not in {DATA}"
+        if status:
+            return FAILED, f"ended with {status}; {said}"
+        return (FAILED if slower else PASSED if found else NOT_RUN), said
+
+    return judge
+
+
+# --- running
+
+
+def missing_of(job: Job) -> list[str]:
+    """Return what a job needs and this machine lacks: modules, files and the program that it starts."""
+    missing = [name for name in job.needs if "/" in name or importlib.util.find_spec(name) is None]
+    return missing if shutil.which(job.command[0]) else [*missing, job.command[0]]
+
+
+def run_job(job: Job, gpu: str | None, ends: float) -> Row:
+    """Run a job on one GPU (None: on all) and judge it. A job that takes too long is killed with its processes."""
+    missing = missing_of(job)
+    began = time.monotonic()
+    if missing:
+        return Row(job.stage, job.name, NOT_RUN, 0.0, f"missing: {', '.join(missing)}")
+    left = min(job.seconds, ends - began)
+    if left <= 0:
+        return Row(job.stage, job.name, FAILED, 0.0, "no time was left")
+    visible = {} if job.all_gpus or gpu is None else {"CUDA_VISIBLE_DEVICES": gpu}
+    log = OUT / f"{job.stage}-{job.name.replace(' ', '-')}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            job.command, cwd=ROOT, env=os.environ | visible, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            status = process.wait(left)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            verdict, detail = FAILED, f"stopped after {left:.0f} s"
+        else:
+            verdict, detail = job.judge(status, OUT)
+    if verdict == FAILED:
+        tail = log.read_text(errors="replace").splitlines()[-25:]
+        print("\n".join([f"-- the end of {log}", *tail, "--"]), flush=True)
+    row = Row(job.stage, job.name, verdict, round(time.monotonic() - began, 1), detail)
+    print(f"{row.stage}: {row.name}: {row.verdict}, {row.seconds:.0f} s, {row.detail}", flush=True)
+    return row
+
+
+def run_jobs(jobs: list[Job], gpus: list[str | None], at_once: int, ends: float) -> list[Row]:
+    """Run the jobs of all stages but the last side by side, and then those of ``speed`` one at a time."""
+    rows = []
+    for is_speed, of_kind in itertools.groupby(jobs, lambda job: job.stage == "speed"):
+        with ThreadPoolExecutor(1 if is_speed else at_once) as pool:
+            rows += pool.map(lambda job, gpu: run_job(job, gpu, ends), list(of_kind), itertools.cycle(gpus))
+    return rows
+
+
+def count_gpus() -> tuple[int, str]:
+    """Return the number of GPUs that CuPy finds, and why there is none."""
+    code = "import cupy; assert int(cupy.arange(9).sum()) == 36; print(cupy.cuda.runtime.getDeviceCount())"
+    found = doctor.probe("CuPy", code, doctor.GPU_EXTRA)
+    if found.works:
+        return int(found.detail), ""
+    card = doctor.gpus()[0]
+    return 0, f"CuPy: {found.detail} ({found.advice})" if card.works else card.detail
+
+
+def print_works(works: list[dict[str, Any]]) -> None:
+    if works:
+        print(f"\n{'work':<52} {'ms':>10} {'recorded':>10} {'ratio':>6} {'cuGraph':>10}")
+    for work in works:
+        numbers = [f"{work[key]:.4g}" if work[key] else "-" for key in ("ms", "recorded_ms", "cugraph_ms")]
+        ratio = f"{work['ratio']:.2f}" if work["ratio"] else "-"
+        verdict = work["verdict"] if work["verdict"] != "information" else f"recorded on {work['recorded_on']}"
+        print(f"{work['work']:<52} {numbers[0]:>10} {numbers[1]:>10} {ratio:>6} {numbers[2]:>10}  {verdict}")
+
+
+def print_stages(rows: list[Row]) -> None:
+    print(f"\n{'stage':<10} {'passed':>6} {'failed':>6} {'not run':>7} {'seconds':>8}  of processes")
+    for stage, group in itertools.groupby(rows, lambda row: row.stage):
+        own = list(group)
+        counts = [sum(row.verdict == verdict for row in own) for verdict in (PASSED, FAILED, NOT_RUN)]
+        print(f"{stage:<10} {counts[0]:>6} {counts[1]:>6} {counts[2]:>7} {sum(row.seconds for row in own):>8.0f}")
+    for row in rows:
+        if row.verdict != PASSED:
+            print(f"{row.verdict}: {row.stage}, {row.name}: {row.detail}")
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="check.sh --gpu", description="Check results and speed on the GPUs of a machine.")
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; default: all")
+    parser.add_argument("--seconds", type=float, default=570.0, help="stop what still runs after this time")
+    parser.add_argument("--at-once", type=int, help="processes side by side; default: half the cores, at most 8")
+    parser.add_argument("--tool", nargs="+", choices=TOOLS, default=list(TOOLS[:2]), help="tools of compute-sanitizer")
+    parser.add_argument("-k", help="an expression that selects tests")
+    options = parser.parse_args(arguments)
+    unknown = [stage for stage in options.stages if stage not in STAGES]
+    if unknown:
+        parser.error(f"no stage {unknown[0]!r}; these are: {', '.join(STAGES)}")
+    options.works = []
+    return options
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    began = time.monotonic()
+    n_gpus, reason = count_gpus()
+    if not n_gpus:
+        print(f"There is no GPU to check: {reason}.", file=sys.stderr)
+        return 2
+    here = machine()
+    print(f"{n_gpus} GPU, {here['gpu']}, driver {here['driver']}, {here['cores']} cores, {sys.executable}", flush=True)
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    jobs = [job for stage in STAGES if stage in (options.stages or STAGES) for job in JOBS[stage](options)]
+    # Processes use one GPU each, in turns, unless the caller has chosen.
+    gpus = [None] if "CUDA_VISIBLE_DEVICES" in os.environ else [str(gpu) for gpu in range(n_gpus)]
+    rows = run_jobs(jobs, gpus, options.at_once or max(1, min(8, here["cores"] // 2)), began + options.seconds)
+    print_works(options.works)
+    print_stages(rows)
+    is_failed = any(row.verdict == FAILED for row in rows) or not any(row.verdict == PASSED for row in rows)
+    seconds = round(time.monotonic() - began, 1)
+    record = {"date": date.today().isoformat(), "commit": commit(), "machine": here, "gpus": n_gpus, "seconds": seconds}
+    record |= {"passed": not is_failed, "tolerance": TOLERANCE, "works": options.works, "rows": [asdict(row) for row in rows]}
+    OUT.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(f"\n{FAILED if is_failed else 'Nothing failed'} after {seconds:.0f} s; the record is {OUT.with_suffix('.json')}")
+    return int(is_failed)
+
+
+if __name__ == "__main__":
+    sys.exit(run_pytest(sys.argv[2:]) if sys.argv[1:2] == ["--pytest"] else main(sys.argv[1:]))

@@ -1,0 +1,128 @@
+"""The check of a machine with GPUs, with processes that stand in for its stages: outcomes, records, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.ci import gpu
+
+ROOT = Path(__file__).parents[2]
+H200 = {"cpu": "a CPU", "cores": 4, "memory_gib": 8, "gpu": "NVIDIA H200", "driver": "1"}
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """A machine with two GPUs, as far as the check looks."""
+    monkeypatch.setattr(gpu, "count_gpus", lambda: (2, ""))
+    monkeypatch.setattr(gpu, "machine", lambda: H200)
+    monkeypatch.setattr(gpu, "OUT", tmp_path / "gpu")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def stage(name, code, seconds=60.0, **others):
+    """A stage of one process that runs this code, and passes if it ends with 0."""
+    command = [sys.executable, "-c", code]
+    job = gpu.Job(name, "one", command, lambda status, _: (gpu.FAILED if status else gpu.PASSED, ""), seconds=seconds, **others)
+    return lambda _options: iter([job])
+
+
+def outcomes(tmp_path):
+    record = json.loads((tmp_path / "gpu.json").read_text())
+    return {row["stage"]: (row["verdict"], row["detail"]) for row in record["rows"]}, record
+
+
+@pytest.mark.usefixtures("machine")
+def test_all_stages_run_after_one_that_fails_one_that_hangs_and_one_that_lacks_a_module(monkeypatch, tmp_path, capfd):
+    jobs = {
+        "tests": stage("tests", "print('what went wrong'); raise SystemExit(1)"),
+        "parity": stage("parity", "", needs=("no_such_module",)),
+        "multi": stage("multi", "import os; raise SystemExit('CUDA_VISIBLE_DEVICES' in os.environ)", all_gpus=True),
+        "sanitize": stage("sanitize", "import time; time.sleep(60)", seconds=0.5),
+        "speed": stage("speed", "import os; raise SystemExit(os.environ['CUDA_VISIBLE_DEVICES'] != '0')"),
+    }
+    monkeypatch.setattr(gpu, "JOBS", jobs)
+    assert gpu.main([]) == 1
+    found, record = outcomes(tmp_path)
+    assert found == {
+        "tests": (gpu.FAILED, ""),
+        "parity": (gpu.NOT_RUN, "missing: no_such_module"),
+        "multi": (gpu.PASSED, ""),
+        "sanitize": (gpu.FAILED, "stopped after 0 s"),
+        "speed": (gpu.PASSED, ""),
+    }
+    assert (record["passed"], record["machine"]) == (False, H200)
+    assert "what went wrong" in capfd.readouterr().out
+    assert gpu.main(["multi", "speed"]) == 0
+    assert list(outcomes(tmp_path)[0]) == ["multi", "speed"]
+    assert gpu.main(["parity"]) == 1, "nothing ran"
+    assert gpu.main(["speed", "--seconds", "0"]) == 1
+    assert outcomes(tmp_path)[0] == {"speed": (gpu.FAILED, "no time was left")}
+
+
+def run(columns, rows, name, on="NVIDIA H200"):
+    return {"machine": {"gpu": on}, "tables": [{"name": name, "columns": columns, "rows": rows}]}
+
+
+def test_speed_fails_only_beyond_the_tolerance_and_on_the_recorded_kind_of_gpu(monkeypatch, tmp_path):
+    columns = ["graph", "algorithm", "ours_ms", "baseline_ms"]
+    runs = [
+        run(columns, [["road", "bfs", 1.0, 9.0], ["web", "bfs", 8.0, 9.0]], "medians"),
+        run(columns, [["road", "bfs", 2.0, 9.0]], "medians"),  # the later record counts
+        run(columns, [["mesh", "bfs", 1.0, 9.0]], "medians", on="NVIDIA H100"),
+    ]
+    monkeypatch.setattr(gpu, "recorded", lambda: runs)
+    now = run(columns, [["road", "bfs", 2.4, 9.0], ["web", "bfs", 11.0, None], ["mesh", "bfs", 5.0, 9.0], ["new", "bfs", 1, 1]], "medians")
+    works = list(gpu.compared(now, runs))
+    assert [work["verdict"] for work in works] == [gpu.PASSED, gpu.FAILED, "information", "no record"]
+    assert [work["ratio"] for work in works] == [1.2, 1.375, 5.0, None]
+    (tmp_path / "speed.json").write_text(json.dumps(now))
+    collected: list = []
+    assert gpu.judge_speed("speed.json", collected)(0, tmp_path)[0] == gpu.FAILED
+    assert [work["work"] for work in collected] == [f"{name}, bfs, one source" for name in ("road", "web", "mesh", "new")]
+
+
+def test_recorded_works_have_medians_many_sources_and_hierarchies():
+    works = {work for run in gpu.recorded() for work in gpu.works_of(run)}
+    expected = {"R-MAT 20, bfs, one source", "R-MAT 20, sssp, 1,024 sources, each", f"{gpu.HIERARCHY}, hierarchy, lines"}
+    assert expected <= works
+
+
+def test_tests_are_shared_sampled_and_judged_by_their_report(tmp_path, monkeypatch):
+    text = "import pytest\n@pytest.mark.gpu\n@pytest.mark.parametrize('i', range(10))\ndef test_it(i):\n    assert i != 7\n"
+    (tmp_path / "test_some.py").write_text(text)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\ntimeout = 9\nfaulthandler_exit_on_timeout = true\naddopts = --strict-config")
+    monkeypatch.setattr(gpu, "OUT", tmp_path)
+    found = []
+    for part, parts, every in ((0, 2, 1), (1, 2, 1), (0, 1, 4)):
+        command = gpu.pytest_command("report", str(tmp_path), part=part, parts=parts, every=every)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        found.append(gpu.judge_tests("report")(done.returncode, tmp_path))
+    assert found == [
+        (gpu.PASSED, "5 passed, 0 failed, 0 skipped"),
+        (gpu.FAILED, "4 passed, 1 failed, 0 skipped"),
+        (gpu.PASSED, "3 passed, 0 failed, 0 skipped"),
+    ]
+
+
+def test_every_stage_makes_commands_of_files_and_modules_that_exist():
+    options = gpu.parse([])
+    jobs = [job for name in gpu.STAGES for job in gpu.JOBS[name](options)]
+    assert len({(job.stage, job.name) for job in jobs}) == len(jobs)
+    assert {job.stage for job in jobs} == set(gpu.STAGES)
+    words = [word for job in jobs for word in job.command if word.startswith("tests/")]
+    assert words
+    assert [word for word in words if not (ROOT / word).exists()] == []
+    assert {Path(word).name for word in words} >= {*gpu.PARTS, "test_parity_with_cugraph.py", "test_k_nearest.py"}
+
+
+@pytest.mark.skipif(gpu.count_gpus()[0] > 0, reason="this machine has a GPU")
+def test_a_machine_without_a_gpu_is_told_so_in_one_sentence(monkeypatch):
+    done = subprocess.run(["bash", "scripts/check.sh", "--gpu"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("There is no GPU to check: ")
+    assert done.stderr.count("\n") == 1

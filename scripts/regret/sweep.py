@@ -103,6 +103,9 @@ class Scope(NamedTuple):
         return all(values is None or value in values for values, value in asked)
 
 
+EVERYTHING = Scope()
+
+
 def cells(source: GraphSource) -> list[Cell]:
     """All cells of a graph: those of earlier passes first, those of one kind of weights side by side in each half."""
     found = []
@@ -367,12 +370,12 @@ def sweep(
     seed: int = 0,
     longest: float = float("inf"),
     at: str | None = None,
-    scope: Scope = Scope(),
+    scope: Scope = EVERYTHING,
 ) -> int:
     """Measure cell by cell until the seconds are over; return how many cells were measured.
 
-    The cells of a graph are measured ``scope.repeats`` times in turns. A disturbance then affects few of the lines of a cell,
-    of which ``fit`` and ``numbers`` take the fastest.
+    The cells of a graph are measured ``scope.repeats`` times in turns. A disturbance then affects few of the lines of a
+    cell, of which ``fit`` and ``numbers`` take the fastest.
 
     Raises
     ------

@@ -4,7 +4,16 @@
 #
 # Needs git, bash and Python 3.11 or newer; no GPU. Creates an environment in .venv. All steps run, even after a failure.
 # The last lines list the steps that failed. Arguments go to pytest: `bash scripts/check.sh -k readers`.
+# With --gpu first, the checks of a machine with GPUs in their place (scripts/ci/gpu.py), by the Python that KEPLER_PYTHON names,
+# or else by that of the active environment or of .venv, whichever has CuPy. Nothing is installed.
 set -uo pipefail
+if [ "${1:-}" = --gpu ]; then
+    cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+    for python in ${KEPLER_PYTHON:-python3 .venv/bin/python python3}; do
+        "$python" -c "import cupy" 2>/dev/null && break
+    done
+    exec "$python" -m scripts.ci.gpu "${@:2}"
+fi
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$ROOT" || exit 1
 command -v git >/dev/null || fail "git is needed, and none is on the path."

@@ -4,8 +4,8 @@ tests      all tests that need a GPU: those marked ``gpu`` or ``on_a_device``
 parity     all strategies against cuGraph and against the CPU, bit for bit, on random graphs
 multi      the engine for graphs that are partitioned over GPUs, on all GPUs
 sanitize   compute-sanitizer over a sample of the tests: memcheck and racecheck, or what ``--tool`` names
-speed      the recorded works again, beside cuGraph; on the recorded kind of GPU none may take longer than TOLERANCE times as
-           long as recorded
+speed      the recorded works again, compared with cuGraph; on the recorded kind of GPU none may take more than TOLERANCE
+           times as long
 
 Nothing is installed: what is missing is named, and what needs it does not run. All stages run, even after a failure. Those
 before ``speed`` run side by side and share the GPUs. out/gpu.json has the record, out/gpu the output of each process. The
@@ -60,7 +60,12 @@ SMALL = (
 )
 SAMPLE, SANITIZER_SECONDS = 8, 180
 # Of scripts.bench.gpu, and the file that a graph comes from; and of scripts.bench.hierarchy_gpu.
-SPEED_GRAPHS = {"R-MAT 20": None, "lattice 1500": None, "USA-road-NY": "USA-road-d.NY", "USA-road-NE": "USA-road-NE-topology"}
+SPEED_GRAPHS = {
+    "R-MAT 20": None,
+    "lattice 1500": None,
+    "USA-road-NY": "USA-road-d.NY",
+    "USA-road-NE": "USA-road-NE-topology",
+}
 HIERARCHY = "USA-road-d.NY"
 
 
@@ -157,7 +162,9 @@ def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
         if not report.exists():
             return FAILED, f"ended with {status} and without a report"
         suite = xml.parse(report).getroot().find("testsuite")
-        count = {key: int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")} if suite is not None else {}
+        count = (
+            {key: int(suite.get(key, 0)) for key in ("tests", "skipped", "failures", "errors")} if suite is not None else {}
+        )
         ran, failed = count.get("tests", 0) - count.get("skipped", 0), count.get("failures", 0) + count.get("errors", 0)
         said = f"{ran - failed} passed, {failed} failed, {count.get('skipped', 0)} skipped"
         if failed or status not in (0, 5):
@@ -180,14 +187,16 @@ def test_files() -> Iterator[str]:
 
 
 def jobs_of_tests(options: argparse.Namespace) -> Iterator[Job]:
-    chosen = ["-k", options.k] if options.k else []
+    chosen = [*(["-k", options.k] if options.k else []), *(["--all"] if options.all else [])]
     for path in sorted(test_files(), key=lambda path: -PARTS.get(Path(path).name, 1)):
         if path == MULTI_GPU:
             continue
         parts = PARTS.get(Path(path).name, 1)
         for part in range(parts):
             name = Path(path).stem + (f"-{part + 1}-of-{parts}" if parts > 1 else "")
-            yield Job("tests", name, pytest_command(name, path, *chosen, part=part, parts=parts), judge_tests(name), ("pytest",))
+            yield Job(
+                "tests", name, pytest_command(name, path, *chosen, part=part, parts=parts), judge_tests(name), ("pytest",)
+            )
 
 
 def jobs_of_parity(_options: argparse.Namespace) -> Iterator[Job]:
@@ -232,7 +241,15 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
     command += ["--only", *graphs] + ([] if has_peer else ["--without-peer"])
     yield Job("speed", "one source and many", command, judge_speed("speed.json", options.works), seconds=200)
     file = DATA / f"{HIERARCHY}.parquet"
-    command = [sys.executable, "-m", "scripts.bench.hierarchy_gpu", str(DATA), HIERARCHY, "--out", str(OUT / "hierarchy.json")]
+    command = [
+        sys.executable,
+        "-m",
+        "scripts.bench.hierarchy_gpu",
+        str(DATA),
+        HIERARCHY,
+        "--out",
+        str(OUT / "hierarchy.json"),
+    ]
     missing = () if file.exists() else (str(file),)
     yield Job("speed", "hierarchy", command, judge_speed("hierarchy.json", options.works), missing, seconds=100)
 
@@ -285,11 +302,18 @@ def compared(run: Mapping[str, Any], runs: list[dict[str, Any]]) -> Iterator[dic
         before = works_of(found[-1])[work][0] if found else None
         ratio = measured / before if before else None
         is_same = bool(found) and found[-1]["machine"]["gpu"] == gpu
-        verdict = "no record" if ratio is None else "information" if not is_same else PASSED if ratio <= TOLERANCE else FAILED
+        verdict = (
+            "no record" if ratio is None else "information" if not is_same else PASSED if ratio <= TOLERANCE else FAILED
+        )
         of = found[-1]["machine"]["gpu"] if found else None
-        yield {"work": work, "ms": measured, "recorded_ms": before, "recorded_on": of, "ratio": ratio, "cugraph_ms": peer} | {
-            "verdict": verdict
-        }
+        yield {
+            "work": work,
+            "ms": measured,
+            "recorded_ms": before,
+            "recorded_on": of,
+            "ratio": ratio,
+            "cugraph_ms": peer,
+        } | {"verdict": verdict}
 
 
 def judge_speed(file: str, works: list[dict[str, Any]]) -> Callable[[int, Path], tuple[str, str]]:
@@ -398,6 +422,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--at-once", type=int, help="processes side by side; default: half the cores, at most 8")
     parser.add_argument("--tool", nargs="+", choices=TOOLS, default=list(TOOLS[:2]), help="tools of compute-sanitizer")
     parser.add_argument("-k", help="an expression that selects tests")
+    parser.add_argument("--all", action="store_true", help="also exhaustive tests, which take longer than ten minutes")
     options = parser.parse_args(arguments)
     unknown = [stage for stage in options.stages if stage not in STAGES]
     if unknown:
@@ -426,7 +451,12 @@ def main(arguments: list[str]) -> int:
     is_failed = any(row.verdict == FAILED for row in rows) or not any(row.verdict == PASSED for row in rows)
     seconds = round(time.monotonic() - began, 1)
     record = {"date": date.today().isoformat(), "commit": commit(), "machine": here, "gpus": n_gpus, "seconds": seconds}
-    record |= {"passed": not is_failed, "tolerance": TOLERANCE, "works": options.works, "rows": [asdict(row) for row in rows]}
+    record |= {
+        "passed": not is_failed,
+        "tolerance": TOLERANCE,
+        "works": options.works,
+        "rows": [asdict(row) for row in rows],
+    }
     OUT.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"\n{FAILED if is_failed else 'Nothing failed'} after {seconds:.0f} s; the record is {OUT.with_suffix('.json')}")
     return int(is_failed)

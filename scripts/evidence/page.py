@@ -324,7 +324,7 @@ SECTIONS = {
         "one race: plain stores of the same value to shared memory in Merrill's gathering, as published. They are atomic "
         "exchanges now.",
         _sanitizers_text,
-        "bash scripts/ci/sanitize.sh",
+        "bash scripts/check.sh --gpu sanitize",
     ),
     "mutants": (
         "The tests notice broken kernels",

@@ -34,9 +34,9 @@ def record(figures):
 def test_every_promise_has_its_figures_or_says_that_it_was_not_measured():
     measured = json.loads(trust.MEASURED.read_text())
     text = page.page(measured)
-    by_hand = {"sanitizers"}  # scripts/ci/sanitize.sh says what it found, and a hand puts it into the page
+    by_hand = {"sanitizers"}  # scripts/ci/gpu.py says what it found, and a hand puts it into the page
     assert set(measured) <= set(trust.MEASURES | trust.GPU_MEASURES) | by_hand
-    assert "`bash scripts/ci/sanitize.sh`" in text
+    assert "`bash scripts/check.sh --gpu sanitize`" in text
     for key in [*trust.MEASURES, *(set(measured) - by_hand)]:
         assert f"python -m scripts.evidence measure --only {key}" in text
     assert text.count("Not measured yet.") == len(set(trust.MEASURES) - set(measured))

@@ -11,10 +11,15 @@ _requested = False
 _held = False
 
 
+def heeded() -> list[signal.Signals]:
+    """The signals that end this process; one that was ignored at its start, as SIGINT in the background, stays ignored."""
+    return [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 def listen() -> None:
     """Raise KeyboardInterrupt on both signals from now on, so that SIGTERM from a batch system acts like Ctrl-C."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _raise)
+    for number in heeded():
+        signal.signal(number, interrupt)
 
 
 def check() -> None:
@@ -35,7 +40,7 @@ def held() -> Iterator[None]:
     check()
 
 
-def _raise(_number: Any, _frame: Any) -> None:
+def interrupt(_number: Any, _frame: Any) -> None:
     global _requested
     is_first, _requested = not _requested, True
     if not (_held and is_first):

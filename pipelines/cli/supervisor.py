@@ -122,7 +122,7 @@ class _Child:
 
         Otherwise it would take Ctrl-C, or the SIGTERM that a batch system sends to all processes, for two requests.
         """
-        before = {number: signal.signal(number, self._forward) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._forward) for number in signals.heeded()}
         try:
             yield
         finally:
@@ -161,7 +161,7 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
         # If the watching process is killed, so is this one, and the lock of the output folder is free.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
-            signals.listen()
+            signal.signal(signal.SIGINT, signals.interrupt)  # which comes from the watching process alone
             signal.signal(signal.SIGTERM, lambda *_: None)  # a handler, since workers would inherit that it is ignored
             code = main(argv, supervision)
     except SystemExit as end:

@@ -71,7 +71,7 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
         for _ in items:
             pass
 
-    on_each(take, n_items, stop)
+    on_each(take, n_items, stop=stop)
 
 
 def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], object] = lambda: None) -> None:

@@ -3,9 +3,7 @@
 import json
 import pickle
 import shutil
-import subprocess
 import sys
-import time
 
 import numpy as np
 import psutil
@@ -21,6 +19,7 @@ from kepler_traverse.results import checksum
 from pipelines.batch_sources import main
 from pipelines.output.part_file import checked_part, write_part
 from tests.support import oracle
+from tests.support.processes import finish, started, wait_until
 
 N_SOURCES = 15
 
@@ -310,13 +309,11 @@ def listening(process):
 def test_every_socket_listens_on_this_machine_only(options, tmp_path):
     argv = map(str, [*options, "--batch-size", 1, "--workers", 2, "--output", tmp_path / "out"])
     command = [sys.executable, "-m", "pipelines.batch_sources", *argv]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
+    with started(command) as job:
         process, seen = psutil.Process(job.pid), set()
-        while job.poll() is None:
-            seen |= set(listening(process))
-            time.sleep(0.2)
-        out, err = job.communicate()
-    assert job.returncode == 0, err
+        wait_until(lambda: seen.update(listening(process)) or job.poll() is not None)
+        code, out, err = finish(job)
+    assert code == 0, err
     assert json.loads(out)["status"] == "done"
     assert "dashboard: http://127.0.0.1:" in err
     assert len(seen) >= 4  # scheduler, dashboard, nanny, worker

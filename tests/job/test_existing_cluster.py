@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -25,6 +24,7 @@ from pipelines.scheduling.existing_cluster import WorkerMemory, check_newcomers,
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import Window
 from tests.support.clusters import threads_of_this_process
+from tests.support.processes import PATIENCE, SILENT, started
 
 MIB = 2**20
 
@@ -100,13 +100,8 @@ def worker_with(scheduler, folder, **modules):
     )
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--host", "127.0.0.1", "--no-nanny",
                "--no-dashboard", "--nthreads", "1", "--local-directory", str(folder)]  # fmt: skip
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, **quiet)
-    try:
+    with started(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, **SILENT):
         yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 OTHER = "def version_here():\n    return '0.0.9, sources 000000000000'\n"
@@ -135,7 +130,7 @@ def test_a_worker_without_this_package_or_with_another_version_is_refused_by_nam
     folder.mkdir()
     with threads_of_this_process(n_workers=0) as empty, worker_with(empty.scheduler_address, folder, **modules):
         with Client(empty, set_as_default=False) as client:
-            client.wait_for_workers(1, timeout=60)
+            client.wait_for_workers(1, timeout=PATIENCE)
             (worker,) = client.scheduler_info()["workers"]
             with pytest.raises(ClusterError, match=f"worker {worker} has joined and cannot run this job: .*--resume"):
                 check_newcomers(client, [worker], 0)

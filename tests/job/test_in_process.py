@@ -4,12 +4,10 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import psutil
@@ -34,9 +32,7 @@ from pipelines.scheduling.scheduler import Window
 from pipelines.scheduling.starting_workers import StartingWorkers
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
-
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
+from tests.support.processes import PATIENCE, finish, ran, session_of, started, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +61,12 @@ def parts_of(folder):
 def start(argv, folder, before=""):
     """Start the program, after some code has been run in its process."""
     code = f"import sys\n{before}\nfrom pipelines import batch_sources\nsys.exit(batch_sources.program())"
-    command = [sys.executable, "-c", code, *argv, "--output", str(folder)]
-    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen(command, cwd=ROOT, start_new_session=True, **quiet)
+    return started([sys.executable, "-c", code, *argv, "--output", folder])
 
 
-def finish(job):
-    out, err = job.communicate(timeout=PATIENCE)
-    return job.returncode, out, err
+def finished(argv, folder, before=""):
+    with start(argv, folder, before) as job:
+        return finish(job)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +120,7 @@ supervisor.run = run
 
 
 def test_a_small_run_imports_no_dask_bokeh_or_pandas_and_of_scipy_its_version(edges, tmp_path):
-    code, out, err = finish(start(flags(edges), tmp_path / "out", IMPORTS))
+    code, out, err = finished(flags(edges), tmp_path / "out", IMPORTS)
     assert code == 0, err
     summary, modules = out.splitlines()
     assert json.loads(summary)["status"] == "done"
@@ -137,7 +131,7 @@ def test_a_small_run_imports_no_dask_bokeh_or_pandas_and_of_scipy_its_version(ed
 
 def test_a_small_run_leaves_scipy_linalg_out(edges, tmp_path):
     before = IMPORTS.replace('name.partition(".")[0] for name', "name for name")
-    code, out, err = finish(start(flags(edges), tmp_path / "out", before))
+    code, out, err = finished(flags(edges), tmp_path / "out", before)
     assert code == 0, err
     assert "'scipy.linalg'" not in out.splitlines()[1]
 
@@ -194,7 +188,7 @@ def strike():
 
 
 def test_a_long_run_begins_while_its_worker_processes_start(edges, undisturbed, tmp_path):
-    code, out, err = finish(start(flags(edges, size="1"), tmp_path / "out", LONG + WAITS + FAULT))
+    code, out, err = finished(flags(edges, size="1"), tmp_path / "out", LONG + WAITS + FAULT)
     assert code == 0, err
     manifest = manifest_of(tmp_path / "out")
     assert json.loads(out)["digest"] == manifest_of(undisturbed)["digest"]
@@ -213,7 +207,7 @@ def test_worker_processes_run_what_a_process_that_fails_has_left(edges, undistur
     before, said = FAULTS[fault]
     if fault == "killed":  # while worker processes start
         before += LONG
-    code, out, err = finish(start(flags(edges), tmp_path / "out", before + FAULT))
+    code, out, err = finished(flags(edges), tmp_path / "out", before + FAULT)
     assert code == 0, err
     assert f"the process that ran the batches is gone: {said}; worker processes run the remaining ones" in err
     summary, manifest = json.loads(out), manifest_of(tmp_path / "out")
@@ -246,28 +240,22 @@ def test_an_unwatched_run_whose_device_is_lost_says_how_to_go_on(edges, tmp_path
 
 
 SLOW = "import time\ndef strike(): time.sleep(0.3)\n"
+IGNORES = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 
 
 @pytest.mark.parametrize("how", ["the whole job", "the program alone"])
 def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest(edges, undisturbed, tmp_path, how):
     folder = tmp_path / "out"
-    job = start(flags(edges, size="1"), folder, SLOW + FAULT)
-    until = time.monotonic() + PATIENCE
-    while not list(folder.glob("part-*")):
-        assert time.monotonic() < until
-        assert job.poll() is None
-        time.sleep(0.01)
-    children = psutil.Process(job.pid).children()
-    if how == "the whole job":
-        os.killpg(job.pid, signal.SIGKILL)
-    else:
-        job.kill()
-    job.communicate(timeout=PATIENCE)
-    _, alive = psutil.wait_procs(children, timeout=10)
-    assert children
-    assert not alive, "the process that computes does not outlive the one that watches it"
+    with start(flags(edges, size="1"), folder, SLOW + FAULT) as job:
+        wait_until(lambda: list(folder.glob("part-*")), job)
+        assert len(session_of(job)) > 1
+        if how == "the whole job":
+            os.killpg(job.pid, signal.SIGKILL)
+        else:
+            job.kill()
+        wait_until(lambda: not session_of(job))  # the process that computes does not outlive the one that watches it
     assert manifest_of(folder)["status"] == "running"
-    code, out, err = finish(start(flags(edges, size="1"), folder, "sys.argv.append('--resume')"))
+    code, out, err = finished(flags(edges, size="1"), folder, "sys.argv.append('--resume')")
     assert code == 0, err
     summary = json.loads(out)
     assert summary["kept"] > 0
@@ -275,17 +263,17 @@ def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest
 
 
 @pytest.mark.parametrize(
-    ("number", "to_all"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)], ids=str
+    ("number", "to_all", "before"),
+    [(signal.SIGINT, False, ""), (signal.SIGTERM, False, IGNORES), (signal.SIGTERM, True, "")],
 )
-def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(edges, tmp_path, number, to_all):
+def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(edges, tmp_path, number, to_all, before):
     folder = tmp_path / "out"
-    job = start(flags(edges, size="1"), folder, SLOW + FAULT)
-    while not list(folder.glob("part-*")) and job.poll() is None:
-        time.sleep(0.01)
-    for process in psutil.Process(job.pid).children() if to_all else ():
-        process.send_signal(number)  # as batch systems do
-    job.send_signal(number)
-    code, out, err = finish(job)
+    with start(flags(edges, size="1"), folder, before + SLOW + FAULT) as job:
+        wait_until(lambda: list(folder.glob("part-*")), job)
+        for process in psutil.Process(job.pid).children() if to_all else ():
+            process.send_signal(number)  # as batch systems do
+        job.send_signal(number)
+        code, out, err = finish(job)
     assert (code, out) == (130, ""), err
     assert err.splitlines()[-1].endswith("--resume")
     manifest = manifest_of(folder)
@@ -320,23 +308,33 @@ sys.exit(supervisor.run(main, ["a"]))
     ],
 )
 def test_supervisor_passes_exit_codes_on_and_resumes_once(body, code, lines):
-    command = [sys.executable, "-c", SUPERVISED.format(body=body)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+    done = ran([sys.executable, "-c", SUPERVISED.format(body=body)])
     assert (done.returncode, done.stdout.splitlines()) == (code, lines), done.stderr
 
 
+FORWARDS = """
+from pipelines.cli import supervisor
+supervisor._HURRY_SECONDS = 0.1
+forward = supervisor._Child._forward
+def forwards(*args):
+    forward(*args)
+    print("forwarded", flush=True)
+supervisor._Child._forward = forwards
+"""
+
+
 def test_supervisor_ends_a_child_that_hears_no_interrupt():
-    body = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM]); time.sleep(1000)"
-    code = SUPERVISED.replace(
-        "import os", "from pipelines.cli import supervisor; supervisor._HURRY_SECONDS = 0.1\nimport os"
-    )
-    job = subprocess.Popen([sys.executable, "-c", code.format(body=body)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert job.stdout.readline() == "['a'] False\n"
-    for _ in range(2):
-        time.sleep(0.2)
-        job.send_signal(signal.SIGINT)
-    job.communicate(timeout=30)
-    assert job.returncode == 130
+    body = """
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
+    print("deaf", flush=True)
+    time.sleep(1000)
+"""
+    with started([sys.executable, "-c", FORWARDS + SUPERVISED.format(body=body)]) as job:
+        assert [job.stdout.readline(), job.stdout.readline()] == ["['a'] False\n", "deaf\n"]
+        for _ in range(2):
+            job.send_signal(signal.SIGINT)
+            assert job.stdout.readline() == "forwarded\n"  # two signals at once would be one
+        assert finish(job)[0] == 130
 
 
 class Observed:
@@ -385,7 +383,7 @@ def test_in_process_executor_begins_the_next_task_once_the_first_makes_way(tmp_p
     def run(task, make_way):
         if task.number == 1:
             make_way()
-            assert second.wait(10)
+            assert second.wait(PATIENCE)
         else:
             second.set()
         return outcomes_of(task)
@@ -459,7 +457,7 @@ def test_workers_that_start_in_a_thread_are_ended_whatever_happens():
 
     @contextlib.contextmanager
     def workers():
-        assert may_start.wait(10)
+        assert may_start.wait(PATIENCE)
         yield "workers"
         ended.append(True)
 
@@ -488,7 +486,7 @@ def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
 
     def run(one, make_way):  # noqa: ARG001
         ran.append(one.number)
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         return outcomes_of(one)
 
     with InProcessExecutor(run) as executor:
@@ -498,7 +496,7 @@ def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
         futures[2].add_done_callback(lambda _: ended.set())
         assert executor.states(1.0).processing == {NAME: [1, 3]}
         go_on.set()
-        assert ended.wait(10)
+        assert ended.wait(PATIENCE)
     assert ran == [1, 3]
     assert [future.status for future in futures] == ["finished", "cancelled", "finished"]
     assert [executor.outcomes_of(future) is None for future in futures] == [False, True, False]
@@ -616,7 +614,7 @@ def test_after_warming_a_run_compiles_nothing(edges, tmp_path, capsys):
     assert "tiny runs" in capsys.readouterr().out
     for i, words in enumerate([["--algorithm", "sssp", "--predecessors"], ["--result", "levels", "--undirected"]]):
         # Another process has what was kept on disk, and nothing else.
-        code, _, err = finish(start(flags(edges, *words), tmp_path / str(i)))
+        code, _, err = finished(flags(edges, *words), tmp_path / str(i))
         assert code == 0, err
         assert manifest_of(tmp_path / str(i))["seconds"]["compile"] == 0
 
@@ -634,13 +632,10 @@ def test_a_step_that_takes_long_is_named_and_a_short_one_is_not(capsys, monkeypa
     steps.show()
     steps.begin("short")
     steps.begin("long")
-    until, said = time.monotonic() + 20, ""
-    while "long" not in said:
-        assert time.monotonic() < until
-        time.sleep(0.05)
-        said += capsys.readouterr().err
+    said = []
+    wait_until(lambda: said.append(capsys.readouterr().err) or "long" in "".join(said))
     steps.end(seconds={"read": 0.01, "build": 2.0, "compile": 13.44})
-    assert (said + capsys.readouterr().err).splitlines() == ["long", "building 2.0 s, compiling 13.4 s"]
+    assert ("".join(said) + capsys.readouterr().err).splitlines() == ["long", "building 2.0 s, compiling 13.4 s"]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

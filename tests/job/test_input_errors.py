@@ -18,6 +18,7 @@ from kepler_traverse.formats.ids import read_ids
 from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS
 from pipelines.run.given_table import read_given_table
+from tests.support.processes import PATIENCE
 
 
 def fails(capsys, *argv, code=2):
@@ -184,7 +185,7 @@ def _hold(folder, held, done):
 
     with OutputFolder(Path(folder)):
         held.set()
-        done.wait(60)
+        done.wait(PATIENCE)
 
 
 def test_a_folder_that_a_live_run_writes_to_is_refused(edges, tmp_path, capsys):
@@ -193,7 +194,7 @@ def test_a_folder_that_a_live_run_writes_to_is_refused(edges, tmp_path, capsys):
     other = context.Process(target=_hold, args=(str(tmp_path / "out"), held, done))
     other.start()
     try:
-        assert held.wait(60)
+        assert held.wait(PATIENCE)
         message = fails(capsys, edges, "--sources", 1, "--device", "cpu", "--output", tmp_path / "out", "--resume")
     finally:
         done.set()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +15,7 @@ from kepler_traverse.hierarchy.stored import has_hierarchy
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import batch_sources
 from tests.support.graphs import lattice, rmat
-
-PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
+from tests.support.processes import ran, session_of, started, wait_until
 
 
 def write_edges(path, rows):
@@ -177,13 +174,10 @@ def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys
 def test_a_killed_run_with_a_hierarchy_resumes_to_the_same_digest(edges, searched, tmp_path):
     folder = tmp_path / "out"
     command = [sys.executable, "-m", "pipelines.batch_sources", *words(edges, folder, "--workers", 2, "--hierarchy", "yes")]
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    end = time.monotonic() + PATIENCE
-    while job.poll() is None and not list(folder.glob("part-*.parquet")) and time.monotonic() < end:
-        time.sleep(0.01)
-    job.kill()
-    job.communicate(timeout=PATIENCE)
-    assert list(folder.glob("part-*.parquet"))
-    done = subprocess.run([*command, "--resume"], capture_output=True, text=True, timeout=PATIENCE)
+    with started(command) as job:
+        wait_until(lambda: list(folder.glob("part-*.parquet")), job)
+        job.kill()
+        wait_until(lambda: not session_of(job))
+    done = ran([*command, "--resume"])
     assert done.returncode == 0, done.stderr
     assert json.loads((folder / "_manifest.json").read_text())["digest"] == searched

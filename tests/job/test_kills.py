@@ -8,7 +8,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 
@@ -18,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.cli import signals
+from pipelines.cli import signals, supervisor
+from tests.support.processes import finish, session_of, started, wait_until
 
 # The job as on a GPU, where threads of a worker write parts while it searches from the sources of several others at once.
 BESIDE = """
@@ -35,7 +35,6 @@ sys.exit(batch_sources.program())
 
 KILLS = int(os.environ.get("KEPLER_KILLS", "1"))
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
-PATIENCE = 180  # seconds for a run of a few seconds, so that a hang fails
 
 
 @pytest.fixture(scope="module")
@@ -53,21 +52,15 @@ def beside(command):
 
 
 def start(command, folder, *flags):
-    return subprocess.Popen(
-        [*command, str(folder), *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-
-
-def finish(job):
-    out, err = job.communicate(timeout=PATIENCE)
-    return job.returncode, out, err
+    return started([*command, folder, *flags])
 
 
 @pytest.fixture(scope="module")
 def undisturbed(command, tmp_path_factory):
     """The digest of an undisturbed run, and how long it takes."""
     begin = time.monotonic()
-    code, out, err = finish(start(command, tmp_path_factory.mktemp("undisturbed") / "out"))
+    with start(command, tmp_path_factory.mktemp("undisturbed") / "out") as job:
+        code, out, err = finish(job)
     assert code == 0, err
     return json.loads(out)["digest"], time.monotonic() - begin
 
@@ -79,14 +72,15 @@ def read_new_parts(folder, seen):
             seen[path.name] = pq.read_table(path).num_rows
 
 
-def watch_until(moment, job, folder, seen):
-    while time.monotonic() < moment and job.poll() is None:
-        read_new_parts(folder, seen)
-        time.sleep(0.01)
+def watch(job, folder, seen, seconds=float("inf")):
+    """Read parts as they come, until so much time is over or the job has ended."""
+    moment = time.monotonic() + seconds
+    wait_until(lambda: read_new_parts(folder, seen) or time.monotonic() > moment or job.poll() is not None)
 
 
 def resumed(command, folder):
-    code, out, err = finish(start(command, folder, "--resume"))
+    with start(command, folder, "--resume") as job:
+        code, out, err = finish(job)
     assert code == 0, err
     read_new_parts(folder, {})
     return json.loads(out)
@@ -98,17 +92,16 @@ def test_a_killed_job_resumes_to_the_same_digest(command, undisturbed, tmp_path,
     wait = random.Random(f"{SEED} job {round_}").uniform(0.2, 1.0) * duration
     print(f"seed {SEED}, round {round_}: the job is killed after {wait:.3f} s of {duration:.3f} s")
     folder, seen = tmp_path / "out", {}
-    begin = time.monotonic()
-    job = start(command, folder)
-    watch_until(begin + wait, job, folder, seen)
-    if round_ % 2:
-        os.killpg(job.pid, signal.SIGKILL)
-    else:
-        job.kill()
-    read_new_parts(folder, seen)
-    # The workers of a dead driver may live a little longer; the next run must bear that.
-    summary = resumed(command, folder)
-    job.communicate(timeout=PATIENCE)
+    with start(command, folder) as job:
+        watch(job, folder, seen, wait)
+        if round_ % 2:
+            os.killpg(job.pid, signal.SIGKILL)
+        else:
+            job.kill()
+        read_new_parts(folder, seen)
+        # The workers of a dead driver may live a little longer; the next run must bear that.
+        summary = resumed(command, folder)
+        wait_until(lambda: not session_of(job))
     assert summary["digest"] == digest
     assert summary["kept"] >= len(seen)
     assert summary["kept"] + summary["computed"] == summary["batches"]
@@ -130,27 +123,21 @@ def test_a_killed_worker_changes_nothing(command, undisturbed, tmp_path, round_)
     wait = moments.uniform(0.4, 0.9) * duration
     print(f"seed {SEED}, round {round_}: a worker is killed after {wait:.3f} s of {duration:.3f} s")
     folder, seen = tmp_path / "out", {}
-    begin = time.monotonic()
-    job = start(command, folder)
-    watch_until(begin + wait, job, folder, seen)
-    workers = workers_of(job)
-    if workers:
-        moments.choice(workers).kill()
-    watch_until(begin + PATIENCE, job, folder, seen)
-    code, out, err = finish(job)
+    with start(command, folder) as job:
+        watch(job, folder, seen, wait)
+        workers = workers_of(job)
+        if workers:
+            moments.choice(workers).kill()
+        watch(job, folder, seen)
+        code, out, err = finish(job)
     assert code == 0, err
     assert json.loads(out)["digest"] == digest
 
 
 def test_a_worker_that_is_killed_as_soon_as_it_begins_to_start_changes_nothing(command, undisturbed, tmp_path):
-    job = start(command, tmp_path / "out")
-    killed = 0
-    while job.poll() is None and not killed:
-        for worker in workers_of(job)[:1]:
-            worker.kill()
-            killed += 1
-    code, out, err = finish(job)
-    assert killed
+    with start(command, tmp_path / "out") as job:
+        wait_until(lambda: workers_of(job), job)[0].kill()
+        code, out, err = finish(job)
     assert code == 0, err
     assert json.loads(out)["digest"] == undisturbed[0]
 
@@ -158,11 +145,10 @@ def test_a_worker_that_is_killed_as_soon_as_it_begins_to_start_changes_nothing(c
 def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
     command = [{"60": "240"}.get(word, word) for word in command]  # long enough not to end before it is interrupted
     folder, seen = tmp_path / "out", {}
-    job = start(command, folder)
-    while not seen and job.poll() is None:
-        watch_until(time.monotonic() + 0.02, job, folder, seen)
-    os.killpg(job.pid, signal.SIGINT)  # what Ctrl-C does: the whole group hears it
-    code, out, err = finish(job)
+    with start(command, folder) as job:
+        wait_until(lambda: read_new_parts(folder, seen) or seen, job)
+        os.killpg(job.pid, signal.SIGINT)  # what Ctrl-C does: the whole group hears it
+        code, out, err = finish(job)
     assert (code, out) == (130, "")
     assert "Traceback" not in err
     assert "finished first; interrupt again to stop at once" in err
@@ -184,9 +170,9 @@ def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypat
 
     def interrupted_twice():
         with signals.held():
-            signals._raise(signal.SIGINT, None)
+            signals.interrupt(signal.SIGINT, None)
             seen.append("went on")
-            signals._raise(signal.SIGINT, None)
+            signals.interrupt(signal.SIGINT, None)
             seen.append("and on")
 
     with pytest.raises(KeyboardInterrupt):
@@ -194,10 +180,23 @@ def test_an_interrupt_waits_for_what_is_held_and_a_second_one_does_not(monkeypat
     assert seen == ["went on"]
 
 
+def test_a_signal_that_was_ignored_at_the_start_stays_ignored():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with supervisor._Child().signals_forwarded():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        signals.listen()
+        assert [signal.getsignal(number) for number in before] == [signal.SIG_IGN, signals.interrupt]
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def test_an_interrupt_that_was_caught_is_raised_again(monkeypatch):
     monkeypatch.setattr(signals, "_requested", False)
     signals.check()
     with contextlib.suppress(KeyboardInterrupt):
-        signals._raise(signal.SIGINT, None)
+        signals.interrupt(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
         signals.check()

@@ -7,7 +7,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from pipelines.cli.options import OPTIONS
 from pipelines.output import file_locks
 from pipelines.output.part_file import FOOTER_KEY
 from pipelines.output.run_folder import LOCK, OutputFolder, check_folder
+from tests.support.processes import ran
 
 
 @pytest.fixture(scope="module")
@@ -247,10 +247,8 @@ def test_manifest_and_parts_hold_the_version_of_the_package(finished):
 
 
 def shell(command, **environment):
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, errors="surrogateescape", timeout=300,
-        env=os.environ | {"PY": sys.executable} | environment,
-    )  # fmt: skip
+    environment = os.environ | {"PY": sys.executable} | environment
+    done = ran(["bash", "-c", command], errors="surrogateescape", env=environment)
     assert "Traceback" not in done.stderr
     assert "unexpected" not in done.stderr
     assert "Exception ignored" not in done.stderr

@@ -5,12 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,6 +30,7 @@ from pipelines.worker.nearest_source import NearestSourcePlan
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from tests.support.clusters import two_workers
+from tests.support.processes import session_of, started, wait_until
 
 N_SOURCES = 15
 TARGETS = [91, 14, 322]  # in no order; the last reaches and is reached by nothing
@@ -195,10 +192,10 @@ def test_a_run_that_is_killed_is_resumed_to_the_same_rows(job, tmp_path):
 
     folder = tmp_path / "out"
     words = command(folder, 1)
-    with subprocess.Popen([sys.executable, "-m", "pipelines.batch_sources", *words], stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not list(folder.glob("part-*")):
-            time.sleep(0.002)
-        os.kill(process.pid, signal.SIGKILL)
+    with started([sys.executable, "-m", "pipelines.batch_sources", *words]) as process:
+        wait_until(lambda: list(folder.glob("part-*")), process)
+        process.kill()
+        wait_until(lambda: not session_of(process))  # the process that computes still has the folder for a moment
     assert not (folder / "_SUCCESS").exists()
     assert main([*words, "--resume"]) == 0
     assert main(command(tmp_path / "undisturbed", 150)) == 0

@@ -5,11 +5,9 @@ import json
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 from html import escape
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,8 +31,8 @@ from pipelines import JobFailedError, JobResult, run_job
 from pipelines.batch_sources import main
 from pipelines.worker.traversal_worker import TraversalWorker
 from tests.support.clusters import threads_of_this_process
+from tests.support.processes import PATIENCE, finish, ran, started
 
-ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(7)
 EDGES = {"src": RNG.integers(0, 300, 1500), "dst": RNG.integers(0, 300, 1500), "weight": RNG.integers(1, 90, 1500)}
 TABLE = pd.DataFrame(EDGES)
@@ -135,7 +133,7 @@ def test_batches_run_on_the_workers_of_a_client_which_stays_open(edges, tmp_path
         result = run_job(
             GRAPH if given == "graph" else edges, output=tmp_path / "out", client=client, batch_size=1, **options, **SSSP
         )
-        assert client.submit(sum, [1, 2]).result(timeout=60) == 3
+        assert client.submit(sum, [1, 2]).result(timeout=PATIENCE) == 3
         assert result.manifest["workers"] == 2
         workers = {part["worker"] for part in result.manifest["parts"]}
         assert workers <= set(client.scheduler_info()["workers"])
@@ -292,7 +290,7 @@ def test_the_callers_graph_and_threads_stay_as_they_are(tmp_path):
     assert GRAPH.fingerprint == fingerprint
     for thread in set(threading.enumerate()) - threads:
         if thread.name.startswith("kepler-"):
-            thread.join(60)
+            thread.join(PATIENCE)
             assert not thread.is_alive(), thread.name
 
 
@@ -302,7 +300,7 @@ def test_the_package_of_the_job_imports_nothing_until_it_is_used():
         "assert not {'numpy', 'dask', 'kepler_traverse'} & set(sys.modules)\n"
         "assert callable(pipelines.run_job)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = ran([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
     with pytest.raises(AttributeError, match="no attribute 'run_jobs'"):
         _ = pipelines.run_jobs
@@ -339,27 +337,13 @@ print(result.manifest["status"], 0 < result.computed < 200, result.digest == who
 
 
 def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path):
-    child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(tmp_path / "out")],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    watchdog = threading.Timer(300, child.kill)
-    watchdog.start()
-    try:
+    with started([sys.executable, "-c", INTERRUPTED, tmp_path / "out"]) as child:
         assert child.stdout.readline() == "began\n"
         child.send_signal(signal.SIGINT)
         while (line := child.stdout.readline()) == "began\n":
             pass
         assert "of 4000 sources are done. To finish: run_job(..., resume=True)" in line
         assert line.startswith("interrupted: interrupted: ")
-        out, err = child.communicate()
-    finally:
-        watchdog.cancel()
-        child.kill()
-        child.wait()
+        _, out, err = finish(child)
     assert out == "done True True\n", err
     assert not [name for name in os.listdir(tmp_path / "out") if name.endswith(".tmp")]

@@ -1,7 +1,6 @@
 """Settings from flags and files: one table, checked in one place."""
 
 import re
-import subprocess
 import sys
 import tomllib
 from dataclasses import fields
@@ -19,6 +18,7 @@ from pipelines.cli.settings import KNOWN_KEYS, settings_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run import prepare
 from pipelines.worker import planning, plugin
+from tests.support.processes import ran
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]
@@ -284,6 +284,6 @@ def test_help_imports_no_large_package():
         "heavy = {'numpy', 'numba', 'pydantic', 'distributed', 'pyarrow', 'kepler_traverse'} & set(sys.modules); "
         "sys.exit(f'{code} {sorted(heavy)}' if code or heavy else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = ran([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
     assert "--random-sources" in done.stdout

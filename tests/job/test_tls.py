@@ -1,10 +1,8 @@
 """Clusters with TLS: workers with addresses of their own run the job, and other connections are refused."""
 
+import contextlib
 import json
 import shutil
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +16,8 @@ from kepler_traverse.results import checksum
 from pipelines.batch_sources import main
 from pipelines.output.run_folder import digest_of
 from pipelines.scheduling import cluster
+from tests.support.clusters import dask_program
+from tests.support.processes import PATIENCE, ran
 
 
 def run(capsys, *argv):
@@ -27,7 +27,8 @@ def run(capsys, *argv):
 
 
 def openssl(folder, *words):
-    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    done = ran(["openssl", *words], cwd=folder)
+    assert done.returncode == 0, done.stderr
 
 
 def authority(folder, name):
@@ -64,25 +65,11 @@ def encrypted(tmp_path_factory):
         pytest.skip("no openssl to make certificates with")
     folder = tmp_path_factory.mktemp("certificates")
     ours, foreign = authority(folder, "ours"), authority(folder, "foreign")
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    common = [*as_flags(ours), "--protocol", "tls", "--no-dashboard", "--scheduler-file", str(folder / "scheduler.json")]
-    processes = []
-
-    def start(module, *words):
-        processes.append(subprocess.Popen([sys.executable, "-m", f"distributed.cli.{module}", *common, *words], **quiet))
-
-    try:
-        start("dask_scheduler", "--host", "127.0.0.1", "--port", "0")
-        until = time.monotonic() + 60
-        while not (folder / "scheduler.json").exists() and time.monotonic() < until:
-            time.sleep(0.05)
+    tls = ["--protocol", "tls", *as_flags(ours)]
+    with dask_program("scheduler", folder, "--host", "127.0.0.1", *tls), contextlib.ExitStack() as stack:
         for host in ("127.0.0.2", "127.0.0.3"):
-            start("dask_worker", "--host", host, "--nthreads", "1", "--no-nanny")
+            stack.enter_context(dask_program("worker", folder, "--host", host, *tls))
         yield json.loads((folder / "scheduler.json").read_text())["address"], ours, foreign
-    finally:
-        for process in processes[::-1]:
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture
@@ -107,7 +94,7 @@ def test_two_workers_with_addresses_of_their_own_and_certificates_do_the_job(enc
     certificates = {"tls_ca_file": ours["ca-file"], "tls_client_cert": ours["cert"], "tls_client_key": ours["key"]}
     security = Security(**{name: str(path) for name, path in certificates.items()}, require_encryption=True)
     with Client(address, security=security, set_as_default=False) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=PATIENCE)
     code, summary, err = run(capsys, *job, *flags, "--output", tmp_path / "out")
     assert code == 0, err
     manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())

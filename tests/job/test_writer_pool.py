@@ -37,6 +37,7 @@ from pipelines.worker.traverse import BatchTraverser
 from pipelines.worker.writer_pool import Writers, can_write_in_background, writers_for
 from tests.conftest import HAS_GPU
 from tests.support.devices import on_a_device, running
+from tests.support.processes import PATIENCE
 
 N_PARTS, SOURCES_PER_PART = 7, 5
 BATCHES = [(part, list(range(part * SOURCES_PER_PART, (part + 1) * SOURCES_PER_PART))) for part in range(N_PARTS)]
@@ -318,7 +319,7 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
     write, second = traversal_worker.write_part, threading.Event()
 
     def held(folder, number, *rest):
-        second.set() if number >= N_PARTS else second.wait(30)
+        second.set() if number >= N_PARTS else second.wait(PATIENCE)
         assert second.is_set(), "the second task has not begun"
         return write(folder, number, *rest)
 
@@ -335,7 +336,7 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
             client.submit(run_batches, "kepler", task, False, tmp_path / f"mark-{i}", pure=False)
             for i, task in enumerate(tasks)
         ]
-        found = [outcome["part"] for future in futures for outcome in future.result(timeout=60)]
+        found = [outcome["part"] for future in futures for outcome in future.result(timeout=PATIENCE)]
     assert found == list(range(n_tasks * N_PARTS))
     assert len(list(folder.iterdir())) == n_tasks * N_PARTS
     assert not list(tmp_path.glob("mark*"))

@@ -13,6 +13,7 @@ from kepler_traverse.compile_ahead import compile_ahead, compile_times
 from kepler_traverse.cuda import compiler, csr_build, exact, vertex_ids
 from kepler_traverse.cuda.compiler import Request, kernel, start_compiling
 from kepler_traverse.errors import InputError
+from tests.support.processes import PATIENCE
 
 
 class Cupy:
@@ -29,7 +30,7 @@ class Cupy:
         return SimpleNamespace(compile=lambda: self._compile(options), get_function=lambda name: name)
 
     def _compile(self, options):
-        assert self.gate.wait(30)
+        assert self.gate.wait(PATIENCE)
         if self.broken:
             raise RuntimeError("a broken compiler")
         self.compiled.append(options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numba
 import pytest
 
 from kepler_traverse.cpu import numba_cache
+from tests.support.processes import ran
 
 ROOT = Path(__file__).parents[2]
 # Root may write anywhere, unless that right is dropped.
@@ -51,7 +51,7 @@ def search(package, temporary):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     command = [*UNPRIVILEGED, sys.executable, "-c", SEARCH]
-    done = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True, timeout=300)
+    done = ran(command, env=environment, cwd="/")
     assert done.returncode == 0, done.stderr
     return tuple(map(int, done.stdout.split()))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.kernels.simt import harness
-from tests.kernels.simt.launching import FOLDER, every_mode, fails, integers, launch
+from tests.kernels.simt.launching import every_mode, fails, integers, launch
+from tests.support.processes import ran
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 
@@ -276,13 +276,7 @@ def test_the_sanitizers_see_faults_too(entry, found):
         "from tests.kernels.simt.launching import launch\n"
         "launch('faults.cu', sys.argv[1], 1, 8, np.zeros(10, np.int32), np.int32(10))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, entry],
-        capture_output=True,
-        text=True,
-        cwd=FOLDER.parents[2],
-        env=harness.sanitized_environment(),
-    )
+    done = ran([sys.executable, "-c", script, entry], env=harness.sanitized_environment())
     assert done.returncode != 0
     assert found in done.stderr
     assert "faults.cu" in done.stderr
@@ -299,22 +293,7 @@ def test_the_sanitizers_see_faults_too(entry, found):
 )
 def test_kernels_are_clean_under_the_sanitizers(file, chosen):
     tests = Path(__file__).with_name(file)
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            tests,
-            "-k",
-            chosen,
-        ],
-        capture_output=True,
-        text=True,
-        cwd=FOLDER.parents[2],
-        env=harness.sanitized_environment(),
-    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, "-k", chosen]
+    done = ran(command, env=harness.sanitized_environment())
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert "passed" in done.stdout

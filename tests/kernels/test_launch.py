@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from kepler_traverse.cuda import compiler
 from kepler_traverse.cuda import launch as launching
 from kepler_traverse.cuda.kernel_spec import WARP, Argument, Entry, arguments, chosen_types, struct_arguments, struct_layout
 from kepler_traverse.errors import DeviceError
+from tests.support.processes import ran
 
 ENTRY = Entry(
     "example_walk_warp",
@@ -364,7 +364,7 @@ print([name for name in opened if name.endswith((".cu", ".cuh"))])
 len(near_far_gpu.ENTRIES[0].arguments)
 print([name.rpartition("/")[2] for name in opened if name.endswith((".cu", ".cuh"))])
 """
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    finished = ran([sys.executable, "-c", program])
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.split() == ["[]", "['near_far.cu']"]
 
@@ -386,6 +386,6 @@ try:
 except DeviceError as error:
     print(error)
 """
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    finished = ran([sys.executable, "-c", program])
     assert finished.returncode == 0, finished.stderr
     assert "pip install 'kepler-traverse[cuda13]'" in finished.stdout

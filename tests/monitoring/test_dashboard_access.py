@@ -11,6 +11,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from pipelines.monitoring import dashboard_access, dashboard_plugin
+from tests.support.processes import PATIENCE
 
 FACTS = {
     "algorithm": "sssp", "result": "distances", "means": "rows", "strategy": "near_far", "device": "cpu", "output": "out",
@@ -35,7 +36,7 @@ def pages(request):
 def answer_of(url, **headers):
     """Return the status of a response and its text."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -86,7 +87,7 @@ def test_a_websocket_is_opened_by_pages_from_the_same_address_alone(pages):
 def is_upgraded(address, origin) -> bool:
     host, _, port = address.partition(":")
     headers = "".join(f"{name}: {value}\r\n" for name, value in WEBSOCKET.items())
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
         connection.sendall(f"GET /kepler/ws HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}\r\n{headers}\r\n".encode())
         return connection.recv(64).startswith(b"HTTP/1.1 101 ")
 

@@ -1,9 +1,7 @@
 """The report of a run: it agrees with the manifest, is self-contained, and escapes all text."""
 
 import re
-import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,8 +10,7 @@ from pipelines.monitoring import html_report
 from pipelines.monitoring.svg_plots import ticks_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from tests.support.fake_runs import HOSTILE, Text, batch, made_up
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.processes import ran
 
 
 def addresses(source):
@@ -157,8 +154,8 @@ def test_ticks_are_round_and_within_the_range(start, end, whole):
 
 def test_report_imports_no_plotting_library():
     code = "import sys; from pipelines.monitoring import html_report; print(sorted({'bokeh', 'dask'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout == "[]\n"
+    done = ran([sys.executable, "-c", code])
+    assert done.stdout == "[]\n", done.stderr
 
 
 @pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was certified")])

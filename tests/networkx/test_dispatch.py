@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import entry_points
@@ -14,6 +13,7 @@ import pytest
 
 from kepler_traverse import networkx_info
 from kepler_traverse.networkx_backend import FUNCTIONS, KeplerGraph, backend, convert_from_nx, convert_to_nx
+from tests.support.processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUPS = ("networkx.backends", "networkx.backend_info")
@@ -67,8 +67,8 @@ def test_each_function_has_the_parameters_of_networkx():
 def test_the_information_imports_nothing_heavy():
     code = "import sys; from kepler_traverse import networkx_info; networkx_info.get_info()"
     code = f"{code}; print(sorted({set(HEAVY)!r} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    done = ran([sys.executable, "-c", code])
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 @installed

@@ -4,7 +4,6 @@ import ast
 import doctest
 import inspect
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
+from tests.support.processes import ran
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]
@@ -165,7 +165,7 @@ def test_everything_imports_without_cupy_and_without_loading_data_frames():
         f"for name in {modules!r}: importlib.import_module(name)\n"
         "assert not kepler_traverse.cuda.available()\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = ran([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
 
 
@@ -209,7 +209,7 @@ def test_the_name_of_a_test_is_a_sentence(path):
 
 
 def test_files_in_git_are_small():
-    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    done = ran(["git", "ls-files", "-z"])
     if done.returncode:
         pytest.skip("not a git checkout")
     sizes = {name: (ROOT / name).stat().st_size for name in done.stdout.split("\0") if name and (ROOT / name).exists()}

@@ -5,7 +5,6 @@ import doctest
 import importlib
 import json
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -23,6 +22,7 @@ from scripts.bench import performance_page, ways_in
 from scripts.bench import results as bench_results
 from scripts.docs import settings_page, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
+from tests.support.processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -360,6 +360,5 @@ def test_the_console_command_can_be_called():
     ],
 )
 def test_the_console_command_has_the_job_warm_and_extremes(words, usage):
-    command = [sys.executable, "-m", "pipelines", *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout.startswith(f"usage: {usage}")
+    done = ran([sys.executable, "-m", "pipelines", *words])
+    assert done.stdout.startswith(f"usage: {usage}"), done.stderr

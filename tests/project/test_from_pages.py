@@ -1,13 +1,13 @@
 """Every example of the pages "from X" runs. A page is skipped without its package, but not for conformance."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.docs import run_examples
+from tests.support.processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs" / "from").glob("*.md"))
@@ -17,10 +17,7 @@ NEED_A_GPU = {"cugraph", "cudf", "cupy"}
 
 def run_page(page, folder):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    command = [sys.executable, "-m", "scripts.docs.run_examples", str(page)]
-    return subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=500
-    )
+    return ran([sys.executable, "-m", "scripts.docs.run_examples", page], cwd=folder, env=environment)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -29,7 +26,7 @@ def test_the_examples_of_a_page_for_other_libraries_run(page, tmp_path):
     if missing and (not SKIPPING_FAILS or NEED_A_GPU & set(missing)):
         pytest.skip(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed")
     done = run_page(page, tmp_path)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_there_are_pages_for_other_libraries():
@@ -54,5 +51,5 @@ def test_an_example_that_fails_is_reported_with_its_line(text, code, says, tmp_p
     page = tmp_path / "page.md"
     page.write_text(text)
     done = run_page(page, tmp_path)
-    assert done.returncode == code, done.stdout
-    assert says in done.stdout
+    assert done.returncode == code, done.stdout + done.stderr
+    assert says in done.stdout + done.stderr

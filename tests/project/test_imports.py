@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.import_graph import find_circle, import_graph
+from tests.support.processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("kepler_traverse", "pipelines", "scripts", "tests")
@@ -72,8 +72,8 @@ def test_importing_the_library_imports_nothing_large_before_it_is_used():
         "import kepler_traverse.bfs.registry, kepler_traverse.sssp.registry; "  # which would set these names to modules
         "print(sorted(early), kepler_traverse.bfs.__name__, kepler_traverse.sssp.__name__)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["[]", "bfs", "sssp"]
+    done = ran([sys.executable, "-c", code])
+    assert done.stdout.split() == ["[]", "bfs", "sssp"], done.stderr
 
 
 def test_every_public_name_is_there():

@@ -14,6 +14,7 @@ from scripts.papers import experiments, measure, results
 from scripts.papers import page as papers_page
 from scripts.papers.experiments import GraphSource, Setting, settings_for
 from tests.kernels.simt import device, harness
+from tests.support.processes import PATIENCE
 
 RUN = {
     "kind": "run",
@@ -346,7 +347,7 @@ def test_new_process_measures_the_rest_after_a_lost_gpu(suite, monkeypatch):
 def test_a_setting_that_never_ends_is_left_behind(suite, monkeypatch):
     left = threading.Event()
     monkeypatch.setattr(measure, "in_a_new_process", lambda *_: left.set())
-    monkeypatch.setattr(measure.Bench, "time", lambda *_: left.wait(30) and {})
+    monkeypatch.setattr(measure.Bench, "time", lambda *_: left.wait(PATIENCE) and {})
     _, lines = suite("--device", "cpu", "--algorithm", "bfs", "--only", "tiny lattice", "--stuck-seconds", "0.1")
     assert left.is_set()
     first = next(line for line in lines if line["kind"] == "error")

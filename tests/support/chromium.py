@@ -6,12 +6,13 @@ import asyncio
 import base64
 import json
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 from tornado.websocket import websocket_connect
+
+from tests.support.processes import PATIENCE, SILENT, started, wait_until
 
 CHROMIUM = shutil.which("chromium")
 # None of what a browser otherwise does by itself, so that the only requests are the page's own.
@@ -26,7 +27,6 @@ _FLAGS = (
     "--disable-sync",
     "--remote-debugging-port=0",
 )
-_SECONDS = 30.0
 
 
 class Seen(NamedTuple):
@@ -52,21 +52,11 @@ def look(url: str, profile: Path, scheme: str, ready: str, ask: str, picture: Pa
         Takes a screenshot.
     """
     command = [CHROMIUM, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
-    browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        return asyncio.run(_look(_address(profile), url, scheme, ready, ask, picture))
-    finally:
-        browser.terminate()
-        browser.wait()
-
-
-def _address(profile: Path) -> str:
-    file, until = profile / "DevToolsActivePort", time.monotonic() + _SECONDS
-    while time.monotonic() < until:
-        if file.exists() and len(lines := file.read_text().split()) == 2:
-            return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
-        time.sleep(0.05)
-    raise TimeoutError("chromium has not started")
+    file = profile / "DevToolsActivePort"
+    with started(command, **SILENT) as browser:
+        wait_until(lambda: file.exists() and len(file.read_text().split()) == 2, browser)
+        port, path = file.read_text().split()
+        return asyncio.run(_look(f"ws://127.0.0.1:{port}{path}", url, scheme, ready, ask, picture))
 
 
 class _Tab:
@@ -89,7 +79,7 @@ class _Tab:
         message = {"id": self._number, "method": method, "params": parameters}
         await self._socket.write_message(json.dumps(message | ({"sessionId": self._session} if self._session else {})))
         while True:
-            answer = json.loads(await asyncio.wait_for(self._socket.read_message(), _SECONDS))
+            answer = json.loads(await asyncio.wait_for(self._socket.read_message(), PATIENCE))
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
@@ -125,7 +115,7 @@ async def _seen(tab: _Tab, url: str, scheme: str, ready: str, ask: str, picture:
     await tab.open()
     await tab.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     await tab.call("Page.navigate", url=url)
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + PATIENCE
     while not await tab.ask(ready):
         assert time.monotonic() < until, f"{url} is not ready: {tab.complaints}"
         await asyncio.sleep(0.1)

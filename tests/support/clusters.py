@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import sys
 from contextlib import contextmanager
 
 from distributed import LocalCluster
 
 from pipelines.scheduling.cluster import pinned
+from tests.support.processes import SILENT, started, wait_until
 
 
 @contextmanager
@@ -26,3 +28,15 @@ def two_workers():
         LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster
+
+
+@contextmanager
+def dask_program(kind, folder, *words, **options):
+    """A scheduler that has written its address to scheduler.json in the folder, or a worker with one thread and no nanny."""
+    file = folder / "scheduler.json"
+    own = {"scheduler": ["--port", 0], "worker": ["--nthreads", 1, "--no-nanny"]}[kind]
+    module = f"distributed.cli.dask_{kind}"
+    command = [sys.executable, "-m", module, "--no-dashboard", "--scheduler-file", file, *own, *words]
+    with started(command, **SILENT, **options) as process:
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"), process)
+        yield process

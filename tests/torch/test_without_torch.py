@@ -1,10 +1,8 @@
 """Without torch and PyTorch Geometric everything imports, and the transform says what to install."""
 
-import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.processes import ran
 
 CODE = """
 import sys
@@ -18,12 +16,12 @@ except ImportError as error:
 
 
 def test_modules_import_and_the_transform_names_the_extra():
-    done = subprocess.run([sys.executable, "-c", CODE], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = ran([sys.executable, "-c", CODE])
     assert done.stderr == ""
     assert done.stdout == ("AddShortestPathEncoding needs PyTorch Geometric: pip install 'kepler-traverse[torch]'\n")
 
 
 def test_the_library_does_not_import_torch():
     code = "import sys, kepler_traverse\nprint({'torch', 'torch_geometric'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = ran([sys.executable, "-c", code])
     assert done.stdout == "set()\n", done.stderr

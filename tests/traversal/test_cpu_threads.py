@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kepler_traverse.cpu import threads
+from tests.support.processes import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,7 @@ def test_no_more_threads_than_items_are_used():
 
 
 def test_an_error_in_another_thread_reaches_the_caller():
-    barrier = threading.Barrier(2, timeout=30)
+    barrier = threading.Barrier(2, timeout=PATIENCE)
 
     def fail(thread: int) -> None:
         barrier.wait()

@@ -4,7 +4,6 @@ import os
 import pickle
 import select
 import signal
-import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -12,8 +11,7 @@ import pytest
 
 from kepler_traverse import cuda
 from kepler_traverse.errors import ForkError
-
-LIMIT = 60  # seconds for a child, so that a hang fails
+from tests.support.processes import PATIENCE, ran
 
 # Every public call, made in a child of a process that has searched on threads, and in a child of that child.
 CALLS = """
@@ -76,17 +74,10 @@ sys.exit(status)
 @pytest.fixture(scope="module")
 def ends():
     """What became of each call, by process and name."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CALLS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        out, err = process.communicate(timeout=6 * LIMIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        raise
-    assert process.returncode == 0, (out, err)
-    assert "Terminating" not in err
-    return {tuple(line.split("|")[:2]): line.split("|")[2] for line in out.splitlines()}
+    done = ran([sys.executable, "-c", CALLS])
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert "Terminating" not in done.stderr
+    return {tuple(line.split("|")[:2]): line.split("|")[2] for line in done.stdout.splitlines()}
 
 
 @pytest.mark.parametrize("who", ["child", "grandchild"])
@@ -117,7 +108,7 @@ def forked(call):
         os.write(write, pickle.dumps(error))
         os._exit(0)
     os.close(write)
-    ready, _, _ = select.select([read], [], [], LIMIT)
+    ready, _, _ = select.select([read], [], [], PATIENCE)
     if not ready:
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -157,4 +148,5 @@ if os.fork() == 0:
     os._exit(0 if len(kt.bfs_many(graph, [0, 1])) == 201 else 1)
 raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))
 """
-    assert subprocess.run([sys.executable, "-c", code], timeout=LIMIT * 3).returncode == 0
+    done = ran([sys.executable, "-c", code])
+    assert done.returncode == 0, done.stderr

@@ -5,13 +5,11 @@ import io
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,8 +27,8 @@ from kepler_traverse.multi_source.stream import ResultStream
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from kepler_traverse.strategy import Outcome
 from tests.support.graphs import NAMED, build, is_refused, lattice, weights_for
+from tests.support.processes import PATIENCE, ROOT, finish, started
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = NAMED["power law"]
 GRAPH = build(ROWS, weights_for(ROWS, seed=3), directed=False)
 SOURCES = np.random.default_rng(5).choice(GRAPH.ids, 120, replace=False)
@@ -389,7 +387,7 @@ def test_progress_is_a_bar_on_a_terminal_which_is_complete_at_the_end(monkeypatc
     assert "per second" in shown
     for thread in set(threading.enumerate()) - before:
         if not thread.name.startswith("kepler_traverse"):
-            thread.join(60)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 
@@ -417,7 +415,7 @@ def test_the_bar_of_an_abandoned_stream_ends(monkeypatch):
     del stream
     for thread in set(threading.enumerate()) - before:
         if not thread.name.startswith("kepler_traverse"):
-            thread.join(60)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 
@@ -428,28 +426,24 @@ def test_other_threads_stop_when_the_calling_thread_is_interrupted(monkeypatch):
     monkeypatch.setattr(threads, "count", lambda: 2)
     monkeypatch.setattr(threads, "max_threads", lambda: 2)
     monkeypatch.setattr(threads, "_pool", None)
-    taken, running = [], threading.Event()
-    own = threading.current_thread()
+    taken, ended, running, stopped = [], [], threading.Event(), threading.Event()
+    own, on_each = threading.current_thread(), threads.on_each
+    monkeypatch.setattr(threads, "on_each", lambda *rest, stop: on_each(*rest, lambda: stop() or stopped.set()))
 
     def search(item, _thread):
         taken.append(item)
         if threading.current_thread() is own:
-            assert running.wait(60)
+            assert running.wait(PATIENCE)
             raise KeyboardInterrupt
         running.set()
-        while own_waits():
-            time.sleep(0.001)
+        assert stopped.wait(PATIENCE)
+        time.sleep(0.01)
+        ended.append(item)
 
-    def own_waits():
-        return not any(item is None for item in taken)
-
-    timer = threading.Timer(0.2, lambda: taken.append(None))
-    timer.start()
     with pytest.raises(KeyboardInterrupt):
         threads.for_each(search, 10**6)
-    assert None in taken  # the call has waited for the other thread
-    assert len(taken) <= 4  # which has taken no further item
-    timer.join()
+    assert len(ended) == 1, "the call has waited for the other thread"
+    assert len(taken) == 2, "which has taken no further item"
 
 
 def test_a_plan_is_prepared_again_after_an_interrupt():
@@ -555,18 +549,9 @@ for algorithm, strategy, stream in cases:
 
 def interrupt(device, cases, delays):
     """Run the cases in a child, and interrupt each after its first group and some seconds."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, device, json.dumps(cases)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-    )
-    watchdog = threading.Timer(300, child.kill)  # a call that hangs
-    watchdog.start()
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     found = []
-    try:
+    with started([sys.executable, "-c", INTERRUPTED, device, json.dumps(cases)], env=environment) as child:
         for delay in delays:
             while (line := child.stdout.readline()) and not line.startswith("began"):
                 pass
@@ -577,11 +562,7 @@ def interrupt(device, cases, delays):
             if not line:
                 break
             found.append(json.loads(line))
-        _, err = child.communicate()
-    finally:
-        watchdog.cancel()
-        child.kill()
-        child.wait()
+        _, _, err = finish(child)
     assert len(found) == len(cases), err
     return found
 

@@ -1,0 +1,83 @@
+"""Child processes of tests: they start with default signals, and end with the test, also if it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 300.0  # seconds; only what never ends takes as long
+SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+_QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT}
+
+
+@contextlib.contextmanager
+def default_signals() -> Iterator[None]:
+    """SIGINT and SIGHUP are not ignored; a shell starts what runs in the background so, and children inherit it."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    ignored = [number for number, handler in before.items() if handler is signal.SIG_IGN]
+    try:
+        for number in ignored:
+            signal.signal(number, lambda *_: None)  # a child has no handlers but the default ones
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def started(command: list[Any], **options: Any) -> Iterator[subprocess.Popen]:
+    """Start a child in a session of its own, with pipes for text; at the end kill the session, and close the pipes."""
+    with default_signals():
+        child = subprocess.Popen([str(word) for word in command], start_new_session=True, **_QUIET | options)
+    try:
+        yield child
+    finally:
+        for process in session_of(child):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        child.wait()
+        for pipe in filter(None, (child.stdin, child.stdout, child.stderr)):
+            pipe.close()
+
+
+def finish(child: subprocess.Popen) -> tuple[int, str, str]:
+    """Wait for the end of a child; return its exit code and what it has written."""
+    out, err = child.communicate(timeout=PATIENCE)
+    return child.returncode, out, err
+
+
+def ran(command: list[Any], **options: Any) -> subprocess.CompletedProcess:
+    """Run a child to its end."""
+    with started(command, **options) as child:
+        return subprocess.CompletedProcess(command, *finish(child))
+
+
+def session_of(child: subprocess.Popen) -> list[psutil.Process]:
+    """The running processes of the session of a child."""
+    found = []
+    for number in psutil.pids():
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(number) == child.pid and (process := psutil.Process(number)).status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def wait_until(condition: Callable[[], Any], child: subprocess.Popen | None = None) -> Any:
+    """Wait for what nothing announces, such as a file; return it. A child that ends before is a failure."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        has_ended = child is not None and child.poll() is not None
+        if found := condition():
+            return found
+        assert not has_ended, f"the process has ended with {child.returncode}"
+        assert time.monotonic() < until, "it has not happened"
+        time.sleep(0.005)

@@ -7,20 +7,20 @@
 # With --gpu first, the checks of a machine with GPUs in their place (scripts/ci/gpu.py), by the Python that KEPLER_PYTHON names,
 # or else by that of the active environment or of .venv, whichever has CuPy. Nothing is installed.
 set -uo pipefail
+here=${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}.
 if [ "${1:-}" = --gpu ]; then
-    cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+    cd "$here/.." || exit 1
     for python in ${KEPLER_PYTHON:-python3 .venv/bin/python python3}; do
         "$python" -c "import cupy" 2>/dev/null && break
     done
     exec "$python" -m scripts.ci.gpu "${@:2}"
 fi
-source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+source "$here/setup.sh"
 cd "$ROOT" || exit 1
 command -v git >/dev/null || fail "git is needed, and none is on the path."
 git rev-parse --git-dir >/dev/null 2>&1 || fail "$ROOT is no git checkout: clone the repository."
 environment test,dev
-rm -rf out/check
-mkdir -p out/check
+"$PYTHON" -c 'import os, shutil; shutil.rmtree("out/check", ignore_errors=True); os.makedirs("out/check")'
 
 failed=()
 step() {
@@ -38,7 +38,7 @@ check() {
     shift
     [ ${#checks[@]} -lt 2 ] || wait -n
     checks+=("$name")
-    { "$@" >"$log" 2>&1 || touch "$log.failed"; } &
+    { "$@" >"$log" 2>&1 || : >"$log.failed"; } &
 }
 
 report_checks() {
@@ -46,22 +46,23 @@ report_checks() {
     wait
     for index in "${!checks[@]}"; do
         echo "== ${checks[index]}"
-        cat "out/check/$index.log"
+        printf '%s\n' "$(<"out/check/$index.log")"
         [ ! -e "out/check/$index.log.failed" ] || failed+=("${checks[index]}")
     done
 }
 
 # Files of these patterns that git tracks or would add. Linters must not read caches and environments.
 sources() {
-    git ls-files --cached --others --exclude-standard -z -- "$@"
+    mapfile -d '' files < <(git ls-files --cached --others --exclude-standard -z -- "$@")
+    [ ${#files[@]} -gt 0 ]
 }
 
 spelling() {
-    sources . | xargs -0 "$VENV/bin/codespell"
+    sources . && "$VENV/bin/codespell" "${files[@]}"
 }
 
 cuda_format() {
-    sources '*.cu' '*.cuh' | xargs -0 "$VENV/bin/clang-format" --dry-run --Werror
+    sources '*.cu' '*.cuh' && "$VENV/bin/clang-format" --dry-run --Werror "${files[@]}"
 }
 
 some_test_ran() {
@@ -79,7 +80,6 @@ END
 
 # Two worker processes, because one process leaves a core idle. A worker that is done takes tests from the other one.
 tests() {
-    rm -f out/tests.xml
     OMP_WAIT_POLICY=passive "$PYTHON" -m pytest -q --numprocesses 2 --dist worksteal --durations=10 \
         -o cache_dir=out/pytest --junitxml=out/tests.xml "$@" && some_test_ran
 }
@@ -102,6 +102,7 @@ check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
 check "pictures of docs/results.md are current" "$PYTHON" -m scripts.docs.pictures --check
 check "docs/from/scipy.md is current" "$PYTHON" -m scripts.docs.scipy_page --check
 check "docs/conformance.md is current" "$PYTHON" -m scripts.conformance check
+check "docs/testing.md is current" "$PYTHON" -m scripts.ci.surroundings check
 report_checks
 step "tests" tests "$@"
 [[ " $* " != *" --all "* ]] || step "tests of other libraries" "$PYTHON" -m scripts.conformance part

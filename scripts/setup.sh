@@ -3,7 +3,7 @@
 # To be sourced, not run. Call `environment`, or `environment test,dev` for those extras. "$PYTHON" is then the interpreter.
 # A second call is fast: .venv/installed records the pyproject.toml and the extras of the installation.
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ROOT=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 VENV=$ROOT/.venv
 PYTHON=$VENV/bin/python
 unset PYTHONPATH PYTHONHOME
@@ -19,14 +19,15 @@ new_enough() {
 
 # Print the first Python on the path that is 3.11 or newer. A command of that name may exist and fail to run.
 find_python() {
-    local name seen=""
+    local name version seen=""
     for name in python3 python python3.14 python3.13 python3.12 python3.11; do
         command -v "$name" >/dev/null || continue
         if new_enough "$name"; then
             command -v "$name"
             return
         fi
-        seen="$seen $("$name" --version 2>/dev/null | tr ' ' '-')"
+        version=$("$name" --version 2>/dev/null)
+        seen="$seen ${version// /-}"
     done
     fail "Python 3.11 or newer is needed, and none is on the path (seen:${seen:- none}). Install one, or install uv, which brings its own."
 }

@@ -1,0 +1,210 @@
+"""Run all checks in surroundings that tests must not depend on, and record the outcomes in docs/testing.md.
+
+python -m scripts.ci.surroundings run [--only NAME ...] [-- ARGUMENT ...]   arguments go to check.sh and are recorded
+python -m scripts.ci.surroundings try [--only NAME ...] -- COMMAND ...      runs another command and records nothing
+python -m scripts.ci.surroundings write | check                             writes the table, or compares it with the record
+
+Run it on a machine that does nothing else. The output of each run is kept in out/surroundings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as xml
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pipelines.run.environment import versions
+from scripts.bench.environment import ROOT, commit, machine
+
+RECORD, PAGE = ROOT / "docs/surroundings.json", ROOT / "docs/testing.md"
+BEGIN, END = "<!-- surroundings: begin -->", "<!-- surroundings: end -->"
+LOGS, REPORT = ROOT / "out/surroundings", ROOT / "out/tests.xml"
+CHECKS = ["bash", "scripts/check.sh"]
+COMMANDS = ("bash", "git")  # and python3: what the head of check.sh names
+OTHER_USER = 1000
+_CLONE_NEWUSER = 0x10000000
+
+
+@dataclass(frozen=True)
+class Surrounding:
+    """What a run of the checks has around it; the defaults are those of a terminal on a quiet machine."""
+
+    title: str
+    ignored: tuple[signal.Signals, ...] = ()
+    busy: int = 0
+    cores: int = 0
+    other_user: bool = False
+    sealed_home: bool = False
+    bare_path: bool = False
+    temporary: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[tuple[dict[str, str], Callable[[], None]]]:
+        """The environment variables of a run, and what its process does before the command begins."""
+        with contextlib.ExitStack() as stack:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kepler-surroundings-")))
+            place.chmod(0o755)
+            variables = os.environ | dict(self.variables)
+            if self.sealed_home:
+                (place / "home").mkdir(mode=0o555)
+                variables["HOME"] = str(place / "home")
+            if self.bare_path:
+                (place / "bin").mkdir()
+                found = {name: shutil.which(name) for name in COMMANDS} | {"python3": sys._base_executable}
+                for name, target in found.items():
+                    (place / "bin" / name).symlink_to(Path(target).resolve())
+                variables["PATH"] = str(place / "bin")
+            if self.temporary:
+                variables["TMPDIR"] = stack.enter_context(tempfile.TemporaryDirectory(dir=self.temporary))
+            for _ in range(self.busy):
+                stack.callback(_end, subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            yield variables, self._enter
+
+    def _enter(self) -> None:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN if number in self.ignored else signal.SIG_DFL)
+        if self.cores:
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: self.cores])
+        if self.other_user and os.geteuid() == 0:
+            _become(OTHER_USER)
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.kill()
+    process.wait()
+
+
+def _become(user: int) -> None:
+    """Drop all privileges of root, in a namespace where its files belong to another user."""
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWUSER):
+        raise OSError(ctypes.get_errno(), "no user namespace can be made")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} 0 1")
+    Path("/proc/self/gid_map").write_text(f"{user} 0 1")
+
+
+SURROUNDINGS = {
+    "quiet": Surrounding("in a terminal, nothing else runs"),
+    "background": Surrounding("SIGINT and SIGHUP ignored, as by `nohup` and `&`", ignored=(signal.SIGINT, signal.SIGHUP)),
+    "busy": Surrounding("beside four busy processes", busy=4),
+    "core": Surrounding("one core", cores=1),
+    "user": Surrounding("another user than root", other_user=True),
+    "home": Surrounding("a home folder that cannot be written", other_user=True, sealed_home=True),
+    "path": Surrounding("only bash, git and python3 on `PATH`", bare_path=True),
+    "temporary": Surrounding("`TMPDIR` in memory (`/dev/shm`)", temporary="/dev/shm"),
+} | {
+    f"hash-{seed}": Surrounding(f"`PYTHONHASHSEED={seed}`", variables=(("PYTHONHASHSEED", str(seed)),)) for seed in range(10)
+}  # fmt: skip
+
+
+def run(name: str, command: list[str]) -> dict:
+    """Run a command in a surrounding and return its record."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    REPORT.unlink(missing_ok=True)
+    began = time.monotonic()
+    with SURROUNDINGS[name].entered() as (variables, enter), (LOGS / f"{name}.log").open("wb") as log:
+        done = subprocess.run(
+            command, cwd=ROOT, env=variables, preexec_fn=enter, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+    return {
+        "command": " ".join(command),
+        "passed": done.returncode == 0,
+        "tests": counts_of(REPORT),
+        "seconds": round(time.monotonic() - began),
+    }
+
+
+def counts_of(report: Path) -> dict[str, int] | None:
+    """Count the tests in a report of pytest (JUnit XML); None without one."""
+    if not report.exists():
+        return None
+    suite = xml.parse(report).getroot().find("testsuite")
+    tests, failures, errors, skipped = (int(suite.get(key)) for key in ("tests", "failures", "errors", "skipped"))
+    return {"passed": tests - failures - errors - skipped, "failed": failures + errors, "skipped": skipped}
+
+
+def table_of(records: dict[str, dict]) -> str:
+    """Return the table of the page."""
+    lines = [
+        "| surroundings | outcome | tests passed | failed | skipped | seconds | commit |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, surrounding in SURROUNDINGS.items():
+        if name in records:
+            each = records[name]
+            counts = [f"{count:,}" for count in (each["tests"] or {}).values()] or ["-"] * 3
+            cells = ["passed" if each["passed"] else "**failed**", *counts, f"{each['seconds']:,}", each["commit"]]
+            lines.append(f"| {surrounding.title} | {' | '.join(cells)} |")
+    wheres = {
+        f"`{each['command']}` on {each['machine']['cpu']}, {each['machine']['cores']} cores; "
+        + ", ".join(f"{package} {version}" for package, version in each["versions"].items())
+        for each in records.values()
+    }
+    return "\n".join([*lines, *(f"\n{where}." for where in sorted(wheres))])
+
+
+def page_with(text: str, records: dict[str, dict]) -> str:
+    """Return the page with the table of these records."""
+    head, rest = text.split(BEGIN)
+    return f"{head}{BEGIN}\n{table_of(records)}\n{END}{rest.split(END)[1]}"
+
+
+def recorded() -> dict[str, dict]:
+    return json.loads(RECORD.read_text(encoding="utf-8"))
+
+
+def write(records: dict[str, dict]) -> None:
+    RECORD.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), records), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    cut = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(description="Run all checks in surroundings that tests must not depend on.")
+    parser.add_argument("action", choices=("run", "try", "write", "check"))
+    parser.add_argument("--only", nargs="+", choices=SURROUNDINGS, default=list(SURROUNDINGS), metavar="NAME")
+    options, rest = parser.parse_args(words[:cut]), words[cut + 1 :]
+    if options.action == "check":
+        text = PAGE.read_text(encoding="utf-8")
+        if page_with(text, recorded()) == text:
+            return 0
+        print("docs/testing.md is stale: run python -m scripts.ci.surroundings write", file=sys.stderr)
+        return 1
+    if options.action == "write":
+        write(recorded())
+        return 0
+    if options.action == "try" and not rest:
+        parser.error("try needs a command after --")
+    failed = []
+    what = {"commit": commit(), "date": date.today().isoformat(), "machine": machine()}  # before the record makes it dirty
+    what["versions"] = versions(["pytest", "numpy", "numba", "dask"]) | {"linux": platform.release()}
+    for name in options.only:
+        print(f"{name} ...", flush=True)
+        found = run(name, rest if options.action == "try" else [*CHECKS, *rest])
+        print(f"  {'passed' if found['passed'] else 'FAILED'}, {found['tests']}, {found['seconds']} s", flush=True)
+        failed += [name] * (not found["passed"])
+        if options.action == "run":  # page and record together, since the next run compares them
+            write(recorded() | {name: found | what})
+    if failed:
+        print(f"failed: {', '.join(failed)} (see {LOGS.relative_to(ROOT)})", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing.forkserver
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -24,6 +25,9 @@ hypothesis.settings.register_profile("default", deadline=None, max_examples=60, 
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+
+# Children are in sessions of their own, and end with their tests: so the tests must end in order, also by `timeout`.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 # Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
 # their time. A job in a process of its own has its workers as a user has them: each imports for itself.

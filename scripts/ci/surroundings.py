@@ -118,12 +118,15 @@ def run(name: str, command: list[str]) -> dict:
     REPORT.unlink(missing_ok=True)
     began = time.monotonic()
     with SURROUNDINGS[name].entered() as (variables, enter), (LOGS / f"{name}.log").open("wb") as log:
-        done = subprocess.run(
-            command, cwd=ROOT, env=variables, preexec_fn=enter, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
+        options = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+        try:
+            code = subprocess.run(command, cwd=ROOT, env=variables, preexec_fn=enter, **options).returncode
+        except subprocess.SubprocessError as error:
+            log.write(f"this surrounding cannot be made here: {error}\n".encode())
+            code = 1
     return {
         "command": " ".join(command),
-        "passed": done.returncode == 0,
+        "passed": code == 0,
         "tests": counts_of(REPORT),
         "seconds": round(time.monotonic() - began),
     }

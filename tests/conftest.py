@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import multiprocessing.forkserver
 import os
 import signal
 import sys
 from pathlib import Path
 
-import dask
 import hypothesis
 import pytest
 
@@ -31,7 +31,10 @@ signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 # Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
 # their time. A job in a process of its own has its workers as a user has them: each imports for itself.
-dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+if importlib.util.find_spec("dask"):  # tests of kernels run without it
+    import dask
+
+    dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 PINNED = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",

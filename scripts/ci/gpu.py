@@ -19,6 +19,7 @@ import importlib.util
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -44,6 +45,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
 TOLERANCE = 1.25  # the same work on two hosts with one kind of GPU differed by up to a fifth
 
+OURS = ("kepler_traverse", "pipelines", "scripts", "tests")
 MULTI_GPU = "tests/job/test_multi_gpu_engine.py"
 # Processes that share the tests of a file.
 PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_gpu.py": 3, "test_multi_source_gpu.py": 3}
@@ -156,6 +158,14 @@ def pytest_command(
     return [sys.executable, "-m", "scripts.ci.gpu", "--pytest", str(OUT / f"{name}.xml"), *numbers, *given]
 
 
+def modules_missing(suite: xml.Element | None) -> list[str]:
+    """Return the modules of other projects that a file of tests could not import, if nothing else went wrong."""
+    wrong = [] if suite is None else [*suite.iter("error"), *suite.iter("failure")]
+    found = [re.search(r"ModuleNotFoundError: No module named '(\w+)", each.text or "") for each in wrong]
+    modules = {match[1] if match else "" for match in found}
+    return [] if modules & {"", *OURS} else sorted(modules)
+
+
 def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
     def judge(status: int, folder: Path) -> tuple[str, str]:
         report = folder / f"{name}.xml"
@@ -167,6 +177,9 @@ def judge_tests(name: str) -> Callable[[int, Path], tuple[str, str]]:
         )
         ran, failed = count.get("tests", 0) - count.get("skipped", 0), count.get("failures", 0) + count.get("errors", 0)
         said = f"{ran - failed} passed, {failed} failed, {count.get('skipped', 0)} skipped"
+        missing = modules_missing(suite)
+        if missing:
+            return NOT_RUN, f"missing: {', '.join(missing)}"
         if failed or status not in (0, 5):
             return FAILED, said if failed else f"{said}, ended with {status}"
         reasons = {str(skip.get("message")) for skip in suite.iter("skipped")} if suite is not None else set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import pytest
@@ -115,6 +116,22 @@ def test_tests_are_shared_sampled_and_judged_by_their_report(tmp_path, monkeypat
         (gpu.PASSED, "5 passed, 0 failed, 0 skipped"),
         (gpu.FAILED, "2 passed, 1 failed, 0 skipped"),  # the tests 5, 7 and 9
     ]
+
+
+@pytest.mark.parametrize(
+    ("errors", "missing"),
+    [
+        (["E   ModuleNotFoundError: No module named 'dask'"], ["dask"]),
+        (["E   ModuleNotFoundError: No module named 'pipelines.run'"], []),
+        (["E   ModuleNotFoundError: No module named 'dask'", "E   assert 1 == 2"], []),
+        ([], []),
+    ],
+)
+def test_only_a_missing_module_of_another_project_excuses_tests(errors, missing):
+    suite = xml.fromstring(
+        "<testsuite>" + "".join(f"<testcase><error>{error}</error></testcase>" for error in errors) + "</testsuite>"
+    )
+    assert gpu.modules_missing(suite) == missing
 
 
 def test_every_stage_makes_commands_of_files_and_modules_that_exist():

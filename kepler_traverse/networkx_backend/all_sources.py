@@ -128,6 +128,8 @@ def periphery(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: W
 
 def center(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> list[Any]:  # noqa: ARG001
     """Nodes of the smallest eccentricity."""
+    if not usebounds:
+        _refuse_no_tree(G, weight)
     return G.names(_extreme(G, weight, "center"))
 
 
@@ -138,6 +140,12 @@ def _extreme(graph: KeplerGraph, weight: Weight, name: str) -> Any:
     _require_connected(graph)
     found = extremes(graph.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,))
     return getattr(found, name)
+
+
+def _refuse_no_tree(graph: KeplerGraph, weight: Weight) -> None:
+    """Raise what NetworkX raises where it asks whether a graph without nodes is a tree."""
+    if not len(graph) and not graph.directed and weight is None:
+        raise nx.NetworkXPointlessConcept("G has no nodes.")
 
 
 def _require_connected(graph: KeplerGraph) -> None:
@@ -153,6 +161,7 @@ def _infinite_path(graph: KeplerGraph) -> Exception:
 
 def barycenter(G: KeplerGraph, weight: Weight = None, attr: None = None, sp: None = None) -> list[Any]:  # noqa: ARG001
     """Nodes of the smallest sum of distances."""
+    _refuse_no_tree(G, weight)
     if not len(G):
         return []
     if not is_strongly_connected(G):

@@ -507,7 +507,7 @@ def shortest_path(
             return all_pairs_dijkstra_path(G, weight=weight)
         return all_pairs_bellman_ford_path(G, weight=weight)
     if source is None:
-        return _shortest_to(G, target, weight, method)[1]
+        return _shortest_to(G, target, weight, method, f"Source {target} not in G")[1]
     if target is None:
         if method == "unweighted":
             return single_source_shortest_path(G, source)
@@ -521,10 +521,10 @@ def shortest_path(
     return bellman_ford_path(G, source, target, weight)
 
 
-def _shortest_to(graph: KeplerGraph, target: Any, weight: Weight, method: str) -> tuple[dict[Any, Any], Paths]:
-    """Distances and paths to a target."""
+def _shortest_to(graph: KeplerGraph, target: Any, weight: Weight, method: str, missing: str) -> tuple[dict[Any, Any], Paths]:
+    """Distances and paths to a target; ``missing`` is said of one that is no node, if edges have no weights."""
     if method == "unweighted":
-        vertex = graph.number_of(target, _missing(f"Source {target} is not in G"))
+        vertex = graph.number_of(target, _missing(missing))
         search = search_levels(graph, vertex, incoming=True)
     elif method == "dijkstra":
         vertex = graph.number_of(target, _missing(f"Node {target} not found in graph"))
@@ -548,7 +548,7 @@ def shortest_path_length(
             return all_pairs_dijkstra_path_length(G, weight=weight)
         return all_pairs_bellman_ford_path_length(G, weight=weight)
     if source is None:
-        return _shortest_to(G, target, weight, method)[0]
+        return _shortest_to(G, target, weight, method, f"Source {target} is not in G")[0]
     if target is None:
         if method == "unweighted":
             return single_source_shortest_path_length(G, source)

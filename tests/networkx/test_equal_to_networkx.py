@@ -282,3 +282,11 @@ def test_extremes_of_awkward_graphs_are_those_of_networkx(function, kind):
         graph.__networkx_cache__ = None
         found, expected = outcome(graph, "kepler"), outcome(graph, "networkx")
         assert (found, type(found)) == (expected, type(expected))
+
+
+def test_a_graph_without_nodes_has_the_errors_of_networkx():
+    for function in (nx.center, nx.barycenter):
+        with pytest.raises(nx.NetworkXPointlessConcept, match=r"^G has no nodes\.$"):
+            function(nx.Graph(), backend="kepler")
+    with pytest.raises(nx.NodeNotFound, match="^Source 1 not in G$"):
+        nx.shortest_path(nx.DiGraph(), target=1, backend="kepler")

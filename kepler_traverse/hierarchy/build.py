@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -11,14 +12,17 @@ from .._arrays import EXACT_BELOW, to_host
 from ..cpu import threads
 from ..errors import HierarchyError
 from .arrays import Hierarchy, hierarchy_from
-from .contraction import MAX_SUM, Contraction
+from .contraction import MAX_SUM, Contraction, half_depth
 from .estimate import round_seconds
 
 _SPARE_BITS = 4  # float weights have this many bits less than sums, so that few sums round
 # Contraction is given up if so many pairs of edges per vertex of the graph meet at vertices of the rest: the time of a round
 # is proportional to them. Road networks have at most 8, and lattices 15.
 _MAX_PAIRS = 64
-_SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of this size
+_SMALL = 1 << 18  # vertices: a smaller graph may have as many pairs as one of this size; fewer pairs take no time
+_GROWTH = 1.5  # contraction is given up if the pairs become so many times as many; on graphs where it pays they become fewer
+_NEAR = 2.0  # times the depth of a random graph with as many pairs; meshes have 6 times that depth, road networks 13
+_TREE = 1.1  # edges per vertex up to which a graph has too few cycles for its depth to matter
 
 
 def why_not(graph: Any, metric: str) -> str | None:
@@ -91,7 +95,8 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     contraction = Contraction(
         graph.offsets, graph.targets, units[0], None if reverse is None else (reverse.offsets, reverse.targets, units[1])
     )
-    contraction.run(lambda: _refuse_dense_rest(contraction, graph.n_vertices))
+    pairs = contraction.pairs_of_rest()
+    contraction.run(lambda: _refuse_dense_rest(contraction, graph.n_vertices, pairs))
     hierarchy = hierarchy_from(contraction, unit, time.perf_counter() - began)
     if hierarchy is None:
         raise HierarchyError("no hierarchy: a sum of weights may reach 2^61; take smaller weights")
@@ -103,11 +108,11 @@ def _in_units(graph: Any, unit: float) -> np.ndarray:
     return weights.astype(np.int64)
 
 
-def _refuse_dense_rest(contraction: Contraction, n_vertices: int) -> None:
+def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: int) -> None:
     """Raise HierarchyError if contracting the rest would take longer than searches are likely to."""
     left = contraction.remaining.size
     pairs = contraction.pairs_of_rest()
-    if pairs > _MAX_PAIRS * max(n_vertices, _SMALL):
+    if pairs > max(_GROWTH * first_pairs, _SMALL) or pairs > _MAX_PAIRS * max(n_vertices, _SMALL):
         degree = contraction.edges_of_rest() / left
         seconds = round_seconds(pairs, threads.count())
         raise HierarchyError(
@@ -116,3 +121,21 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int) -> None:
             f"The next round alone would take about {seconds:,.2g} s, and later rounds longer. "
             "Networks with hubs have no hierarchy that pays; search without one"
         )
+    near = 0 if contraction.rounds else _depth_if_near_all(contraction, pairs)
+    if near:
+        raise HierarchyError(
+            f"no hierarchy: half of the vertices are within {near} edges of one vertex, as in a random graph, so no few "
+            "vertices separate it, and contracting vertices adds more edges than it removes. "
+            "Networks with hubs have no hierarchy that pays; search without one"
+        )
+
+
+def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
+    """Return within how many edges of a vertex half of the others are if they are as near as in a random graph, else 0."""
+    n, edges = contraction.remaining.size, contraction.edges_of_rest()
+    if pairs <= _SMALL or edges < 2 * _TREE * n:
+        return 0
+    lists = contraction.ahead
+    depth, reached = half_depth(lists.begin, lists.size, lists.head, int(lists.size.argmax()))
+    is_near = reached > n // 4 and depth <= _NEAR * math.log(n) / math.log(max(2, pairs / edges - 1))
+    return depth if is_near else 0

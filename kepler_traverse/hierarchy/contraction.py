@@ -548,6 +548,22 @@ class Contraction:
 
 
 @njit(cache=True, nogil=True)
+def half_depth(begin, size, head, start):
+    """Return within how many edges of a vertex half of the vertices are that it reaches, and how many it reaches."""
+    depth, queue = np.full(size.size, _NONE, np.int32), np.empty(size.size, np.int32)
+    depth[start], queue[0], first, last = 0, start, 0, 1
+    while first < last:
+        u = queue[first]
+        first += 1
+        for i in range(begin[u], begin[u] + size[u]):
+            if depth[head[i]] == _NONE:
+                depth[head[i]] = depth[u] + 1
+                queue[last] = head[i]
+                last += 1
+    return depth[queue[last // 2]], last
+
+
+@njit(cache=True, nogil=True)
 def _count_shortcuts(begin, size, via):
     count = 0
     for v in range(begin.size):

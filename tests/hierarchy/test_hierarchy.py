@@ -165,6 +165,21 @@ def test_contraction_gives_up_where_the_rest_becomes_dense(monkeypatch):
     build(rows, weights_for(rows, 1), directed=False).hierarchy()
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_contraction_gives_up_where_all_is_near(monkeypatch, directed):
+    monkeypatch.setattr(build_module, "_SMALL", 1)
+    rng = np.random.default_rng(7)
+    rows = [(int(u), int(v)) for u, v in rng.integers(0, 1000, (2500, 2))]
+    graph = build(rows, weights_for(rows, 1), directed=directed)
+    with pytest.raises(
+        HierarchyError, match=r"half of the vertices are within \d+ edges of one vertex, as in a random graph"
+    ):
+        graph.hierarchy()
+    monkeypatch.setattr(build_module, "_NEAR", 0)
+    with pytest.raises(HierarchyError, match=r"with \d+ of .* contracting more vertices adds more edges than it removes"):
+        graph.hierarchy()
+
+
 def test_lists_stay_sorted_by_weight():
     rows = [*lattice(20, 20), *((7, v) for v in range(100, 300))]  # one hub
     graph = build(rows, weights_for(rows, 3), directed=False)

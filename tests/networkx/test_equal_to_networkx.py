@@ -288,5 +288,5 @@ def test_a_graph_without_nodes_has_the_errors_of_networkx():
     for function in (nx.center, nx.barycenter):
         with pytest.raises(nx.NetworkXPointlessConcept, match=r"^G has no nodes\.$"):
             function(nx.Graph(), backend="kepler")
-    with pytest.raises(nx.NodeNotFound, match="^Source 1 not in G$"):
+    with pytest.raises(nx.NodeNotFound, match=r"^Source 1 not in G$"):
         nx.shortest_path(nx.DiGraph(), target=1, backend="kepler")

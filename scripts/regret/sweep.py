@@ -23,12 +23,10 @@ from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.auto import survey
 from kepler_traverse.auto.calibration import machine_of
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
-from kepler_traverse.bfs import published as bfs_papers
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.errors import CapacityError
 from kepler_traverse.multi_source.planning import available_memory
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-from kepler_traverse.sssp import published as sssp_papers
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from pipelines.run.environment import versions
 from scripts.bench.environment import commit, machine
@@ -61,7 +59,6 @@ TARGETS = 16
 COMPARED = 1 << 22  # distances of a cell
 SINGLES = {"bfs": BFS, "sssp": SSSP}
 MULTI_SOURCE = {"bfs": BFS_MULTI_SOURCE, "sssp": SSSP_MULTI_SOURCE}
-PUBLISHED = [*bfs_papers.STRATEGIES, *sssp_papers.STRATEGIES]
 
 
 class Cell(NamedTuple):
@@ -142,7 +139,7 @@ class Graphs:
 
 def product(rows) -> list:
     """Return the library's own strategies: none of a published system, and none with settings of one."""
-    return [row for row in rows if row.knobs is None and row not in PUBLISHED and row.sums == "float"]
+    return [row for row in rows if row.knobs is None and not row.published and row.sums == "float"]
 
 
 def sources_of(graph, n_sources: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from .. import arguments
 from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
 from ..algorithms import ALGORITHMS, BFS, Algorithm
 from ..errors import InputError, NegativeCycleError, option_text
+from ..exact import narrow_distances
 from ..frames import (
     Column,
     FrameKind,
@@ -429,7 +430,7 @@ def _matrix(plan: Any, groups: Iterable[Traversals], places: np.ndarray, target_
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[plan.algorithm].narrowest_dtype(graph)
     columns = slice(None) if target_order is None else xp.asarray(np.searchsorted(plan.query.targets, target_order))
-    matrix = xp.empty((places.size, graph.n_vertices if target_order is None else target_order.size), kind)
+    matrix = xp.zeros((places.size, graph.n_vertices if target_order is None else target_order.size), kind)
     at = 0
     for group in groups:
         if group.distance.dtype != matrix.dtype:
@@ -441,7 +442,7 @@ def _matrix(plan: Any, groups: Iterable[Traversals], places: np.ndarray, target_
                 distance = xp.where(at_most(distance, plan.query.limit), distance, unreached_of(distance.dtype))
             matrix[row] = distance
         at += len(group)
-    return matrix
+    return narrow_distances(graph, matrix) if matrix.dtype == np.int64 else matrix
 
 
 def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:

@@ -249,6 +249,16 @@ def test_checksum_does_not_depend_on_the_type_of_the_sums():
     assert checksum(narrow, integers=True) != checksum(plan_sssp(graph)(2), integers=True)
 
 
+def test_a_matrix_has_the_narrowest_type_of_its_distances_by_every_strategy():
+    for weights, kind in (([3, 4], np.float32), ([2**23, 2**24 - 1], np.float64), ([2**52, 2**52], np.int64)):
+        graph = build([(1, 2), (2, 3)], weights)
+        for strategy in ("auto", "one_at_a_time", "dijkstra_int64"):
+            matrix = sssp_many(graph, [2, 1], result="matrix", strategy=strategy)
+            assert matrix.dtype == kind
+            far = np.iinfo(np.int64).max if kind is np.int64 else np.inf
+            assert matrix.tolist() == [[far, 0, weights[1]], [0, weights[0], sum(weights)]]
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_any_beyond_checks_each_value_and_no_other(device, kind):

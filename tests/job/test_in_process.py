@@ -239,14 +239,20 @@ def test_an_unwatched_run_whose_device_is_lost_says_how_to_go_on(edges, tmp_path
     assert main([*flags(edges), "--output", str(tmp_path / "out"), "--resume"]) == 0
 
 
-SLOW = "import time\ndef strike(): time.sleep(0.3)\n"
+HANGS = """
+import time
+from pipelines.cli import signals
+def strike():
+    while not signals._requested:
+        time.sleep(0.01)
+"""
 IGNORES = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 
 
 @pytest.mark.parametrize("how", ["the whole job", "the program alone"])
 def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest(edges, undisturbed, tmp_path, how):
     folder = tmp_path / "out"
-    with start(flags(edges, size="1"), folder, SLOW + FAULT) as job:
+    with start(flags(edges, size="1"), folder, HANGS + FAULT) as job:
         wait_until(lambda: list(folder.glob("part-*")), job)
         assert len(session_of(job)) > 1
         if how == "the whole job":
@@ -268,7 +274,7 @@ def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest
 )
 def test_an_interrupted_run_in_process_ends_its_batch_and_says_how_to_resume(edges, tmp_path, number, to_all, before):
     folder = tmp_path / "out"
-    with start(flags(edges, size="1"), folder, before + SLOW + FAULT) as job:
+    with start(flags(edges, size="1"), folder, before + HANGS + FAULT) as job:
         wait_until(lambda: list(folder.glob("part-*")), job)
         for process in psutil.Process(job.pid).children() if to_all else ():
             process.send_signal(number)  # as batch systems do

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import shutil
+import signal
 import sys
 from types import SimpleNamespace
 
@@ -30,7 +31,7 @@ from pipelines.worker.nearest_source import NearestSourcePlan
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from tests.support.clusters import two_workers
-from tests.support.processes import session_of, started, wait_until
+from tests.support.processes import finish, session_of, started, wait_until
 
 N_SOURCES = 15
 TARGETS = [91, 14, 322]  # in no order; the last reaches and is reached by nothing
@@ -181,6 +182,23 @@ def test_terminal_and_report_state_the_result_kind(job, capsys):
     assert "1 of 15 sources, one part file each" in capsys.readouterr().out
 
 
+# The process that watches is killed after 20 batches, and the one that computes ends with it.
+KILLED = """
+import os, signal, sys
+from pipelines import batch_sources
+from pipelines.run.driver import _ManifestObserver
+done, parts = _ManifestObserver.done, []
+def announced(*rest):
+    done(*rest)
+    parts.append(rest)
+    if len(parts) == 20:
+        os.kill(os.getppid(), signal.SIGKILL)
+        signal.pause()
+_ManifestObserver.done = announced
+sys.exit(batch_sources.program())
+"""
+
+
 def test_a_run_that_is_killed_is_resumed_to_the_same_rows(job, tmp_path):
     rng = np.random.default_rng(6)
     src, dst = rng.integers(0, 3000, (2, 20_000))
@@ -192,11 +210,10 @@ def test_a_run_that_is_killed_is_resumed_to_the_same_rows(job, tmp_path):
 
     folder = tmp_path / "out"
     words = command(folder, 1)
-    with started([sys.executable, "-m", "pipelines.batch_sources", *words]) as process:
-        wait_until(lambda: list(folder.glob("part-*")), process)
-        process.kill()
+    with started([sys.executable, "-c", KILLED, *words]) as process:
+        assert finish(process)[0] == -signal.SIGKILL
         wait_until(lambda: not session_of(process))  # the process that computes still has the folder for a moment
-    assert not (folder / "_SUCCESS").exists()
+    assert list(folder.glob("part-*"))
     assert main([*words, "--resume"]) == 0
     assert main(command(tmp_path / "undisturbed", 150)) == 0
     assert manifest_of(folder)["digest"] == manifest_of(tmp_path / "undisturbed")["digest"]

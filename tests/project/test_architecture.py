@@ -208,6 +208,14 @@ def test_the_name_of_a_test_is_a_sentence(path):
     assert [name for name in named if len(name.split("_")) < 4] == []
 
 
+def test_only_one_module_starts_children_of_tests():
+    """Which start with default signals and end with the test; the harness calls compilers."""
+    found = [
+        relative(path) for path in (ROOT / "tests").rglob("*.py") if re.search("^import subprocess", path.read_text(), re.M)
+    ]
+    assert sorted(found) == ["tests/kernels/simt/harness.py", "tests/support/processes.py"]
+
+
 def test_files_in_git_are_small():
     done = ran(["git", "ls-files", "-z"])
     if done.returncode:

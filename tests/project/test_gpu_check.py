@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import xml.etree.ElementTree as xml
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from scripts.ci import gpu
 from tests.conftest import HAS_GPU
+from tests.support.processes import ran
 
 ROOT = Path(__file__).parents[2]
 H200 = {"cpu": "a CPU", "cores": 4, "memory_gib": 8, "gpu": "NVIDIA H200", "driver": "1"}
@@ -110,7 +110,7 @@ def test_tests_are_shared_sampled_and_judged_by_their_report(tmp_path, monkeypat
     found = []
     for part, parts, every in ((0, 2, 1), (1, 2, 2)):
         command = gpu.pytest_command("report", str(tmp_path), part=part, parts=parts, every=every)
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        done = ran(command)
         found.append(gpu.judge_tests("report")(done.returncode, tmp_path))
     assert found == [
         (gpu.PASSED, "5 passed, 0 failed, 0 skipped"),
@@ -147,7 +147,7 @@ def test_every_stage_makes_commands_of_files_and_modules_that_exist():
 
 @pytest.mark.skipif(HAS_GPU, reason="this machine has a GPU")
 def test_a_machine_without_a_gpu_is_told_so_in_one_sentence():
-    done = subprocess.run(["bash", "scripts/check.sh", "--gpu"], cwd=ROOT, capture_output=True, text=True)
+    done = ran(["bash", "scripts/check.sh", "--gpu"])
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("There is no GPU to check: ")
     assert done.stderr.count("\n") == 1

@@ -19,12 +19,9 @@ from tests.support import tiers
 DATA = Path(os.environ.get("KEPLER_DATA", Path(__file__).parents[2] / "shared" / "data"))
 HAS_GPU = cuda.available()
 
-# On a push the same examples each time, so that a red run is the change's doing; new ones are for everybody else.
-DERANDOMIZE = bool(os.environ.get("CI"))
-hypothesis.settings.register_profile("default", deadline=None, max_examples=60, print_blob=True, derandomize=DERANDOMIZE)
-hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-
+# The same examples each time, so that a red run is the change's doing; new ones are for runs with --all.
+hypothesis.settings.register_profile("few", deadline=None, max_examples=15, print_blob=True, derandomize=True)
+hypothesis.settings.register_profile("many", deadline=None, max_examples=60, print_blob=True)
 
 # Children are in sessions of their own, and end with their tests: so the tests must end in order, also by `timeout`.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -68,6 +65,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     tiers.ALL = config.getoption("--all")
+    hypothesis.settings.load_profile("many" if tiers.ALL else "few")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -40,6 +40,7 @@ FLAGS = "-Wno-error -Werror=conversion -Werror=uninitialized -Werror=maybe-unini
 TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
 FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE)
 Tests = tuple[str, ...]  # arguments of pytest
+SAME = ("--all", "--hypothesis-seed=0", "-p", "no:cacheprovider")  # all orders of threads; the same examples for each mutant
 
 SIMT = ("tests/kernels/test_strategies_on_host.py",)
 QUICK = (
@@ -189,9 +190,9 @@ class Copy:
 
     def _run(self, tests: Tests) -> tuple[int, str]:
         """Return exit status and output of pytest, up to the first failure. The limit is CPU time."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", *SAME, *tests]
         changes = {"SIMT_CACHE": str(self.cache), "SIMT_FLAGS": FLAGS, "PYTHONPATH": str(self.folder)}
-        environment = {**os.environ, **changes, "CI": "1"}  # CI: the same examples for each mutant
+        environment = os.environ | changes
         with subprocess.Popen(
             command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:

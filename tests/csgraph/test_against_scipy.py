@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import kepler_traverse
 from kepler_traverse import csgraph
+from tests.support import tiers
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 
@@ -113,7 +114,7 @@ def test_the_examples_of_the_docstrings_run():
     assert found.failed == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=tiers.examples(200))
 @given(
     matrix=matrices(),
     directed=st.booleans(),
@@ -135,7 +136,7 @@ def test_dijkstra_is_that_of_scipy(matrix, directed, unweighted, limit, data):
     assert_predecessors_lead_along_shortest_paths(matrix, directed, unweighted, ours[0].reshape(flat), ours[1].reshape(flat))
 
 
-@settings(max_examples=100)
+@settings(max_examples=tiers.examples(100))
 @given(matrix=matrices(), directed=st.booleans(), limit=st.sampled_from([np.inf, 0, 2]), data=st.data())
 def test_the_nearest_sources_are_those_of_scipy(matrix, directed, limit, data):
     n = matrix.shape[0]
@@ -154,7 +155,7 @@ def test_the_nearest_sources_are_those_of_scipy(matrix, directed, limit, data):
         assert sources[predecessor[v]] == sources[v]
 
 
-@settings(max_examples=200)
+@settings(max_examples=tiers.examples(200))
 @given(matrix=matrices(negative=True), directed=st.booleans(), unweighted=st.booleans(), data=st.data())
 def test_negative_weights_have_the_distances_and_the_cycles_of_scipy(matrix, directed, unweighted, data):
     n = matrix.shape[0]
@@ -169,7 +170,7 @@ def test_negative_weights_have_the_distances_and_the_cycles_of_scipy(matrix, dir
             assert_same(*both("shortest_path", matrix, method, **named))
 
 
-@settings(max_examples=100)
+@settings(max_examples=tiers.examples(100))
 @given(matrix=matrices(), directed=st.booleans(), data=st.data())
 def test_the_breadth_first_order_is_that_of_scipy(matrix, directed, data):
     start = data.draw(st.integers(0, matrix.shape[0] - 1))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges
+from tests.support import tiers
 from tests.support.edge_files import DST, EXPECTED, SRC, TEXTS, WEIGHT, lines, read, table, write
 
 # --- ids ---------------------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ integer_ids = st.integers(-(2**63), 2**63 - 1)
 string_ids = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tiers.examples(60))
 @given(data=st.data(), ids=st.sampled_from(["int64", "string"]), directed=st.booleans())
 def test_edge_list_is_the_same_from_csv_and_parquet(tmp_path_factory, data, ids, directed):
     one = integer_ids if ids == "int64" else string_ids

@@ -18,6 +18,7 @@ from kepler_traverse.errors import CertificateError, HierarchyError
 from kepler_traverse.query import TargetLists
 from kepler_traverse.sssp import REGISTRY
 from kepler_traverse.sssp.multi_source import hierarchy_sweep_gpu
+from tests.support import tiers
 from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import build, lattice, path, rmat, star, weighted_rows, weights_for
 
@@ -94,7 +95,7 @@ def test_distances_are_those_of_scipy(name, directed):
     assert np.array_equal(found, dijkstra(graph.to_scipy()))
 
 
-@settings(max_examples=15)
+@settings(max_examples=tiers.examples(15))
 @given(weighted_rows(st.integers(0, 9), max_rows=40), st.booleans())
 def test_distances_of_any_graph_are_those_of_scipy(drawn, directed):
     with running(next(iter(MODES.values()))):

@@ -171,6 +171,7 @@ def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys
     assert reason in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_a_killed_run_with_a_hierarchy_resumes_to_the_same_digest(edges, searched, tmp_path):
     folder = tmp_path / "out"
     command = [sys.executable, "-m", "pipelines.batch_sources", *words(edges, folder, "--workers", 2, "--hierarchy", "yes")]

@@ -86,6 +86,7 @@ def resumed(command, folder):
     return json.loads(out)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("round_", range(KILLS))
 def test_a_killed_job_resumes_to_the_same_digest(command, undisturbed, tmp_path, round_):
     digest, duration = undisturbed
@@ -115,6 +116,7 @@ def workers_of(job):
         return []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("round_", range(KILLS))
 def test_a_killed_worker_changes_nothing(command, undisturbed, tmp_path, round_):
     digest, duration = undisturbed
@@ -134,6 +136,7 @@ def test_a_killed_worker_changes_nothing(command, undisturbed, tmp_path, round_)
     assert json.loads(out)["digest"] == digest
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_is_killed_as_soon_as_it_begins_to_start_changes_nothing(command, undisturbed, tmp_path):
     with start(command, tmp_path / "out") as job:
         wait_until(lambda: workers_of(job), job)[0].kill()
@@ -142,6 +145,7 @@ def test_a_worker_that_is_killed_as_soon_as_it_begins_to_start_changes_nothing(c
     assert json.loads(out)["digest"] == undisturbed[0]
 
 
+@pytest.mark.exhaustive
 def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
     command = [{"60": "240"}.get(word, word) for word in command]  # long enough not to end before it is interrupted
     folder, seen = tmp_path / "out", {}

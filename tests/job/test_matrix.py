@@ -20,6 +20,7 @@ from pipelines.batch_sources import main
 from pipelines.output import matrix_file
 from pipelines.output.matrix_file import UNREACHED_KEY, VERTICES, MatrixWriter, list_of, unreached_in_file, values_of
 from pipelines.output.part_reader import open_part
+from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
 
 N_SOURCES = 9
@@ -134,7 +135,7 @@ def test_the_lists_are_the_librarys_distances(case, device, edges, job):
     assert dataset.count_rows() == N_SOURCES
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", tiers.few(CASES, 3))
 def test_the_digest_is_that_of_the_distances_whatever_the_batches(case, job):
     digest = manifest_of(job(case))["digest"]
     assert manifest_of(job(case, result="distances", batch_size=99))["digest"] == digest

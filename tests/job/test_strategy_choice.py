@@ -299,7 +299,7 @@ def job(edges, tmp_path, capsys, monkeypatch):
 WRONG = {SLOW: 1e-3, FAST: 4e-3}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_the_job_switches_once_for_all_workers_and_writes_the_same(job, workers):
     right = job({}, workers, "--strategy", FAST)
     assert right.manifest["choice"] is None

@@ -200,6 +200,7 @@ def job(options, cluster, capsys):
     return run
 
 
+@pytest.mark.exhaustive
 def test_source_that_kills_its_worker_is_skipped_and_the_others_are_computed(job, undisturbed, tmp_path):
     poison = 6
     code, summary, err = job(tmp_path / "out", fault=Kills([poison]))
@@ -223,7 +224,8 @@ def test_source_that_kills_its_worker_is_skipped_and_the_others_are_computed(job
     assert parts_of(tmp_path / "out") == parts_of(undisturbed)
 
 
-@pytest.mark.parametrize("fault", [BreaksTheDevice, Hangs])  # tests/job/test_kills.py kills workers at any moment
+# tests/job/test_kills.py kills workers at any moment.
+@pytest.mark.parametrize("fault", [BreaksTheDevice, pytest.param(Hangs, marks=pytest.mark.exhaustive)])
 def test_a_worker_that_is_lost_once_changes_nothing(job, undisturbed, tmp_path, cluster, fault):
     once = tmp_path / "once"
     once.touch()
@@ -320,6 +322,7 @@ def kill_when(process, condition):
     return thread
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gone", ["worker", "scheduler"])
 def test_job_without_workers_ends_with_a_message(slow, options, undisturbed, cluster, tmp_path, capsys, monkeypatch, gone):
     monkeypatch.setattr("pipelines.scheduling.cluster.CONNECT_SECONDS", 5)

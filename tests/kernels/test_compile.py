@@ -5,6 +5,7 @@ All names of cuda_api.cuh compile for each architecture by itself, kernels for o
 
 import ctypes
 import functools
+import itertools
 import re
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -225,22 +226,34 @@ def test_parameters_and_block_are_those_declared(nvrtc, file, types):
     assert there == declared(file, types)
 
 
-@pytest.mark.parametrize("types", OF_BOTH_WIDTHS, ids=name_of)
-@pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.argument_struct], ids=lambda entry: entry.name)
-def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entry, types, tmp_path):
-    layout = entry.layout(types)
-    struct = entry.argument_struct
-    assert launch._packer(layout).size == layout.itemsize
-    expected = [f"sizeof({struct}) == {layout.itemsize}"]
-    expected += [f"__builtin_offsetof({struct}, {name}) == {layout.fields[name][1]}" for name in layout.names]
-    with_checks = tmp_path / entry.file.name
-    checks = "".join(f'static_assert({condition}, "");\n' for condition in expected)
+STRUCTS = itertools.groupby(
+    (entry for entry in ENTRIES if entry.argument_struct), lambda entry: (entry.file, entry.constants)
+)
+
+
+def compiles_with(nvrtc, entry: Entry, types, conditions: list[str], folder: Path) -> None:
+    """Compile the file of an entry with these conditions, which the compiler checks."""
+    with_checks = folder / entry.file.name
+    checks = "".join(f'static_assert({condition}, "");\n' for condition in conditions)
     with_checks.write_text(entry.file.read_text(encoding="utf-8") + checks)
     arguments = [*options(entry, types), "-arch=compute_90", "-ftz=true", "--device-as-default-execution-space", IN_HASTE]
     compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
-    with_checks.write_text(with_checks.read_text().replace(f"== {layout.itemsize}", f"== {layout.itemsize + 8}"))
-    with pytest.raises(AssertionError, match="static assertion failed"):
-        compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
+
+
+def layout_in(struct: str, layout: np.dtype) -> list[str]:
+    """Conditions that hold if the compiler's layout of a struct is this one."""
+    offsets = [f"__builtin_offsetof({struct}, {name}) == {layout.fields[name][1]}" for name in layout.names]
+    return [f"sizeof({struct}) == {layout.itemsize}", *offsets]
+
+
+@pytest.mark.parametrize("types", OF_BOTH_WIDTHS, ids=name_of)
+@pytest.mark.parametrize("entries", [list(group) for _, group in STRUCTS], ids=lambda entries: entries[0].name)
+def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entries, types, tmp_path):
+    layouts = {entry.argument_struct: entry.layout(types) for entry in entries}
+    for layout in layouts.values():
+        assert launch._packer(layout).size == layout.itemsize
+    conditions = [condition for struct, layout in layouts.items() for condition in layout_in(struct, layout)]
+    compiles_with(nvrtc, entries[0], types, conditions, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -258,16 +271,15 @@ def test_layout_of_a_struct_that_the_host_reads_is_that_of_the_compiler(nvrtc, e
     layout = struct_layout(entry.file.with_name(header), struct)
     assert layout.itemsize % 8 == 0, "the host allocates 64-bit words"
     name = f"kt::{struct}" if header.endswith(".cuh") else struct
-    expected = [f"sizeof({name}) == {layout.itemsize}"]
-    expected += [f"__builtin_offsetof({name}, {field}) == {layout.fields[field][1]}" for field in layout.names]
-    with_checks = tmp_path / entry.file.name
-    checks = "".join(f'static_assert({condition}, "");\n' for condition in expected)
-    with_checks.write_text(entry.file.read_text(encoding="utf-8") + checks)
-    arguments = [*options(entry, TYPES[0]), "-arch=compute_90", "-ftz=true", "--device-as-default-execution-space", IN_HASTE]
-    compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
-    with_checks.write_text(with_checks.read_text().replace(f"== {layout.itemsize}", f"== {layout.itemsize + 8}"))
-    with pytest.raises(AssertionError, match="static assertion failed"):
-        compiled(nvrtc, with_checks, arguments, "compute_90", "PTX")
+    compiles_with(nvrtc, entry, TYPES[0], layout_in(name, layout), tmp_path)
+
+
+def test_a_layout_that_is_not_the_compilers_is_noticed(nvrtc, tmp_path):
+    entry = next(entry for entry in ENTRIES if entry.argument_struct)
+    for wrong in ("sizeof({}) == 4", "__builtin_offsetof({}, {}) == 4"):
+        condition = wrong.format(entry.argument_struct, entry.layout(TYPES[0]).names[0])
+        with pytest.raises(AssertionError, match="static assertion failed"):
+            compiles_with(nvrtc, entry, TYPES[0], [condition], tmp_path)
 
 
 KNOBS = [
@@ -324,6 +336,14 @@ def test_architecture_branches_are_at_80_and_90_alone():
 
 
 @pytest.mark.parametrize("file", EVERY_FILE, ids=lambda file: file.stem)
+@pytest.mark.parametrize("architecture", [75, 80])
+def test_it_compiles_below_each_branch(nvrtc, architecture, file):
+    # test_parameters_and_block_are_those_declared compiles each file above both.
+    assert b".entry" in compile_kernels(nvrtc, file, f"compute_{architecture}", TYPES[0], "PTX", IN_HASTE)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("file", EVERY_FILE, ids=lambda file: file.stem)
 def test_it_compiles_on_each_side_of_each_branch(nvrtc, architectures, file):
     assert {75, 80, 90, 100, 120} <= set(architectures)
     of_papers = "published" in file.parts
@@ -351,6 +371,7 @@ def test_clusters_of_blocks_compile_where_there_are_any(nvrtc, architecture):
         compile_kernels(nvrtc, of_eight, "sm_80", TYPES[0], "PTX")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("file", [file for file in EVERY_FILE if "published" not in file.parts], ids=lambda file: file.stem)
 def test_it_compiles_for_volta_with_the_compiler_before(file):
     before = find_nvrtc("nvidia-cuda-nvrtc-cu12")

@@ -262,6 +262,7 @@ def test_a_launch_after_a_fault_runs_as_if_nothing_had_been():
         assert out.tolist() == [2 * i for i in range(64)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("entry", "found"),
     [
@@ -283,6 +284,7 @@ def test_the_sanitizers_see_faults_too(entry, found):
     assert f"kernel {entry}, block 0, thread" in done.stderr
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(harness.SANITIZED, reason="this is the run under the sanitizers")
 @pytest.mark.parametrize(
     ("file", "chosen"),
@@ -293,7 +295,7 @@ def test_the_sanitizers_see_faults_too(entry, found):
 )
 def test_kernels_are_clean_under_the_sanitizers(file, chosen):
     tests = Path(__file__).with_name(file)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests, "-k", chosen]
+    command = [sys.executable, "-m", "pytest", "-q", "--all", "-p", "no:cacheprovider", tests, "-k", chosen]
     done = ran(command, env=harness.sanitized_environment())
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     assert "passed" in done.stdout

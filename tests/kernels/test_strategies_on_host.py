@@ -23,9 +23,9 @@ from kepler_traverse.query import Query
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds
-from tests.conftest import DERANDOMIZE
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.contract import POWER_LAW, contract, rows_in
+from tests.support import tiers
 from tests.support.graphs import NAMED, build, lattice, path, weights_for
 
 ALL_BFS = BFS_REGISTRY.with_plugins()[0]
@@ -43,11 +43,13 @@ MODES = {
     "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 4},
     "stress 2": {"stress": True, "seed": 2, "block": 128, "resident": 2},  # the size of the first: compiled once for both
 }
+if not tiers.ALL:
+    MODES = {"stress 2": MODES["stress 2"]}
 # Under the sanitizers, which see accesses but no races, the order that keeps threads together.
 if harness.SANITIZED:
     MODES = {"in turn": {"block": 64}}
 
-hypothesis.settings.register_profile("simt", deadline=None, max_examples=12, print_blob=True, derandomize=DERANDOMIZE)
+hypothesis.settings.register_profile("simt", deadline=None, max_examples=tiers.examples(12), print_blob=True)
 
 
 @pytest.fixture(autouse=True, params=MODES, scope="module")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kepler_traverse.graph import Graph
 from kepler_traverse.networkx_backend import FUNCTIONS, all_sources, backend, convert_from_nx
 from kepler_traverse.networkx_backend.all_sources import FUNCTIONS as ALL_SOURCES
+from tests.support import tiers
 
 ABSENT = "absent"
 MAX_EXAMPLES = 40
@@ -176,7 +177,7 @@ def assert_equal(expected, found, rounded):
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
-@settings(max_examples=MAX_EXAMPLES)
+@settings(max_examples=tiers.examples(MAX_EXAMPLES))
 @given(st.data())
 def test_a_function_gives_what_networkx_gives(name, data):
     graph = data.draw(graphs(CLASSES[::2] if name in UNDIRECTED_ONLY else CLASSES))

@@ -98,10 +98,8 @@ GRAPHS = {
 @on_a_device
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.usefixtures("small_block")
-def test_each_feature_alone_gives_the_right_hops(mode, change, graph):
-    if not HAS_GPU and mode != "stress 1" and graph not in ("power law", "bipartite layers"):
-        pytest.skip("the other order takes these graphs")
+@pytest.mark.usefixtures("mode", "small_block")
+def test_each_feature_alone_gives_the_right_hops(change, graph):
     run(GRAPHS[graph], replace(ALL_OFF, **CHANGES[change]))
 
 

@@ -17,8 +17,7 @@ from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.published.sssp.params import HBfKnobs
 from kepler_traverse.query import Query
 from kepler_traverse.sssp.host_loop import rounds
-from tests.conftest import DERANDOMIZE, HAS_GPU
-from tests.support import devices, oracle
+from tests.support import devices, oracle, tiers
 from tests.support.devices import distances, host, orders, running
 from tests.support.graphs import NAMED, build, lattice, path, rmat, star, weighted_rows, weights_for
 
@@ -94,9 +93,7 @@ def run(rows, weights, knobs, source=None, directed=True, kind="float32", **opti
 @on_a_device
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("change", CHANGES)
-def test_each_feature_alone_gives_the_right_distances(mode, change, graph):
-    if not HAS_GPU and mode == "in turn" and graph not in ("power law", "bipartite layers"):
-        pytest.skip("the other order takes these graphs")
+def test_each_feature_alone_gives_the_right_distances(change, graph):
     rows = GRAPHS[graph]
     directed = graph != "lattice"
     counted = run(rows, weights_for(rows, 3, "floats"), replace(ALL_OFF, **CHANGES[change]), directed=directed).counters
@@ -121,7 +118,7 @@ def test_distances_of_64_bits_are_marked_beside_their_vertex():
 @on_a_device
 @pytest.mark.parametrize("knobs", [PUBLISHED, replace(ALL_OFF, edge_classes=True)], ids=["published", "duplicates kept"])
 def test_any_graph_with_negative_weights_gets_its_distances_or_its_cycle(knobs):
-    @hypothesis.settings(max_examples=25, deadline=None, derandomize=DERANDOMIZE)
+    @hypothesis.settings(max_examples=tiers.examples(25), deadline=None)
     @given(weighted_rows(st.integers(-3, 9), max_vertices=9, max_rows=24), st.booleans(), st.data())
     def check(drawn, directed, data):
         rows, weights = drawn

@@ -13,9 +13,9 @@ from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.published import BFS as OF_BFS
 from kepler_traverse.published import SSSP as OF_SSSP
-from tests.conftest import DERANDOMIZE
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.contract import POWER_LAW, contract, rows_in
+from tests.support import tiers
 from tests.support.graphs import NAMED, build, lattice, path, weights_for
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
@@ -25,7 +25,7 @@ SSSP = [row for row in OF_SSSP if row.device == "cuda"]
 each_row = pytest.mark.parametrize("row", [*BFS, *SSSP], ids=lambda row: row.name)
 each_bfs_row = pytest.mark.parametrize("row", BFS, ids=lambda row: row.name)
 
-hypothesis.settings.register_profile("papers", deadline=None, max_examples=5, print_blob=True, derandomize=DERANDOMIZE)
+hypothesis.settings.register_profile("papers", deadline=None, max_examples=tiers.examples(5), print_blob=True)
 
 
 @pytest.fixture(autouse=True, scope="module")

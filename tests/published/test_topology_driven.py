@@ -12,7 +12,7 @@ from kepler_traverse.published.bfs import topology_driven
 from kepler_traverse.published.bfs.params import DeferKnobs, VirtualWarpKnobs
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
-from tests.support import oracle
+from tests.support import oracle, tiers
 from tests.support.devices import distances, host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, lattice, path, rmat, star
 
@@ -52,9 +52,9 @@ def test_virtual_warps_of_every_width_give_the_right_hops(width, graph):
 
 # Capacities for no vertex, for one round of a block of 32 threads, for a few rounds, and for all.
 @on_a_device
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("room", [0, 31, 32, 40, 4096])
-@pytest.mark.parametrize("defer_from", [0, 2, 16, 2**63 - 1])
+@pytest.mark.parametrize(
+    ("graph", "room", "defer_from"), tiers.pairs(list(GRAPHS), [0, 31, 32, 40, 4096], [0, 2, 16, 2**63 - 1])
+)
 @pytest.mark.usefixtures("mode")
 def test_deferring_gives_the_right_hops_whatever_is_deferred_and_however_many_have_room(defer_from, room, graph):
     run("scan_deferred", GRAPHS[graph], {"defer_from": defer_from, "room": room})

@@ -19,6 +19,11 @@ def few(cases: Iterable, count: int) -> list:
     return [cases[index * len(cases) // count] for index in range(count)]
 
 
+def examples(count: int) -> int:
+    """Return how many examples Hypothesis generates for a test that has ``count`` with ``--all``."""
+    return count if ALL else -(-count // 4)
+
+
 def pairs(*axes: Sequence) -> list[tuple]:
     """Return members of the product of ``axes`` so that any two values of two axes occur together.
 

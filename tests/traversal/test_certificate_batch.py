@@ -20,6 +20,7 @@ from kepler_traverse.results import checksum as checksum_of
 from pipelines.worker.batch_context import BatchContext
 from pipelines.worker.traverse import BatchTraverser
 from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
+from tests.support import tiers
 from tests.support.devices import on_a_device, orders, running
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, star, weighted_rows, weights_for
 
@@ -44,7 +45,7 @@ def on_the_gpu(graph, sources, distances, limit=None, spare: int = 0):
 
 
 @given(edge_rows(), st.booleans(), st.one_of(st.none(), st.integers(0, 4)), st.sampled_from(INTEGERS))
-@settings(max_examples=40)
+@settings(max_examples=tiers.examples(40))
 def test_hops_of_any_graph_are_proven_right(rows, directed, depth, kind):
     graph = build(rows, directed=directed)
     sources = np.arange(graph.n_vertices)
@@ -53,7 +54,7 @@ def test_hops_of_any_graph_are_proven_right(rows, directed, depth, kind):
 
 
 @given(edge_rows(), st.booleans(), st.integers(1, batch_cpu.FEW), st.sampled_from(INTEGERS), st.integers(-1, 5), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tiers.examples(60), deadline=None)
 def test_few_sources_are_checked_as_many_are(rows, directed, k, kind, wrong, data):
     graph = build(rows, directed=directed)
     sources = np.arange(graph.n_vertices)[:k]
@@ -65,7 +66,7 @@ def test_few_sources_are_checked_as_many_are(rows, directed, k, kind, wrong, dat
 
 
 @given(weighted_rows(awkward_floats), st.booleans(), st.one_of(st.none(), awkward_floats))
-@settings(max_examples=40)
+@settings(max_examples=tiers.examples(40))
 def test_distances_of_any_graph_are_proven_right(drawn, directed, cutoff):
     graph = build(*drawn, directed=directed)
     sources = np.arange(graph.n_vertices)

@@ -11,6 +11,7 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.cpu import closeness
 from kepler_traverse.errors import CertificateError
 from kepler_traverse.extremes import top_closeness
+from tests.support import tiers
 from tests.support.graphs import lattice, rmat
 
 ENDS = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=40)
@@ -37,7 +38,7 @@ def _closeness_of(other):
 
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=ENDS, place=st.floats(0, 1), loose=st.integers(0, 3))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tiers.examples(30), deadline=None)
 def test_what_is_proven_to_be_below_is_below(edges, place, loose, directed):
     graph, other = _graphs(edges, directed)
     n = graph.n_vertices
@@ -54,7 +55,7 @@ def test_what_is_proven_to_be_below_is_below(edges, place, loose, directed):
 
 
 @given(edges=ENDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tiers.examples(30), deadline=None)
 def test_bounds_of_reach_hold(edges):
     graph, other = _graphs(edges, True)
     searches = module._Searches(graph, "bfs", True, None)

@@ -13,6 +13,7 @@ from kepler_traverse import bfs_many, graph_from_edges, sssp_many
 from kepler_traverse import extremes as module
 from kepler_traverse.errors import CertificateError, InputError, PrecisionError
 from kepler_traverse.extremes import EXTREMES, center, diameter, extremes, periphery, radius, top_closeness
+from tests.support import tiers
 from tests.support.graphs import lattice, path, rmat, star
 
 ENDS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=40)
@@ -53,7 +54,7 @@ def _closeness(graph, algorithm):
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=ENDS, seed=st.integers(0, 1000), wanted=st.sets(st.sampled_from(EXTREMES), min_size=1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tiers.examples(60), deadline=None)
 def test_extremes_equal_networkx(edges, seed, wanted, directed, algorithm):
     weights = np.random.default_rng(seed).integers(0, 5, len(edges)).tolist()
     part = _largest(_networkx(edges, weights, directed))
@@ -76,7 +77,7 @@ def test_extremes_equal_networkx(edges, seed, wanted, directed, algorithm):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("directed", [False, True])
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=tiers.examples(25), deadline=None)
 def test_extremes_of_float_weights_equal_searches_from_all(seed, directed, dtype):
     rng = np.random.default_rng(seed)
     edges = rng.integers(0, 30, (90, 2))
@@ -95,7 +96,7 @@ def test_extremes_of_float_weights_equal_searches_from_all(seed, directed, dtype
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=ENDS, seed=st.integers(0, 1000), k=st.integers(1, 12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tiers.examples(60), deadline=None)
 def test_top_closeness_equals_networkx(edges, seed, k, directed, algorithm):
     weights = np.random.default_rng(seed).integers(0, 5, len(edges)).tolist()
     graph = _kepler(edges, weights, directed)

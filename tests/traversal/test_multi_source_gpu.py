@@ -24,6 +24,7 @@ from kepler_traverse.sssp.tuning import SourcePerBlockTuning as DistancesPerBloc
 from kepler_traverse.sssp.tuning import SourcePerLaneTuning
 from kepler_traverse.strategy import Shape
 from tests.conftest import HAS_GPU
+from tests.support import tiers
 from tests.support.devices import count_allocations, host, on_a_device, orders, running
 from tests.support.graphs import awkward_floats, build, edge_rows, lattice, path, rmat, star, weighted_rows, weights_for
 from tests.support.plans import tuned_plan
@@ -246,7 +247,7 @@ def test_targets_out_of_reach_are_found_to_be_so(strategy):
 @pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])
 @pytest.mark.usefixtures("one_order")
 def test_hops_of_any_graph(strategy):
-    @settings(max_examples=15)
+    @settings(max_examples=tiers.examples(15))
     @given(edge_rows(), st.booleans())
     def check_one(rows, directed):
         graph = build(rows, directed=directed)
@@ -273,7 +274,7 @@ def test_distances_of_each_alone_are_found(strategy, name, directed, weights):
 @pytest.mark.parametrize("strategy", ["source_per_block", "source_per_lane"])
 @pytest.mark.usefixtures("one_order")
 def test_distances_and_predecessors_for_awkward_weights(strategy):
-    @settings(max_examples=12)
+    @settings(max_examples=tiers.examples(12))
     @given(weighted_rows(awkward_floats), st.booleans(), st.sampled_from(["float32", "float64"]))
     def check_one(drawn, directed, kind):
         rows, weights = drawn

@@ -70,6 +70,9 @@ def mode(request):
         yield request.param
 
 
+in_one_order = pytest.mark.parametrize("mode", list(MODES)[:1], indirect=True)
+
+
 def run(rows, directed, source=None, with_reverse=False, **options):
     graph = build(rows, directed=directed).to("cuda")
     if with_reverse:
@@ -164,9 +167,8 @@ def test_wide_vertex_numbers_are_refused():
 
 
 @pytest.mark.skipif(HAS_GPU, reason="the order of threads is the GPU's affair")
-def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
-    if mode != "in turn":
-        pytest.skip("the orders are this test's own")
+@in_one_order
+def test_warps_that_lag_see_the_flag_of_the_step_before(monkeypatch):
     force(monkeypatch, Tuning(cluster=4), QUEUE_CAPACITY=2, BATCH_EDGES=6)
     plan = plan_bfs(build(lattice(6, 9), directed=False).to("cuda"), strategy="persistent")
     for seed in range(40):
@@ -177,9 +179,8 @@ def test_warps_that_lag_see_the_flag_of_the_step_before(mode, monkeypatch):
 
 @pytest.mark.skipif(HAS_GPU, reason="looks into the memory that the plan takes on the harness")
 @pytest.mark.parametrize(("alpha", "is_pulled"), [(14, True), (1, False)])
-def test_a_frontier_of_many_edges_is_pulled(mode, monkeypatch, alpha, is_pulled):
-    if mode != "in turn":
-        pytest.skip("the same in every order")
+@in_one_order
+def test_a_frontier_of_many_edges_is_pulled(monkeypatch, alpha, is_pulled):
     taken = []
     empty = device.cp.empty
     force(monkeypatch, QUEUE_CAPACITY=1, BATCH_EDGES=1, ALPHA=alpha)

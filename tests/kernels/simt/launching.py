@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import kepler_traverse
+from tests.support import tiers
 
 from . import harness
 
@@ -22,7 +23,8 @@ MODES = {
     "in turn, three blocks at once": {"resident": 3},
     **{f"stress {seed}": {"stress": True, "seed": seed, "resident": 2} for seed in (1, 2, 3)},
 }
-every_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+ORDERS = list(MODES) if tiers.ALL else ["in turn", "stress 1"]
+every_mode = pytest.mark.parametrize("mode", [MODES[name] for name in ORDERS], ids=ORDERS)
 
 
 def launch(file, entry, grid, block, *args, mode=None, defined=(), **options):

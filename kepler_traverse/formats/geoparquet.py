@@ -35,6 +35,8 @@ def write_geoparquet(
     Parameters
     ----------
     frame : pandas.DataFrame, cudf.DataFrame or pyarrow.Table
+        The file has a point per row. A frame of ``paths`` becomes a row per path: the line through its vertices, or a point
+        if it has one vertex, their number ``vertices``, and the other columns as they are at its end.
     path : path
         Of the file; an existing one is replaced.
     vertices : table
@@ -45,7 +47,7 @@ def write_geoparquet(
         The coordinate reference system: longitude and latitude of WGS 84; any other in PROJJSON, as
         ``pyproj.CRS.to_json_dict`` returns it; None if it is not known.
     hulls : bool
-        False: a point per row. True: a concave hull per source and band, of the vertices within that band's cutoff, from a
+        True: a concave hull per source and band, of the vertices within that band's cutoff, from a
         frame of isochrones. The file has the columns ``source, band, vertices, geometry``. It needs shapely 2.1 or newer:
         ``pip install 'kepler-traverse[geo]'``.
     ratio : float
@@ -71,6 +73,13 @@ def write_geoparquet(
     for name, value in (("x", x), ("y", y)):
         arguments.text(name, value, "the name of a column of vertices")
     entry = crs_entry(crs)
+    if hasattr(vertices, "iloc") and "vertex" not in vertices.columns:
+        raise InputError(
+            "vertices has no column 'vertex'; if its index holds the ids, as that of OSMnx's nodes, give "
+            f"nodes[[{x!r}, {y!r}]].rename_axis('vertex').reset_index()"
+        )
+    if hasattr(vertices, "iloc") and {x, y} <= set(vertices.columns):
+        vertices = vertices[["vertex", x, y]]  # other columns, such as geometries, need not be Arrow's
     table, places = _arrow(frame, "frame"), _arrow(vertices, "vertices")
     needed_of_frame = ["source", "vertex", "band"] if arguments.flag("hulls", hulls) else ["vertex"]
     for name, columns, needed in (("frame", table, needed_of_frame), ("vertices", places, ["vertex", x, y])):
@@ -80,13 +89,18 @@ def write_geoparquet(
     coordinates = Coordinates(
         places["vertex"], *(numbers_of(f"vertices[{name!r}]", places[name]) for name in (x, y)), (x, y)
     )
+    if not hulls and GEOMETRY in table.column_names:
+        raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
     if hulls:
         table, kinds = hulls_of(table, coordinates, _checked_ratio(ratio)), HULLS
+        bounds = bounds_of_hulls(table)
+    elif "position" in table.column_names and {"pair", "target"} & set(table.column_names):
+        table, bounds = lines_of(table, coordinates)
+        kinds = ["LineString", "Point"]
     else:
-        if GEOMETRY in table.column_names:
-            raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
         table, kinds = points_of(table, coordinates), ["Point"]
-    metadata = geo_metadata(kinds, entry, bounds_of(table[GEOMETRY]) if not hulls else bounds_of_hulls(table))
+        bounds = bounds_of(table[GEOMETRY])
+    metadata = geo_metadata(kinds, entry, bounds)
     try:
         pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
     except OSError as error:
@@ -161,6 +175,35 @@ def points_of(table: Any, coordinates: Coordinates) -> Any:
     offsets = np.arange(x.size + 1, dtype=np.int32) * _POINT.itemsize
     buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(points)]
     return table.append_column(GEOMETRY, pyarrow.Array.from_buffers(pyarrow.binary(), x.size, buffers))
+
+
+def lines_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
+    """Return a table with a row and a line per path of a frame of ``paths``, and their bounds.
+
+    Raises
+    ------
+    InputError
+        The rows do not stand in the order of the paths.
+    """
+    import pyarrow
+
+    position = arguments.as_array("frame['position']", table["position"])
+    begins = position == 0
+    if position.size and not (begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()):
+        raise InputError("frame has paths in another order of rows than that of paths(); sort it by path and position")
+    points = np.stack(coordinates.of(table["vertex"]), axis=1).astype("<f8")
+    first = np.flatnonzero(begins)
+    end = np.append(first[1:], position.size)[: first.size]
+    lines = []
+    for begin, after in zip(first.tolist(), end.tolist(), strict=True):
+        n = after - begin
+        head = np.array([1] if n == 1 else [2, n], "<u4").tobytes()
+        lines.append(b"\1" + head + points[begin:after].tobytes())
+    kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
+    found = {name: table[name].take(pyarrow.array(end - 1)) for name in kept if name != "vertices"}
+    found |= {"vertices": pyarrow.array(end - first), GEOMETRY: pyarrow.array(lines, pyarrow.binary())}
+    bounds = [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()] if points.size else None
+    return pyarrow.table(found), bounds
 
 
 def bounds_of(points: Any) -> list[float] | None:

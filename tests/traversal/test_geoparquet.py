@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import graph_from_edges, sssp_many, write_geoparquet
+from kepler_traverse import graph_from_edges, paths, sssp_many, write_geoparquet
 from kepler_traverse.errors import InputError, UnknownVertexError
 
-GRAPH = graph_from_edges(np.array([10, 20]), np.array([20, 30]), np.array([300, 400]))
+GRAPH = graph_from_edges(np.array([10, 20]), np.array([20, 30]), np.array([300, 400]), edge_ids=True)
 VERTICES = pd.DataFrame({"vertex": [30, 20, 10, 99], "x": [13.5, 13.25, 13.0, 0], "y": [52.0, 52.5, 52.25, 0]})
 
 
@@ -137,3 +137,22 @@ def test_hulls_need_bands_and_shapely(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"pip install 'kepler-traverse\[geo\]'"):
         write_geoparquet(bands(), tmp_path / "a.parquet", VERTICES, hulls=True)
     assert not (tmp_path / "a.parquet").exists()
+
+
+def test_paths_become_lines(tmp_path):
+    shapely = pytest.importorskip("shapely")
+    found = paths(GRAPH, ([10, 20, 30], [30, 20, 10]), along={"toll": [1, 2]})
+    write_geoparquet(found, tmp_path / "lines.parquet", VERTICES.assign(shape=[object()] * 4))
+    table = pq.read_table(tmp_path / "lines.parquet")
+    assert table.drop_columns("geometry").to_pydict() == {"pair": [0, 1], "toll": [3, 0], "vertices": [3, 1]}
+    assert [shapely.from_wkb(line).wkt for line in table["geometry"].to_pylist()] == [
+        "LINESTRING (13 52.25, 13.25 52.5, 13.5 52)",
+        "POINT (13.25 52.5)",
+    ]
+    with pytest.raises(InputError, match="another order of rows"):
+        write_geoparquet(found[::-1], tmp_path / "lines.parquet", VERTICES)
+
+
+def test_nodes_whose_index_holds_the_ids_are_refused_with_the_remedy(tmp_path):
+    with pytest.raises(InputError, match=r"rename_axis\('vertex'\).reset_index\(\)"):
+        write_geoparquet(bands(), tmp_path / "f.parquet", VERTICES.set_index("vertex").rename_axis("osmid"))

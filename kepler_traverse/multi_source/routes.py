@@ -239,11 +239,15 @@ def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.nda
     Raises
     ------
     PrecisionError
-        A sum of integers may exceed int64.
+        A sum of integers may exceed int64, or one of floats float64.
     """
     steps = np.where(begins, values.dtype.type(0), values[rows] if values.size else values.dtype.type(0))
     if steps.dtype.kind == "i" and steps.size:
         largest = max(int(steps.max()), -int(steps.min()))
         if largest * int(sizes.max()) >= _INT64_END:
             raise PrecisionError(f"along[{name!r}]: the sum over a path may exceed int64; give the column as floats")
-    return sums_along(steps, sizes)
+    with np.errstate(over="ignore"):
+        sums = sums_along(steps, sizes)
+    if steps.dtype.kind == "f" and not np.isfinite(sums).all():
+        raise PrecisionError(f"along[{name!r}]: the sum over a path exceeds float64; scale the column down")
+    return sums

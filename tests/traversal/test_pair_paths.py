@@ -179,6 +179,8 @@ def test_paths_of_pairs_that_cannot_be_given_are_refused():
         paths(known, ([0], [2]), along={"metres": [1, 2, 3]})
     with pytest.raises(InputError, match="row 1: nan cannot be summed"):
         paths(known, ([0], [2]), along={"metres": [1.0, float("nan")]})
+    with pytest.raises(PrecisionError, match="exceeds float64"):
+        paths(known, ([0], [2]), along={"metres": [1.5e308, 1.5e308]})
     with pytest.raises(InputError, match="rename it"):
         paths(known, ([0], [2]), along={"vertex": [1, 2]})
     with pytest.raises(InputError, match="along must be a table"):

@@ -41,8 +41,8 @@ def why_not(graph: Any, metric: str) -> str | None:
         return "a weight is 2^61 or more"
     if not graph.integer_weights and unit_of(to_host(graph.weights)) is None:
         return (
-            "the weights are floats whose sums depend on the order of addition; round them to integers, such as metres or "
-            "seconds"
+            "the weights are floats whose sums depend on the order of addition; round them to integers of a small unit, as "
+            "graph.with_weights(numpy.rint(graph.weights * 1000).astype('int64'), per='edge')"
         )
     return None
 

@@ -24,11 +24,13 @@ class Estimate(NamedTuple):
         Seconds to build it.
     sweep, search : float
         Seconds per source with it and without it.
+    metric : {"weights", "hops"}
     """
 
     build: float
     sweep: float
     search: float
+    metric: str = "weights"
 
     @property
     def break_even(self) -> float:
@@ -43,7 +45,10 @@ class Estimate(NamedTuple):
     def __str__(self) -> str:
         if math.isinf(self.break_even):
             return "a hierarchy would not pay"
-        return f"a hierarchy would take {self.build:.2g} s to build and pay from about {self.break_even:,.0f} sources"
+        call = "graph.hierarchy('hops')" if self.metric == "hops" else "graph.hierarchy()"
+        return (
+            f"a hierarchy would take {self.build:.2g} s to build by {call} and pay from about {self.break_even:,.0f} sources"
+        )
 
 
 def build_seconds(n_vertices: int, n_edges: int, directed: bool, cores: int, step: float) -> float:

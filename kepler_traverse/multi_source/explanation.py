@@ -26,6 +26,9 @@ def explanation_of(plan: MultiSourcePlan) -> str:
     ]
     if shape.depth:
         lines.append(f"survey: {shape.depth:,} levels; a search reaches {shape.reach:.0%} of the vertices")
+    estimate = None if plan.is_named else plan.estimate_hierarchy()
+    if estimate is not None:
+        lines.append(f"hierarchy: {estimate}")
     if plan.algorithm == "sssp":
         lines.append(f"sums: {plan.sums.dtype}" + (", wider where these could round" if plan.sums.may_widen else ""))
     lines.append("")

@@ -227,7 +227,7 @@ class MultiSourcePlan:
         sweep = _estimate_seconds(graph.device, self.algorithm, sweeps[0], shape, group, many) / many
         host = machine_of("cpu")  # it builds the hierarchy
         build = build_seconds(graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step)
-        return Estimate(build, sweep, search)
+        return Estimate(build, sweep, search, sweeps[0].metric)
 
     def _fitting_memory(self, strategies: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
         """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""

@@ -12,17 +12,12 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.pairs import PairTable
-from kepler_traverse.opportunities import Reduction
 from kepler_traverse.read import read_graph
 from kepler_traverse.regular_files import size_and_digest
 
@@ -31,19 +26,16 @@ from .cli import signals
 from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import say, show
-from .output.manifest_types import Identity, Manifest
+from .output.manifest_types import Manifest
 from .output.matrix_file import VERTICES, vertices_table
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.schemas import OUTPUT_SCHEMAS
 from .run.answered_tables import Make, answered_tables, differing_table
-from .run.edge_columns import read_along
-from .run.pair_file import pairs_digest, read_pairs
-from .run.prepare import read_options, reduction_of_settings, targets_of
-from .run.source_columns import read_groups, read_limits
+from .run.prepare import read_options
+from .run.question import SETTINGS, read_question_again
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
-from .worker.along_paths import AlongPaths
-from .worker.source_facts import SourceGroups, SourceLimits
+from .worker.request import Question
 
 EXIT_WRONG = 5
 
@@ -159,23 +151,22 @@ def prove_output(
     graph = _graph(manifest, edges, device, findings)
     if graph is None:
         return findings
-    identity, targets, pairs = manifest["identity"], None, None
+    identity = manifest["identity"]
     settings = Settings(**manifest["settings"])
-    settings = replace(settings, pairs=pairs_file or settings.pairs, sources_file=sources_file or settings.sources_file)
-    if identity.get("pairs") is not None:
-        pairs = _pairs(graph, identity, settings)
-    if identity["targets"] is not None:
-        targets = _targets(graph, manifest, targets_file)
-    limits = _limits(graph, identity, settings)
-    if OUTPUT_SCHEMAS[identity["result"]].is_distances and identity.get("unreached", "omit") == "omit":
-        of_distances = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
-        prover: Any = Prover(graph, identity, of_distances, findings, limits)
-        part_of = Part
+    settings = replace(
+        settings,
+        edges=edges,
+        pairs=pairs_file or settings.pairs,
+        sources_file=sources_file or settings.sources_file,
+        targets_file=targets_file or settings.targets_file,
+        targets=None if targets_file else settings.targets,
+    )
+    question = read_question_again(graph, settings, identity)
+    prover: Any
+    if OUTPUT_SCHEMAS[question.result].is_distances and question.unreached == "omit":
+        prover, part_of = Prover(graph, question, findings), Part
     else:
-        reduction, groups = _reduction(graph, identity, settings), _groups(graph, identity, settings)
-        along = _along(graph, identity, settings, edges)
-        prover = Retraversal(graph, identity, targets, findings, pairs, reduction, groups, limits, along)
-        part_of = AgainPart
+        prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already
@@ -221,10 +212,9 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
             said = settings[limit if key == "limit" else key]
             if said != identity[key]:
                 raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
-        if settings["nearest_k"] != identity.get("k"):
-            raise ValueError(
-                f"its settings have nearest_k {settings['nearest_k']!r}, and its identity {identity.get('k')!r}"
-            )
+        for key, name in SETTINGS.items():
+            if settings[name] != identity.get(key, getattr(Question, key)):
+                raise ValueError(f"its settings have {name} {settings[name]!r}, and its identity {identity.get(key)!r}")
     except ValueError as error:
         findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None
@@ -304,72 +294,6 @@ def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings
         )
     findings.add("graph", MANIFEST, "the graph that it names is not that of the edge list given")
     return None
-
-
-def _pairs(graph: Graph, identity: Identity, settings: Settings) -> PairTable | None:
-    try:
-        pairs = read_pairs(graph, settings)
-    except InputError as error:
-        raise InputError(f"{error}; give the table of the run's pairs by --pairs") from None
-    if pairs is None or pairs_digest(pairs) != identity.get("pairs"):
-        raise InputError(f"{settings.pairs or 'manifest'}: these are not the pairs of the run; give its table by --pairs")
-    return pairs
-
-
-def _reduction(graph: Graph, identity: Identity, settings: Settings) -> Reduction | None:
-    """Return the cutoffs, attributes and weights of the run, read again."""
-    found = reduction_of_settings(graph, settings)
-    if found is not None and found.digest != identity.get("reduction"):
-        more = ", or the weights of the sources," if settings.source_weight_column is not None else ""
-        raise InputError(
-            f"the attributes in the file of vertices{more} are not those of the run; give the file that the run read"
-        )
-    return found
-
-
-def _groups(graph: Graph, identity: Identity, settings: Settings) -> SourceGroups | None:
-    """Return the groups of the sources, read again."""
-    found = _read_again(read_groups, graph, settings)
-    if (None if found is None else found.digest) != identity.get("groups"):
-        raise InputError(f"{settings.sources_file}: these are not the groups of the run; give its table by --sources-file")
-    return found
-
-
-def _along(graph: Graph, identity: Identity, settings: Settings, edges: list[str]) -> AlongPaths | None:
-    """Return the columns that are summed along paths, read again."""
-    found = read_along(graph, settings, edges)
-    if (None if found is None else found.digest) != identity.get("along"):
-        raise InputError(
-            f"{', '.join(edges)}: the columns of --along are not those of the run; give the files that the run read"
-        )
-    return found
-
-
-def _limits(graph: Graph, identity: Identity, settings: Settings) -> SourceLimits | None:
-    """Return the limits of the sources, read again."""
-    found = _read_again(read_limits, graph, settings)
-    if (None if found is None else found.digest) != identity.get("limits"):
-        raise InputError(f"{settings.sources_file}: these are not the limits of the run; give its table by --sources-file")
-    return found
-
-
-def _read_again(read: Callable[[Graph, Settings], Any], graph: Graph, settings: Settings) -> Any:
-    try:
-        return read(graph, settings)
-    except InputError as error:
-        raise InputError(f"{error}; give the table of the run's sources by --sources-file") from None
-
-
-def _targets(graph: Graph, manifest: Manifest, file: str | None) -> list[Any]:
-    settings = manifest["settings"]
-    name = file or settings["targets_file"]
-    try:
-        ids = targets_of(graph, None if file else settings["targets"], name, settings["target_column"])
-    except InputError as error:
-        raise InputError(f"{error}; give the file of the run's targets by --targets-file") from None
-    if hashlib.sha256(json.dumps(ids).encode()).hexdigest() != manifest["identity"]["targets"]:
-        raise InputError(f"{name or 'manifest'}: these are not the targets of the run; give its own by --targets-file")
-    return ids or []
 
 
 if __name__ == "__main__":

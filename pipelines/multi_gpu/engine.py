@@ -31,7 +31,8 @@ from ..output.part_file import write_part
 from ..output.run_folder import cannot_write
 from ..run.engine import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
-from ..run.prepare import Prepared, chosen_sources, load_of, request_of, targets_of
+from ..run.prepare import Prepared, chosen_sources, load_of, request_of
+from ..run.question import question_of, targets_of
 from ..scheduling.scheduler import BatchObserver
 from ..worker.batch_context import BatchContext
 from ..worker.request import Request, weights_of
@@ -163,7 +164,7 @@ class MgEngine:
         graph = self._together.build()
         seconds = time.perf_counter() - started
         numbers, names, duplicates = chosen_sources(graph, settings)
-        request = request_of(settings, targets_of(graph, settings.targets, settings.targets_file, settings.target_column))
+        request = request_of(settings, question_of(settings, {"targets": targets_of(graph, settings)}))
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
         return Prepared(
             graph=graph,

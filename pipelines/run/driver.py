@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -38,7 +36,7 @@ from ..output.run_folder import (
     refuse_another_run,
     status_on_error,
 )
-from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from ..worker.request import Ids
@@ -46,8 +44,8 @@ from .answered_tables import answered_tables, tables_of
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .memory_plan import Sizing
-from .pair_file import pairs_digest
 from .prepare import Prepared
+from .question import identity_of
 from .strategy_choice import StrategyChoice, current
 
 if TYPE_CHECKING:
@@ -172,7 +170,8 @@ def _run(
         if before is not None and batch_size == "auto":  # so that the parts hold the same sources
             batch_size = before["identity"].get("batch_size", "auto")
         sizing = engine.size(prepared, batch_size)
-        identity = identity_of(settings, prepared, sizing)
+        fingerprint = prepared.graph.fingerprint if not settings.plan else ""
+        identity = identity_of(prepared.request, fingerprint, prepared.names, sizing.batch_size)
         choice = engine.choose(prepared, sizing)
     if settings.plan:
         if settings.resume:
@@ -201,44 +200,6 @@ def _run(
         finally:
             job.write_report()
     return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
-
-
-def identity_of(settings: Settings, prepared: Prepared, sizing: Sizing) -> Identity:
-    """Return everything that determines the content of the parts."""
-    request = prepared.request
-    identity: Identity = {
-        "graph": prepared.graph.fingerprint if not settings.plan else "",
-        "algorithm": settings.algorithm,
-        "limit": request.limit if request.reduction is None and request.limits is None else None,
-        "targets": None if request.targets is None else _digest(request.targets),
-        "result": request.result,
-        "direction": settings.direction,
-        "certify": settings.certify,
-        "sources": _digest(prepared.names),
-        "batch_size": sizing.batch_size,
-    }
-    # Only these runs have the keys, so that the fingerprints of other runs stay as they were.
-    if request.pairs is not None:
-        identity["pairs"] = pairs_digest(request.pairs)
-    if request.reduction is not None:
-        identity["reduction"] = request.reduction.digest
-    if request.k is not None:
-        identity["k"] = request.k
-    if request.groups is not None:
-        identity["groups"] = request.groups.digest
-    if settings.unreached != "omit":
-        identity["unreached"] = settings.unreached
-    if request.result == EXTREMES:
-        identity["unconnected"] = settings.unconnected
-    if request.along is not None:
-        identity["along"] = request.along.digest
-    if request.limits is not None:
-        identity["limits"] = request.limits.digest
-    return identity
-
-
-def _digest(ids: Ids) -> str:
-    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
 
 
 def _new_manifest(

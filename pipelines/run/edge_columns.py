@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..worker.along_paths import AlongPaths
 _INT64_END = 2**63
 
 
-def read_along(graph: Graph, settings: Settings, edges: Sequence[str]) -> AlongPaths | None:
+def read_along(graph: Graph, settings: Settings) -> AlongPaths | None:
     """Return the columns of ``--along``, None without that option. The edge list is read once per column.
 
     Parameters
@@ -28,8 +27,6 @@ def read_along(graph: Graph, settings: Settings, edges: Sequence[str]) -> AlongP
     graph : Graph
         Built from the edge list, with ``edge_rows``.
     settings : Settings
-    edges : sequence of str
-        The files of the edge list.
 
     Raises
     ------
@@ -45,7 +42,7 @@ def read_along(graph: Graph, settings: Settings, edges: Sequence[str]) -> AlongP
             raise InputError(f"--along {shown(name)}: the result has a column of this name; rename it in the edge list")
         if settings.along.count(name) > 1:
             raise InputError(f"--along names {shown(name)} twice")
-    found = columns_along(graph, {name: _column(settings, edges, name) for name in settings.along})
+    found = columns_along(graph, {name: _column(settings, name) for name in settings.along})
     for name, values in found.items():
         # No path has more edges than the graph has vertices.
         if values.dtype.kind == "i" and values.size and _largest(values) * graph.n_vertices >= _INT64_END:
@@ -53,7 +50,7 @@ def read_along(graph: Graph, settings: Settings, edges: Sequence[str]) -> AlongP
     return AlongPaths(found)
 
 
-def _column(settings: Settings, edges: Sequence[str], name: str) -> np.ndarray:
+def _column(settings: Settings, name: str) -> np.ndarray:
     """Return a column of the edge list with one number per row; 0 in the rows that ``--where`` leaves out."""
 
     def spelled(option: str, value: object = None) -> str:
@@ -71,7 +68,7 @@ def _column(settings: Settings, edges: Sequence[str], name: str) -> np.ndarray:
             where=settings.where,
         )
         try:
-            read = read_edges(list(edges), options, settings.format)
+            read = read_edges(settings.edges, options, settings.format)
         except EdgeListError as error:  # which takes the column for that of the weights
             message = error.message.replace("weight column", "column").replace("every edge has a weight", "fill such values")
             raise InputError(f"--along {shown(name)}: {message}") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import glob
 import hashlib
@@ -25,14 +24,12 @@ from kepler_traverse._arrays import to_host
 from kepler_traverse.algorithms import ALGORITHMS
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
-from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, PrecisionError
-from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
+from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError
 from kepler_traverse.frames import check_unreached
-from kepler_traverse.graph import Graph, has_vertex
+from kepler_traverse.graph import Graph
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
 from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.multi_source.planning import MultiSourcePlan, available_memory
-from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
 from kepler_traverse.read import read_graph
 from kepler_traverse.storage import FORMAT, load_graph, stored_origin
 
@@ -45,16 +42,14 @@ from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import plan_for
-from ..worker.request import Ids, Plan, Request, weights_of
+from ..worker.request import Ids, Plan, Question, Request, weights_of
 from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
-from .edge_columns import read_along
 from .geometry import check_geometry
-from .given_table import named_columns, numbers_in_column, read_given_table
+from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
-from .pair_file import read_pairs
-from .source_columns import read_groups, read_limits, read_weights
+from .question import ids_in, ids_like, read_question
 
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
@@ -148,20 +143,11 @@ def prepare(
     steps.begin("planning")
     if settings.algorithm == "sssp":
         weights_of(graph)
-    pairs = read_pairs(graph, settings)
-    numbers, names, duplicates = chosen_sources(graph, settings, pairs)
-    targets = targets_of(graph, settings.targets, settings.targets_file, settings.target_column)
-    request = replace(request_of(settings, targets, pairs), groups=read_groups(graph, settings))
-    reduction = reduction_of_settings(graph, settings)
-    if reduction is not None:
-        request = replace(request, reduction=reduction, limit=reduction.limit)
-    request = replace(request, along=read_along(graph, settings, settings.edges))
+    question = read_question(graph, settings)
+    numbers, names, duplicates = chosen_sources(graph, settings, question.pairs)
     check_geometry(graph, settings)
     check_unreached(settings.unreached, graph)
-    limits = read_limits(graph, settings)
-    if limits is not None:
-        request = replace(request, limits=limits, limit=limits.largest)
-    request = replace(request, at_once=_at_once(settings, graph, request, numbers))
+    request = request_of(settings, question, at_once=_at_once(settings, graph, question, numbers))
     _add_hierarchy(settings, graph, None, numbers.size, folder)
     with _threads_of_a_worker(settings, graph, numbers.size):
         threads = 0 if graph.device == "cuda" else numba.get_num_threads()
@@ -219,33 +205,33 @@ def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = N
     return numbers, names_of(graph, numbers), given.size - numbers.size
 
 
-def _at_once(settings: Settings, graph: Graph, request: Request, numbers: np.ndarray) -> int:
+def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.ndarray) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once."""
-    if OUTPUT_SCHEMAS[request.result].merged:
+    if OUTPUT_SCHEMAS[question.result].merged:
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
-    return min(sources_per_part(graph.n_vertices, _rows_per_source(graph, request, depth=1)[0], graph.device), numbers.size)
+    return min(sources_per_part(graph.n_vertices, _rows_per_source(graph, question, depth=1)[0], graph.device), numbers.size)
 
 
-def _rows_per_source(graph: Graph, request: Request, depth: int = 0) -> tuple[int, int]:
+def _rows_per_source(graph: Graph, question: Question, depth: int = 0) -> tuple[int, int]:
     """Return the rows per source, estimate and maximum; ``depth`` is that of one search, 0 if not known."""
     n = graph.n_vertices
-    form = OUTPUT_SCHEMAS[request.result]
+    form = OUTPUT_SCHEMAS[question.result]
     if form.is_per_level:
-        most = n if request.limit is None else int(min(n, request.limit + 1))
+        most = n if question.limit is None else int(min(n, question.limit + 1))
         return min(most, 2 * depth + 1 if depth else n), most
     if form.records == "source":
-        rows = 1 if request.reduction is None else request.reduction.cutoffs.size
+        rows = 1 if question.reduction is None else question.reduction.cutoffs.size
         return rows, rows
-    if request.pairs is not None:
-        sizes = np.diff(request.pairs.lists.offsets)
+    if question.pairs is not None:
+        sizes = np.diff(question.pairs.lists.offsets)
         mean, most = -(-int(sizes.sum()) // sizes.size), int(sizes.max())
         if form.records == "path":
             return mean * min(n, _VERTICES_PER_PATH), most * min(n, 16 * _VERTICES_PER_PATH)
         return mean, most
-    rows = n if request.targets is None else len(request.targets)
-    rows *= (request.k or 1) * (len(request.groups.labels) if request.groups is not None else 1)
+    rows = n if question.targets is None else len(question.targets)
+    rows *= (question.k or 1) * (len(question.groups.labels) if question.groups is not None else 1)
     return rows, rows
 
 
@@ -320,45 +306,15 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
     return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
 
 
-def request_of(settings: Settings, targets: Ids | None, pairs: PairTable | None = None) -> Request:
-    """Return the part of the settings that a plan needs."""
-    return Request(
-        algorithm=settings.algorithm,
+def request_of(settings: Settings, question: Question, at_once: int = 1) -> Request:
+    """Return a request that answers a question as the settings say."""
+    return Request.of(
+        question,
         strategy=settings.strategy,
-        limit=settings.max_depth if settings.algorithm == "bfs" else settings.cutoff,
-        targets=targets,
-        result=settings.result,
-        certify=settings.certify,
         knobs=settings.knobs,
-        direction=settings.direction,
-        pairs=pairs,
-        k=settings.nearest_k,
-        unconnected=settings.unconnected,
-        unreached=settings.unreached,
+        at_once=at_once,
         uses_hierarchy=settings.hierarchy != "no",
     )
-
-
-def reduction_of_settings(graph: Graph, settings: Settings) -> Reduction | None:
-    """Return the cutoffs and the attributes that a result takes; None for a result that takes none.
-
-    Raises
-    ------
-    InputError
-        The file of vertices cannot be read or lacks a column; and as ``kepler_traverse.opportunities.reduction_of``.
-    """
-    if not OUTPUT_SCHEMAS[settings.result].takes_cutoffs:
-        return None
-    values = None
-    if settings.values is not None:
-        ids, columns = read_vertex_table(settings.vertices, settings.values)
-        values = {VERTEX: ids.ids(graph.has_string_ids), **columns}
-    weights = read_weights(graph, settings)
-    options = settings.cutoffs, values, settings.decay, weights
-    try:
-        return reduction_of(graph, settings.algorithm, settings.result, *options)
-    except PrecisionError as error:  # the values are those of the user
-        raise InputError(str(error)) from None
 
 
 def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_sources: int, folder: Path | None) -> bool:
@@ -505,9 +461,9 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
         table, column = read_source_table(settings)
         numbers = numbers_in_column(graph, str(settings.sources_file), table, column)
     elif settings.sources_file is not None:
-        numbers = graph.numbers_of(_ids_in(graph, settings.sources_file, "sources"))
+        numbers = graph.numbers_of(ids_in(graph, settings.sources_file, "sources"))
     else:
-        numbers = graph.numbers_of(_ids_like(graph, settings.sources or [], "source"))
+        numbers = graph.numbers_of(ids_like(graph, settings.sources or [], "source"))
     if not numbers.size:
         raise InputError(
             "there are no sources: "
@@ -524,41 +480,6 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
             f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer"
         )
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
-
-
-def targets_of(graph: Graph, ids: Ids | None, file: str | None, column: str | None = None) -> Ids | None:
-    """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order.
-
-    ``column`` names the column of ids in the file, which is then a table.
-    """
-    if ids is None and file is None:
-        return None
-    if file is not None and column is not None:
-        wanted = (column,)
-        table, _ = read_given_table(file, "targets", lambda names: named_columns(file, "targets", names, wanted))
-        numbers = numbers_in_column(graph, file, table, column)
-        if not numbers.size:
-            raise InputError(f"{file}: the table of targets has no row")
-        return list(dict.fromkeys(names_of(graph, numbers)))
-    given = _ids_like(graph, ids or [], "target") if file is None else _ids_in(graph, file, "targets")
-    return list(dict.fromkeys(given))
-
-
-def _ids_in(graph: Graph, file: str, what: str) -> Ids:
-    """Read the ids of sources or targets from a file, in the type of the graph's ids."""
-    return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
-
-
-def _ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
-    """Convert ids that were given as text to the type of the graph's ids."""
-    return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
-
-
-def _integer(value: object, role: str) -> int:
-    number = integer_id(value) if isinstance(value, str) else value
-    if isinstance(number, int) and not isinstance(number, bool):
-        return number
-    raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
 
 
 def bytes_of_ids(graph: Graph) -> int:

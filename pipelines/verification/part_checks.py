@@ -21,11 +21,11 @@ from kepler_traverse.plan import Plan
 from kepler_traverse.regular_files import size_and_digest
 
 from ..output.checksums import MASK
-from ..output.manifest_types import Footer, Identity, PartEntry
+from ..output.manifest_types import Footer, PartEntry
 from ..output.part_file import as_written, read_footer, unfit_columns
 from ..output.part_reader import PartReader, open_part
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
-from ..worker.source_facts import SourceLimits
+from ..worker.request import Question
 
 MAX_FAULTS = 100  # that are listed one by one
 BATCH_BYTES = 2**28  # of distances that are collected and then certified together
@@ -69,13 +69,12 @@ class Prover:
       certified and compared.
     """
 
-    def __init__(
-        self, graph: Graph, identity: Identity, targets: Any, findings: Findings, limits: SourceLimits | None = None
-    ) -> None:
-        self.graph, self.targets, self._findings, self._limits = graph, targets, findings, limits
-        self.limit = identity["limit"] if limits is None else limits.largest
-        self.algorithm = identity["algorithm"]
-        self.form = OUTPUT_SCHEMAS[identity["result"]]
+    def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:
+        targets = None if question.targets is None else np.unique(graph.numbers_of(question.targets, "target"))
+        self.graph, self.targets, self._findings, self._limits = graph, targets, findings, question.limits
+        self.limit = question.limit
+        self.algorithm = question.algorithm
+        self.form = OUTPUT_SCHEMAS[question.result]
         self.predecessors = self.form.has_predecessors
         self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
         # Integer distances are collected as int64 and certified in the type of the search that found them.

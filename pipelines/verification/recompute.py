@@ -9,20 +9,16 @@ import pyarrow as pa
 
 from kepler_traverse.errors import CertificateError, NegativeCycleError, UnknownVertexError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.pairs import PairTable
-from kepler_traverse.opportunities import Reduction
 
 from ..output.checksums import checksums_in
-from ..output.manifest_types import Footer, Identity
+from ..output.manifest_types import Footer
 from ..output.matrix_file import UNREACHED_KEY, is_matrix, widened
 from ..output.part_file import plain
 from ..output.part_reader import PartReader
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
-from ..worker.along_paths import AlongPaths
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
-from ..worker.request import Ids, Request
-from ..worker.source_facts import SourceGroups, SourceLimits
+from ..worker.request import Question, Request
 from ..worker.traversal_worker import answers_for
 from ..worker.traverse import SourceRows
 from .part_checks import Findings, Part
@@ -34,57 +30,25 @@ class Retraversal:
     Parameters
     ----------
     graph : Graph
-    identity : dict
+    question : Question
         That of the run.
-    targets : list of ids or None
+    batch_size : int
+        That of the run.
     findings : Findings
-    pairs : PairTable or None
-    reduction : Reduction or None
-        For results that take cutoffs.
-    groups : SourceGroups or None
-    limits : SourceLimits or None
-    along : AlongPaths or None
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        identity: Identity,
-        targets: Ids | None,
-        findings: Findings,
-        pairs: PairTable | None = None,
-        reduction: Reduction | None = None,
-        groups: SourceGroups | None = None,
-        limits: SourceLimits | None = None,
-        along: AlongPaths | None = None,
-    ):
-        self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[identity["result"]], findings
-        limit = identity["limit"] if limits is None else limits.largest
-        request = Request(
-            algorithm=identity["algorithm"],
-            strategy="auto",
-            limit=limit if reduction is None else reduction.limit,
-            targets=targets,
-            result=identity["result"],
-            certify="all",
-            knobs=None,
-            direction=identity.get("direction", "out"),
-            pairs=pairs,
-            at_once=min(identity["batch_size"], SOURCES_PER_PART),
-            reduction=reduction,
-            k=identity.get("k"),
-            groups=groups,
-            limits=limits,
-            along=along,
-            unreached=identity.get("unreached", "omit"),
-            unconnected=identity.get("unconnected", "refuse"),
-        )
+    def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
+        self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
+        request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
-        largest = 0 if pairs is None else int(np.diff(pairs.lists.offsets).max())
-        of_all = graph.n_vertices * (request.k or 1) * (1 if groups is None else len(groups.labels))
-        self.most_rows = max(of_all, 0 if targets is None else len(targets), largest)
-        if reduction is not None:
-            self.most_rows = max(self.most_rows, reduction.cutoffs.size)
+        of_all = graph.n_vertices * (question.k or 1) * (1 if question.groups is None else len(question.groups.labels))
+        targets, pairs, reduction = question.targets, question.pairs, question.reduction
+        self.most_rows = max(
+            of_all,
+            0 if targets is None else len(targets),
+            0 if pairs is None else int(np.diff(pairs.lists.offsets).max()),
+            0 if reduction is None else reduction.cutoffs.size,
+        )
 
     def of(self, part: int, numbers: list[int]) -> Iterator[SourceRows]:
         """Yield (source id, table, checksum) of each source, as the job writes them.

@@ -26,30 +26,20 @@ Ids = list[Any]  # the user's ids: integers, or strings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """The part of the settings that a plan needs, with the targets read; small enough to be sent to each worker.
+class Question:
+    """What is asked of a graph: which result, of which searches, within which limits. It decides what the parts hold.
 
     Attributes
     ----------
-    limit : int, float or None
-        Maximum hop count or distance.
-    targets : list of ids or None
-    pairs : PairTable or None
-        The rows of ``--pairs``, as vertex numbers.
     result : str
         Name of the output schema.
-    knobs : dict or None
-        Options of the strategy.
+    limit : int, float or None
+        Maximum hop count or distance of all searches.
+    targets : list of ids or None
     direction : {"out", "in"}
         Direction of the distances: from the sources ("out") or to them ("in").
-    at_once : int
-        Maximum size of a group: about the sources of one part, or of several parts if the device has enough memory.
-    memory : int or None
-        Bytes that the plan of one worker may use in addition to the graph; None allows all free memory.
-    chosen : str
-        Strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise.
-    shape : Shape or None
-        What the driver's plan has measured of the graph, so that no worker measures it again.
+    pairs : PairTable or None
+        The rows of ``--pairs``, as vertex numbers.
     reduction : Reduction or None
         Cutoffs and attributes of the vertices, for kinds of results that take them.
     k : int or None
@@ -60,35 +50,60 @@ class Request:
         The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
     along : AlongPaths or None
         Columns of the edge list to sum along paths.
-    unconnected : {"refuse", "largest"}
-        For the extremes of a graph.
     unreached : {"omit", "null", "cugraph"}
         How vertices without a path are written.
-    uses_hierarchy : bool
-        Whether a hierarchy that is stored with the graph may be used.
+    unconnected : {"refuse", "largest"}, or None
+        For the extremes of a graph.
     """
 
     algorithm: str
-    strategy: str
-    limit: float | None
-    targets: Ids | None
     result: ResultName
     certify: str
-    knobs: Knobs
+    limit: float | None
+    targets: Ids | None = None
     direction: str = "out"
-    at_once: int = 1
-    memory: int | None = None
-    chosen: str = ""
-    shape: Shape | None = None
     pairs: PairTable | None = None
     reduction: Reduction | None = None
     k: int | None = None
     groups: SourceGroups | None = None
     limits: SourceLimits | None = None
     along: AlongPaths | None = None
-    unconnected: str = "refuse"
     unreached: str = "omit"
+    unconnected: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Question):
+    """A question and how it is answered; small enough to be sent to each worker.
+
+    Attributes
+    ----------
+    knobs : dict or None
+        Options of the strategy.
+    at_once : int
+        Maximum size of a group: about the sources of one part, or of several parts if the device has enough memory.
+    memory : int or None
+        Bytes that the plan of one worker may use in addition to the graph; None allows all free memory.
+    chosen : str
+        Strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise.
+    shape : Shape or None
+        What the driver's plan has measured of the graph, so that no worker measures it again.
+    uses_hierarchy : bool
+        Whether a hierarchy that is stored with the graph may be used.
+    """
+
+    strategy: str = "auto"
+    knobs: Knobs = None
+    at_once: int = 1
+    memory: int | None = None
+    chosen: str = ""
+    shape: Shape | None = None
     uses_hierarchy: bool = True
+
+    @classmethod
+    def of(cls, question: Question, **resources: Any) -> Request:
+        """Return a request that answers a question with these resources."""
+        return cls(**({name: value for name, value in vars(question).items() if name not in resources} | resources))
 
 
 def weights_of(graph: Graph) -> Array:

@@ -12,7 +12,7 @@ import pytest
 from kepler_traverse import graph_from_edges, read_graph
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.formats.ids import read_ids, read_vertex_table
-from pipelines.run import prepare
+from pipelines.run import question
 from tests.support.edge_files import read, refusal, write
 
 NUMBERS = graph_from_edges(np.array([10, 20, 30]), np.array([20, 30, 40]))
@@ -27,7 +27,7 @@ def words(*names, tmp_path):
 
 
 def ids_in(graph, path, what="sources"):
-    return prepare._ids_in(graph, str(path), what)
+    return question.ids_in(graph, str(path), what)
 
 
 def test_comment_is_a_line_that_begins_with_the_sign(tmp_path):
@@ -65,9 +65,7 @@ def test_non_integer_is_not_an_id_of_a_graph_of_integers(tmp_path, text):
     with pytest.raises(InputError, match=r"row 0 of the file of sources: .* the ids of this graph are integers"):
         ids_in(NUMBERS, tmp_path / "s.parquet")
     with pytest.raises(InputError, match=r"source .* is not a vertex: the ids of this graph are integers"):
-        prepare._ids_like(NUMBERS, [text], "source")
-    with pytest.raises(InputError):
-        prepare.targets_of(NUMBERS, [text], None)
+        question.ids_like(NUMBERS, [text], "source")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from kepler_traverse.errors import InputError
 from pipelines.cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.run import driver, engine, prepare
+from pipelines.run.question import identity_of
 from pipelines.scheduling import cluster, existing_cluster
 from pipelines.scheduling.existing_cluster import WorkerMemory
 
@@ -167,7 +168,7 @@ def what_a_run_does(argv, folder, monkeypatch):
     kepler = engine.KeplerEngine(settings)
     prepared = kepler.prepare(None)
     sizing = kepler.size(prepared, settings.batch_size)
-    identity = driver.identity_of(settings, prepared, sizing)
+    identity = identity_of(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
     choice = kepler.choose(prepared, sizing)
     result_folder = SimpleNamespace(path=folder, manifest={"fingerprint": ""})
     the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice)

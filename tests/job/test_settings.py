@@ -17,6 +17,7 @@ from pipelines.cli.options import OPTIONS, Settings, UsageError, flags_of
 from pipelines.cli.settings import KNOWN_KEYS, settings_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run import prepare
+from pipelines.run.question import question_of
 from pipelines.worker import planning, plugin
 from tests.support.processes import ran
 
@@ -94,7 +95,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     monkeypatch.setattr(planning, "SSSP", registry)
     chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
-    request = prepare.request_of(chosen, targets=None)
+    request = prepare.request_of(chosen, question_of(chosen, {}))
     graph = SimpleNamespace(device="cuda")
     work = plugin.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
     planning.plan_for(graph, work.request)

@@ -1,0 +1,251 @@
+"""The question of a run: read from its settings, recorded as the identity of its parts, and read again to verify them.
+
+Each part of a question is one entry of ``FACTS``: how it is read, what identifies it in the manifest, and what to give if it
+cannot be read again. A new option that decides what the parts hold is a setting, an entry here and a field of ``Question``.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from kepler_traverse.errors import InputError, PrecisionError
+from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
+from kepler_traverse.graph import Graph, has_vertex
+from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
+
+from ..cli.options import Settings
+from ..output.manifest_types import Identity
+from ..output.rows import names_of
+from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..worker.request import Ids, Question
+from .edge_columns import read_along
+from .given_table import named_columns, numbers_in_column, read_given_table
+from .pair_file import pairs_digest, read_pairs
+from .source_columns import read_groups, read_limits, read_weights
+
+
+def digest_of_ids(ids: Ids) -> str:
+    """Return the SHA-256 of ids."""
+    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One part of a question, beside algorithm, result, limit and sources.
+
+    Attributes
+    ----------
+    key : str
+        The field of ``Question`` and the key of the identity.
+    read : callable
+        ``read(graph, settings)`` returns it; None if the settings do not ask for it.
+    identify : callable
+        Returns what the identity records of it; not called for None.
+    unless : object
+        The value that the identity does not record, so that the fingerprints of runs without the option stay as they were.
+    differs : str
+        The error if it is not that of the run; ``{settings}`` are those of the verification. Empty if it is the value of a
+        setting, which a manifest that contradicts itself has wrong.
+    again : str
+        What to give if it cannot be read again.
+    """
+
+    key: str
+    read: Callable[[Graph, Settings], Any]
+    identify: Callable[[Any], Any] = attrgetter("digest")
+    unless: object = None
+    differs: str = ""
+    again: str = ""
+
+
+def targets_of(graph: Graph, settings: Settings) -> Ids | None:
+    """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
+    file, column = settings.targets_file, settings.target_column
+    if settings.targets is None and file is None:
+        return None
+    if file is not None and column is not None:
+        table, _ = read_given_table(file, "targets", lambda names: named_columns(file, "targets", names, (column,)))
+        numbers = numbers_in_column(graph, file, table, column)
+        if not numbers.size:
+            raise InputError(f"{file}: the table of targets has no row")
+        return list(dict.fromkeys(names_of(graph, numbers)))
+    given = ids_like(graph, settings.targets or [], "target") if file is None else ids_in(graph, file, "targets")
+    return list(dict.fromkeys(given))
+
+
+def ids_in(graph: Graph, file: str, what: str) -> Ids:
+    """Read the ids of sources or targets from a file, in the type of the graph's ids."""
+    return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
+
+
+def ids_like(graph: Graph, ids: Ids, role: str) -> Ids:
+    """Convert ids that were given as text to the type of the graph's ids."""
+    return [str(i) for i in ids] if graph.has_string_ids else [_integer(i, role) for i in ids]
+
+
+def _integer(value: object, role: str) -> int:
+    number = integer_id(value) if isinstance(value, str) else value
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number
+    raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
+
+
+def _reduction(graph: Graph, settings: Settings) -> Reduction | None:
+    """Return the cutoffs and the attributes that a result takes; None for a result that takes none.
+
+    Raises
+    ------
+    InputError
+        The file of vertices cannot be read or lacks a column; and as ``kepler_traverse.opportunities.reduction_of``.
+    """
+    if not OUTPUT_SCHEMAS[settings.result].takes_cutoffs:
+        return None
+    values = None
+    if settings.values is not None:
+        ids, columns = read_vertex_table(settings.vertices, settings.values)
+        values = {VERTEX: ids.ids(graph.has_string_ids), **columns}
+    weights = read_weights(graph, settings)
+    options = settings.cutoffs, values, settings.decay, weights
+    try:
+        return reduction_of(graph, settings.algorithm, settings.result, *options)
+    except PrecisionError as error:  # the values are those of the user
+        raise InputError(str(error)) from None
+
+
+def _setting(key: str) -> Callable[[Graph, Settings], Any]:
+    return lambda _graph, settings: getattr(settings, key)
+
+
+def _unconnected(_graph: Graph, settings: Settings) -> str | None:
+    return settings.unconnected if settings.result == EXTREMES else None
+
+
+_SOURCES = "the table of the run's sources by --sources-file"
+FACTS = (
+    Fact(
+        key="pairs",
+        read=read_pairs,
+        identify=pairs_digest,
+        differs="{settings.pairs}: these are not the pairs of the run; give its table by --pairs",
+        again="the table of the run's pairs by --pairs",
+    ),
+    Fact(
+        key="targets",
+        read=targets_of,
+        identify=digest_of_ids,
+        differs="{settings.targets_file}: these are not the targets of the run; give its own by --targets-file",
+        again="the file of the run's targets by --targets-file",
+    ),
+    Fact(
+        key="groups",
+        read=read_groups,
+        differs="{settings.sources_file}: these are not the groups of the run; give its table by --sources-file",
+        again=_SOURCES,
+    ),
+    Fact(
+        key="reduction",
+        read=_reduction,
+        differs="the attributes in the file of vertices, or the weights of the sources, are not those of the run; give the "
+        "files that the run read",
+    ),
+    Fact(
+        key="along",
+        read=read_along,
+        differs="the columns of --along are not those of the run; give the files of edges that the run read",
+    ),
+    Fact(
+        key="limits",
+        read=read_limits,
+        differs="{settings.sources_file}: these are not the limits of the run; give its table by --sources-file",
+        again=_SOURCES,
+    ),
+    Fact(key="direction", read=_setting("direction"), identify=str),
+    Fact(key="k", read=_setting("nearest_k"), identify=int),
+    Fact(key="unreached", read=_setting("unreached"), identify=str, unless="omit"),
+    Fact(key="unconnected", read=_unconnected, identify=str),
+)
+SETTINGS = {"k": "nearest_k", "unreached": "unreached", "direction": "direction"}  # facts that are the value of a setting
+
+
+def question_of(settings: Settings, facts: dict[str, Any]) -> Question:
+    """Return the question of settings and of what was read for them; facts that are missing are not asked for."""
+    limit: Any = settings.max_depth if settings.algorithm == "bfs" else settings.cutoff
+    reduction, limits = facts.get("reduction"), facts.get("limits")
+    if reduction is not None:
+        limit = reduction.limit
+    if limits is not None:
+        limit = limits.largest
+    given = {key: value for key, value in facts.items() if value is not None}
+    return Question(algorithm=settings.algorithm, result=settings.result, certify=settings.certify, limit=limit, **given)
+
+
+def read_question(graph: Graph, settings: Settings) -> Question:
+    """Read what the settings ask of a graph.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a value is wrong; the message names it.
+    """
+    return question_of(settings, {fact.key: fact.read(graph, settings) for fact in FACTS})
+
+
+def read_question_again(graph: Graph, settings: Settings, identity: Identity) -> Question:
+    """Read the question of a run again.
+
+    Parameters
+    ----------
+    graph : Graph
+    settings : Settings
+        Those of the run, with the present paths of its files.
+    identity : dict
+        That of the run.
+
+    Raises
+    ------
+    InputError
+        Something cannot be read, or is not what the run read; the message says what to give.
+    """
+    facts = {}
+    for fact in FACTS:
+        try:
+            facts[fact.key] = value = fact.read(graph, settings)
+        except InputError as error:
+            raise InputError(f"{error}; give {fact.again}" if fact.again else str(error)) from None
+        if fact.differs and (None if value is None else fact.identify(value)) != identity.get(fact.key):
+            raise InputError(fact.differs.format(settings=settings))
+    return question_of(settings, facts)
+
+
+def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: int) -> Identity:
+    """Return everything that determines the content of the parts.
+
+    Parameters
+    ----------
+    question : Question
+    fingerprint : str
+        That of the graph.
+    sources : list of ids
+    batch_size : int
+    """
+    identity: dict[str, Any] = {
+        "graph": fingerprint,
+        "algorithm": question.algorithm,
+        "limit": question.limit if question.reduction is None and question.limits is None else None,
+        "targets": None,
+        "result": question.result,
+        "certify": question.certify,
+        "sources": digest_of_ids(sources),
+        "batch_size": batch_size,
+    }
+    for fact in FACTS:
+        value = getattr(question, fact.key)
+        if value is not None and value != fact.unless:
+            identity[fact.key] = fact.identify(value)
+    return identity  # type: ignore[return-value]

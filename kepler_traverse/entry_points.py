@@ -21,7 +21,7 @@ from .multi_source.k_nearest import NEAREST, compute_k_nearest, labels_of, searc
 from .multi_source.planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
-from .plugins import with_plugins
+from .plugins import find_kind, with_plugins
 from .progress import meter_of
 from .protocols import Ids
 from .result_kinds import RESULT_KINDS
@@ -102,6 +102,7 @@ class Registry:
         ``predecessors=False`` leaves out those that the result needs, for a caller that does without.
         """
         name = self.algorithm.name
+        find_kind(result)
         keep = output or outputs.outputs_needed_by(result, name, targets)
         kind = RESULT_KINDS[result]
         has_predecessors = kind.has_predecessors if predecessors is None else predecessors
@@ -139,9 +140,11 @@ class Registry:
         k: int | None = None,
         groups: Sequence[Any] | None = None,
         source_weights: Sequence[float] | None = None,
+        **of_kind: Any,
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
+        find_kind(result)
         if isinstance(result, str) and result in NEAREST and k is not None and targets is not None:
             options = {"strategy": strategy, "limit": limit, "knobs": knobs, "memory": memory, "progress": progress}
             refused = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights}
@@ -151,8 +154,9 @@ class Registry:
         checked = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory, stream)
         graph, numbers, targets = checked
         of_sources = sources, numbers, source_weights
-        reduction = outputs.reduction_for(graph, self.algorithm, result, limit, cutoffs, values, decay, *of_sources)
-        bound: Any = limit if reduction is None else reduction.limit
+        reduction: Any = outputs.reduction_for(graph, self.algorithm, result, limit, cutoffs, values, decay, *of_sources)
+        reduction = outputs.options_of_kind(RESULT_KINDS[result], of_kind) or reduction
+        bound: Any = limit if reduction is None or reduction.limit is None else reduction.limit
         limits = outputs.limits_per_source(self.algorithm, result, bound, sources, numbers.size)
         bound = bound if limits is None else max(limits, default=None)
         outputs.refuse_options(result, k=k, groups=groups)

@@ -24,10 +24,19 @@ UNREACHED_CHOICES = ("omit", "null", "cugraph")
 
 
 class Column:
-    """One column of a frame to be returned: values (an array or pyarrow strings) and a mask of nulls."""
+    """One column of a frame to be returned: values (an array or pyarrow strings) and a mask of nulls.
 
-    def __init__(self, values: Any, is_null: Array | None = None) -> None:
-        self.values, self.is_null = values, is_null
+    ``numbers`` are the vertex numbers whose ids the values are, where a checksum needs them.
+    """
+
+    def __init__(self, values: Any, is_null: Array | None = None, numbers: np.ndarray | None = None) -> None:
+        self.values, self.is_null, self.numbers = values, is_null, numbers
+
+    @classmethod
+    def of_vertices(cls, graph: Graph, numbers: np.ndarray) -> Column:
+        """Return the ids of vertices, given by their numbers in host memory, as a column in host memory."""
+        ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
+        return cls(to_host(ids) if hasattr(ids, "dtype") else ids, numbers=numbers)
 
 
 class FrameKind(NamedTuple):

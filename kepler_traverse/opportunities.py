@@ -133,6 +133,11 @@ class Reduction:
         return self.cutoffs[-1].item()
 
     @property
+    def rows_per_source(self) -> int:
+        """Number of records of a source."""
+        return self.cutoffs.size
+
+    @property
     def digest(self) -> str:
         """SHA-256 of everything that determines a result."""
         options = [self.cutoffs.tolist(), self.decay, self.parameter, [(n, str(v.dtype)) for n, v in self.values.items()]]

@@ -1,7 +1,8 @@
-"""Strategies from outside the library, and the published systems, which come the same way.
+"""Strategies and result kinds from outside the library, and the published systems, which come the same way.
 
-A plug-in is a module with ``STRATEGIES``: a mapping of ``"bfs"`` and ``"sssp"`` to tuples of ``Strategy`` and
-``MultiSourceStrategy``. ``strategy=`` takes their names; ``auto`` chooses among the library's own. Plug-ins are
+A plug-in is a module with ``STRATEGIES``, a mapping of ``"bfs"`` and ``"sssp"`` to tuples of ``Strategy`` and
+``MultiSourceStrategy``, or with ``KINDS``, a tuple of ``ResultKind``, or with both. ``strategy=`` and ``result=`` take their
+names; ``auto`` chooses among the library's own strategies. Plug-ins are
 
 - those of ``BUILT_IN``,
 - installed packages with an entry point of the group ``kepler_traverse.plugins`` that names such a module,
@@ -20,6 +21,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from .errors import InputError
+from .result_kinds import RESULT_KINDS
 from .strategy import BaseStrategy
 
 BUILT_IN = ("kepler_traverse.published",)
@@ -29,12 +31,12 @@ StrategyT = TypeVar("StrategyT", bound=BaseStrategy)
 
 
 def modules() -> tuple[ModuleType, ...]:
-    """Import the plug-ins.
+    """Import the plug-ins and add their kinds to ``RESULT_KINDS``.
 
     Raises
     ------
     InputError
-        One of them cannot be imported.
+        One of them cannot be imported, or has a kind of a name that is taken.
     """
     return _modules(os.environ.get(VARIABLE, ""))
 
@@ -48,7 +50,16 @@ def _modules(named: str) -> tuple[ModuleType, ...]:
             found.append(import_module(name))
         except ImportError as error:
             raise InputError(f"the plug-in {name!r} cannot be imported: {error}; see {VARIABLE}") from error
+        for kind in getattr(found[-1], "KINDS", ()):
+            if RESULT_KINDS.setdefault(kind.name, kind) is not kind:
+                raise InputError(f"the plug-in {name!r} has a result kind {kind.name!r}, and there is one; rename it")
     return tuple(found)
+
+
+def find_kind(name: object) -> None:
+    """Import the plug-ins if no known result kind has this name."""
+    if isinstance(name, str) and name not in RESULT_KINDS:
+        modules()
 
 
 def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, ...]:

@@ -1,14 +1,17 @@
 """Registry of the result kinds of searches from several sources, for the library and the job.
 
-To add a kind, add an entry to ``RESULT_KINDS``. A kind with ``records="source"`` names the function that makes its records;
-``bfs_many``, ``sssp_many`` and the job support it without another change. This module imports no other module, so that
-``--help`` of the job is fast. Functions import what they need when they are called.
+To add a kind, add an entry to ``RESULT_KINDS``, or list it in ``KINDS`` of a plug-in (``plugins``). A kind with
+``records="source"`` names the functions that make its records, and a dataclass of its options. ``bfs_many``, ``sssp_many``
+and the job support it without another change. This module imports no other module, so that ``--help`` of the job is fast.
+Functions import what they need when they are called.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -21,6 +24,29 @@ if TYPE_CHECKING:
 
 
 GROUP = "group"  # the first column of the k nearest sources of each group
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindOptions:
+    """Options of a result kind: a field each, with a default, and with ``help`` in its metadata.
+
+    A field is a keyword argument of ``bfs_many`` and ``sssp_many``, and a flag and a key of the settings file of the job.
+    ``__post_init__`` raises InputError for a wrong value. ``limit``, if it is not None, is the limit of the searches.
+    """
+
+    @property
+    def limit(self) -> float | None:
+        return None
+
+    @property
+    def rows_per_source(self) -> int:
+        """The largest number of records of a source, by which memory and part files are sized."""
+        return 1
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that determines a result."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +95,9 @@ class ResultKind:
     options : tuple of str
         Options of the public functions that the kind takes in addition: ``"cutoffs"``, ``"values"``, ``"decay"``, ``"k"``,
         ``"groups"``, ``"along"``, ``"source_weights"``.
-        ``bound`` passes them to ``records_of`` and ``columns_of``.
+    options_class : subclass of KindOptions, optional
+        The options of the kind, if it has a dataclass of them. ``bound`` passes an instance to ``records_of`` and
+        ``columns_of`` as their first argument.
     names_values : bool
         Whether the user names further columns, by ``values``.
     reads_interleaved : bool
@@ -95,6 +123,7 @@ class ResultKind:
     records_of: Callable[[Graph, Traversals, float | None, Observe | None], SourceRecords] | None = None
     columns_of: Callable[[Graph, str, dict[str, Any], Any], dict[str, Column]] | None = None
     options: tuple[str, ...] = ()
+    options_class: type[KindOptions] | None = None
     names_values: bool = False
     reads_interleaved: bool = False
 
@@ -111,11 +140,11 @@ class ResultKind:
             return True
         return given == own or ("groups" in self.options and given == (GROUP, *own))
 
-    def bound(self, reduction: Reduction | None) -> ResultKind:
+    def bound(self, reduction: Reduction | KindOptions | None) -> ResultKind:
         """Return the kind for the options of one call, which its functions get as their first argument."""
         if reduction is None or self.records_of is None or self.columns_of is None:
             return self
-        values = tuple(reduction.values) if self.names_values else self.values
+        values = tuple(cast(Any, reduction).values) if self.names_values else self.values
         records_of: Any = partial(cast(Any, self.records_of), reduction)
         columns_of: Any = partial(cast(Any, self.columns_of), reduction)
         return replace(self, records_of=records_of, columns_of=columns_of, values=values)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._arrays import Array, namespace, to_host
+from ._arrays import Array, to_host
 from .algorithms import ALGORITHMS
 from .distance_stats import DistanceStats, exact_totals, levels_of, summary_of_distances, summary_of_levels
 from .frames import Column
@@ -163,5 +163,4 @@ def positions_in_groups(sizes: np.ndarray) -> np.ndarray:
 
 def add_source_column(graph: Graph, numbers: np.ndarray, sizes: np.ndarray, columns: dict[str, Column]) -> dict[str, Column]:
     """Insert the column ``source``, on the host, before the others: the id of each source, once per record."""
-    ids = graph.ids_at(namespace(graph.offsets).asarray(np.repeat(numbers, sizes)))
-    return {"source": Column(to_host(ids) if hasattr(ids, "dtype") else ids), **columns}
+    return {"source": Column.of_vertices(graph, np.repeat(numbers, sizes)), **columns}

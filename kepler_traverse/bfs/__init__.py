@@ -179,6 +179,7 @@ def bfs_many(
     k: int | None = None,
     groups: Sequence[Any] | None = None,
     source_weights: Sequence[float] | None = None,
+    **options: Any,
 ) -> Any:
     """Return the hop distances from each of several sources, or results that are computed from them.
 
@@ -260,6 +261,8 @@ def bfs_many(
     source_weights : sequence of int or float, optional
         For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
         Sums of integers stay exact if the weights are integers.
+    **options
+        Options of a result kind that a plug-in has added; see ``kepler_traverse.plugins``.
 
     Returns
     -------
@@ -307,6 +310,7 @@ def bfs_many(
         k=k,
         groups=groups,
         source_weights=source_weights,
+        **options,
     )
 
 

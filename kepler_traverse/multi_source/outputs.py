@@ -8,7 +8,7 @@ while they are concatenated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from ..plan import Plan
 from ..progress import Meter
 from ..protocols import Ids
 from ..query import Query
-from ..result_kinds import RESULT_KINDS, ResultKind
+from ..result_kinds import RESULT_KINDS, KindOptions, ResultKind
 from ..results import Traversal, Traversals
 from ..source_records import add_source_column, join_groups, positions_in_groups
 from ..strategy import Strategy
@@ -170,6 +170,23 @@ def refuse_options(result: str, **options: Any) -> None:
             raise InputError(f"{name} is for {able}, not {result!r}; leave it out")
 
 
+def options_of_kind(kind: ResultKind, given: dict[str, Any]) -> KindOptions | None:
+    """Return the checked options of a kind that has a dataclass of them, None for other kinds.
+
+    Raises
+    ------
+    TypeError
+        There is no such option.
+    InputError
+        An option has a wrong value.
+    """
+    known = () if kind.options_class is None else tuple(each.name for each in fields(kind.options_class))
+    for name in given:
+        if name not in known:
+            raise TypeError(f"unexpected keyword argument {name!r}; result={kind.name!r} has no such option")
+    return None if kind.options_class is None else kind.options_class(**given)
+
+
 def reduction_for(
     graph: Graph,
     algorithm: Algorithm,
@@ -286,7 +303,7 @@ def compute_result_of_numbers(
     targets: Ids | None,
     unreached: str,
     meter: Meter | None = None,
-    reduction: Reduction | None = None,
+    reduction: Reduction | KindOptions | None = None,
 ) -> Any:
     """Run a plan for many sources, given by their vertex numbers, and return the result of that name."""
     form = ResultForm(plan, RESULT_KINDS[result], targets, unreached, frames_on(plan.graph.device), reduction)
@@ -312,8 +329,8 @@ class ResultForm:
     targets : sequence of ids or None
     unreached : {"omit", "null", "cugraph"}
     frames : FrameKind
-    reduction : Reduction, optional
-        For kinds that take cutoffs.
+    reduction : Reduction or KindOptions, optional
+        The checked options of the kind.
     """
 
     def __init__(
@@ -323,14 +340,14 @@ class ResultForm:
         targets: Ids | None,
         unreached: str,
         frames: FrameKind,
-        reduction: Reduction | None = None,
+        reduction: Reduction | KindOptions | None = None,
     ) -> None:
         graph = plan.graph
         check_unreached(unreached, graph)
         if kind.records == "vertex" and reduction is not None and unreached != "omit":
             raise InputError(f"result={kind.name!r} has no unreached vertices; leave unreached out")
         self.plan, self.kind, self._unreached, self._frames = plan, kind.bound(reduction), unreached, frames
-        self._cutoffs = None if reduction is None else reduction.cutoffs
+        self._cutoffs = reduction.cutoffs if isinstance(reduction, Reduction) else None
         self._target_order: Any = None
         if kind.records == "target" or kind.is_dense:
             self._target_order = None if targets is None else graph.numbers_of(targets, "target")

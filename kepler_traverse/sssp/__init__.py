@@ -173,6 +173,7 @@ def sssp_many(
     k: int | None = None,
     groups: Sequence[Any] | None = None,
     source_weights: Sequence[float] | None = None,
+    **options: Any,
 ) -> Any:
     """Return the shortest distances from each of several sources, or results that are computed from them.
 
@@ -196,6 +197,8 @@ def sssp_many(
         As in ``sssp``; or one per source. All searches then run to the largest, and results are cut at their own.
     targets, knobs, unreached
         As in ``sssp``.
+    **options
+        Options of a result kind that a plug-in has added; see ``kepler_traverse.plugins``.
 
     Returns
     -------
@@ -237,6 +240,7 @@ def sssp_many(
         k=k,
         groups=groups,
         source_weights=source_weights,
+        **options,
     )
 
 

@@ -15,11 +15,11 @@ import shlex
 import sys
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..output.schemas import ResultName
+from ..output.schemas import OUTPUT_SCHEMAS, ResultName
 from .terminal import show
 
 
@@ -568,6 +568,23 @@ class Settings:
         },
     )
 
+
+def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
+    """Return the settings with a field for each option of the result kinds that have a dataclass of them."""
+    added = []
+    for kind in OUTPUT_SCHEMAS.values():
+        hints = typing.get_type_hints(kind.options_class) if kind.options_class else {}
+        for each in fields(kind.options_class) if kind.options_class else ():
+            metadata = {"group": "result", "kind": "", "least": None, "example": None, "in_file": "", **each.metadata}
+            metadata["help"] = f"for --result {kind.name}: {each.metadata['help']}"
+            added.append((each.name, hints[each.name], field(default=each.default, metadata=metadata)))
+    if not added:
+        return settings
+    return make_dataclass("Settings", added, bases=(settings,), frozen=True, kw_only=True)
+
+
+if not typing.TYPE_CHECKING:
+    Settings = _with_options_of_kinds(Settings)
 
 _KINDS: dict[object, str] = {
     str: "text",

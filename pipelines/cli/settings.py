@@ -250,6 +250,9 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "unreached", "it is for --result distances or predecessors"
     if settings.result != EXTREMES:
         yield "unconnected", f"it is for --result {EXTREMES}"
+    for kind in OUTPUT_SCHEMAS.values():
+        if kind.options_class is not None and kind.name != settings.result:
+            yield from ((each.name, f"it is for --result {kind.name}") for each in fields(kind.options_class))
     if settings.device == "cpu":
         yield "gpu_memory", "the run is on the CPU (--device cpu)"
     if settings.engine == MG:

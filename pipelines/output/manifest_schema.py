@@ -136,8 +136,8 @@ class Identity(_Model):
             raise ValueError(f"result {self.result!r} goes {'with' if self.pairs is None else 'without'} pairs")
         if self.algorithm == "bfs" and isinstance(self.limit, float):
             raise ValueError("a limit of hops is an integer")
-        if (self.reduction is not None) != form.takes_cutoffs:
-            raise ValueError(f"result {self.result!r} goes {'with' if form.takes_cutoffs else 'without'} cutoffs")
+        if (self.reduction is not None) != (form.takes_cutoffs or form.options_class is not None):
+            raise ValueError(f"result {self.result!r} goes {'without' if self.reduction else 'with'} options of its own")
         if (self.k is not None) != (self.result == "k_nearest"):
             raise ValueError(f"result {self.result!r} goes {'with' if self.k is None else 'without'} k")
         if self.groups is not None and self.k is None:

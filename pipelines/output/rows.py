@@ -20,7 +20,7 @@ from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.multi_source.pairs import PairTable, returned_distances
 from kepler_traverse.multi_source.routes import routes_of, rows_of_edges, summed_along
-from kepler_traverse.opportunities import Reduction, bands_of
+from kepler_traverse.opportunities import bands_of
 from kepler_traverse.query import Query
 from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum
@@ -175,7 +175,7 @@ def rows_of(
     target_order: np.ndarray | None,
     vertices: Vertices | None = None,
     pairs: PairTable | None = None,
-    reduction: Reduction | None = None,
+    reduction: Any = None,
     along: Mapping[str, np.ndarray] | None = None,
     unreached: str = "omit",
 ) -> Iterator[Rows]:
@@ -196,8 +196,8 @@ def rows_of(
         Those of the graph, reused from group to group.
     pairs : PairTable, optional
         The rows to answer, for a result that needs them.
-    reduction : Reduction, optional
-        For kinds that take cutoffs.
+    reduction : Reduction or KindOptions, optional
+        The options of the kind.
     along : mapping of str to array, optional
         For paths: columns of the edge list to sum along them.
     unreached : {"omit", "null", "cugraph"}
@@ -252,9 +252,7 @@ def _held(array: Array | None) -> Any:
     return array
 
 
-def _of_all_reached(
-    result: str, vertices: Vertices, query: Query, traversals: Traversals, reduction: Reduction | None
-) -> Iterator[Rows]:
+def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: Traversals, reduction: Any) -> Iterator[Rows]:
     kind = OUTPUT_SCHEMAS[result]
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
@@ -285,7 +283,7 @@ def _of_matrix(
     vertices: Vertices,
     query: Query,
     traversals: Traversals,
-    reduction: Reduction | None,  # noqa: ARG001
+    reduction: Any,  # noqa: ARG001
 ) -> Iterator[Rows]:
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i, widens=False)
@@ -449,7 +447,11 @@ def _cut(
 ) -> Iterator[Rows]:
     """Split the rows of a group by source, so that a part has the same tables whatever the group size."""
     table = arrow_table(columns)
-    bits = [bits_of(column.values) for name, column in columns.items() if name != "source"]
+    bits = [
+        bits_of(column.values if column.numbers is None else column.numbers, column.is_null)
+        for name, column in columns.items()
+        if name != "source"
+    ]
     starts = np.cumsum(sizes) - sizes
     names = table["source"].take(pa.array(starts)).to_pylist()
     checksums = np.add.reduceat(sums_of_rows(np.repeat(traversals.sources, sizes), bits), starts)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
@@ -17,23 +19,6 @@ ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers 
 ROWS_PER_GROUP = 1_000_000
 SOURCES_PER_PART = 4096  # keeps the footer of a part file small if the graph is tiny
 
-ResultName = Literal[
-    "distances",
-    "predecessors",
-    "matrix",
-    "summary",
-    "levels",
-    "targets",
-    "reachable",
-    "nearest",
-    "k_nearest",
-    "opportunities",
-    "within",
-    "isochrones",
-    "pairs",
-    "paths",
-    "extremes",
-]
 EXTREMES = "extremes"  # of the whole graph; the library has functions for them
 
 
@@ -59,3 +44,11 @@ OUTPUT_SCHEMAS[EXTREMES] = _table().ResultKind(
     columns=("set", "vertex", "eccentricity"),
     records="nearest",
 )
+if os.environ.get("KEPLER_PLUGINS") or metadata.entry_points(group="kepler_traverse.plugins"):
+    importlib.import_module("kepler_traverse.plugins").modules()
+    OUTPUT_SCHEMAS |= {name: kind for name, kind in _table().RESULT_KINDS.items() if kind.in_files}
+
+if TYPE_CHECKING:
+    ResultName = str
+else:
+    ResultName = Literal[tuple(OUTPUT_SCHEMAS)]

@@ -222,7 +222,7 @@ def _rows_per_source(graph: Graph, question: Question, depth: int = 0) -> tuple[
         most = n if question.limit is None else int(min(n, question.limit + 1))
         return min(most, 2 * depth + 1 if depth else n), most
     if form.records == "source":
-        rows = 1 if question.reduction is None else question.reduction.cutoffs.size
+        rows = 1 if question.reduction is None else question.reduction.rows_per_source
         return rows, rows
     if question.pairs is not None:
         sizes = np.diff(question.pairs.lists.offsets)
@@ -539,7 +539,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
         nbytes += group * graph.n_vertices * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     if graph.device != "cuda" or OUTPUT_SCHEMAS[request.result].records != "source":
         return nbytes
-    if request.reduction is not None:
+    if OUTPUT_SCHEMAS[request.result].takes_cutoffs:
         sizes = len(request.reduction.values), request.reduction.cutoffs.size
         nbytes += sums_on_gpu.bytes_needed(group, graph.n_vertices, *sizes)
     return nbytes + figures_on_gpu.bytes_needed(request.algorithm, group, graph.n_vertices)

@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
@@ -18,6 +18,7 @@ from kepler_traverse.errors import InputError, PrecisionError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
+from kepler_traverse.result_kinds import KindOptions
 
 from ..cli.options import Settings
 from ..output.manifest_types import Identity
@@ -96,15 +97,18 @@ def _integer(value: object, role: str) -> int:
     raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
 
 
-def _reduction(graph: Graph, settings: Settings) -> Reduction | None:
-    """Return the cutoffs and the attributes that a result takes; None for a result that takes none.
+def _options_of_kind(graph: Graph, settings: Settings) -> Reduction | KindOptions | None:
+    """Return the options of the kind: cutoffs and attributes, or its own dataclass; None for a kind that has neither.
 
     Raises
     ------
     InputError
         The file of vertices cannot be read or lacks a column; and as ``kepler_traverse.opportunities.reduction_of``.
     """
-    if not OUTPUT_SCHEMAS[settings.result].takes_cutoffs:
+    kind = OUTPUT_SCHEMAS[settings.result]
+    if kind.options_class is not None:
+        return kind.options_class(**{each.name: getattr(settings, each.name) for each in fields(kind.options_class)})
+    if not kind.takes_cutoffs:
         return None
     values = None
     if settings.values is not None:
@@ -150,7 +154,7 @@ FACTS = (
     ),
     Fact(
         key="reduction",
-        read=_reduction,
+        read=_options_of_kind,
         differs="the attributes in the file of vertices, or the weights of the sources, are not those of the run; give the "
         "files that the run read",
     ),
@@ -177,7 +181,7 @@ def question_of(settings: Settings, facts: dict[str, Any]) -> Question:
     """Return the question of settings and of what was read for them; facts that are missing are not asked for."""
     limit: Any = settings.max_depth if settings.algorithm == "bfs" else settings.cutoff
     reduction, limits = facts.get("reduction"), facts.get("limits")
-    if reduction is not None:
+    if reduction is not None and reduction.limit is not None:
         limit = reduction.limit
     if limits is not None:
         limit = limits.largest
@@ -237,7 +241,7 @@ def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: 
     identity: dict[str, Any] = {
         "graph": fingerprint,
         "algorithm": question.algorithm,
-        "limit": question.limit if question.reduction is None and question.limits is None else None,
+        "limit": question.limit if question.limits is None and not OUTPUT_SCHEMAS[question.result].takes_cutoffs else None,
         "targets": None,
         "result": question.result,
         "certify": question.certify,

@@ -47,7 +47,7 @@ class Retraversal:
             of_all,
             0 if targets is None else len(targets),
             0 if pairs is None else int(np.diff(pairs.lists.offsets).max()),
-            0 if reduction is None else reduction.cutoffs.size,
+            0 if reduction is None else reduction.rows_per_source,
         )
 
     def of(self, part: int, numbers: list[int]) -> Iterator[SourceRows]:

@@ -29,7 +29,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
     if request.result == EXTREMES:
-        return ExtremesPlan(graph, request.algorithm, request.unconnected, request.memory)
+        return ExtremesPlan(graph, request.algorithm, request.unconnected or "refuse", request.memory)
     if kind.merged and request.k is None:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
     proven = request.certify != "none"

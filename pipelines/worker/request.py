@@ -12,7 +12,6 @@ from kepler_traverse._arrays import Array
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.pairs import PairTable
-from kepler_traverse.opportunities import Reduction
 from kepler_traverse.query import Query, TargetLists
 from kepler_traverse.results import Traversals
 from kepler_traverse.strategy import Shape
@@ -40,8 +39,8 @@ class Question:
         Direction of the distances: from the sources ("out") or to them ("in").
     pairs : PairTable or None
         The rows of ``--pairs``, as vertex numbers.
-    reduction : Reduction or None
-        Cutoffs and attributes of the vertices, for kinds of results that take them.
+    reduction : Reduction, KindOptions or None
+        The options of the kind of result: cutoffs and attributes of the vertices, or an instance of its own dataclass.
     k : int or None
         Number of nearest sources of each vertex, for the kind that takes it.
     groups : SourceGroups or None
@@ -63,7 +62,7 @@ class Question:
     targets: Ids | None = None
     direction: str = "out"
     pairs: PairTable | None = None
-    reduction: Reduction | None = None
+    reduction: Any = None
     k: int | None = None
     groups: SourceGroups | None = None
     limits: SourceLimits | None = None

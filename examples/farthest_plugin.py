@@ -1,0 +1,69 @@
+"""A plug-in: a result kind with the farthest vertices of each source, and an option of its own, how many.
+
+With the environment variable KEPLER_PLUGINS=examples.farthest_plugin, ``bfs_many(graph, sources, result="farthest",
+n_farthest=2)`` returns it, and the job writes it with ``--result farthest --n-farthest 2``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kepler_traverse._arrays import is_reached, to_host
+from kepler_traverse.errors import InputError
+from kepler_traverse.frames import Column, as_returned_distance
+from kepler_traverse.result_kinds import KindOptions, ResultKind
+from kepler_traverse.source_records import SourceRecords, positions_in_groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarthestOptions(KindOptions):
+    """Options of the kind."""
+
+    n_farthest: int = field(default=3, metadata={"help": "number of vertices per source"})
+
+    def __post_init__(self):
+        if type(self.n_farthest) is not int or self.n_farthest < 1:
+            raise InputError(f"n_farthest must be a whole number of 1 or more, not {self.n_farthest!r}")
+
+    @property
+    def rows_per_source(self) -> int:
+        return self.n_farthest
+
+
+def records_of(options, graph, traversals, limit, observe):  # noqa: ARG001
+    """Return the farthest vertices of each source within the limit, by descending distance and then by vertex."""
+    vertices, distances = [], []
+    for traversal in traversals:
+        distance = to_host(traversal.distance)
+        reached = np.flatnonzero(is_reached(distance) & (limit is None or distance <= limit))
+        first = reached[np.lexsort((reached, -distance[reached]))][: options.n_farthest]
+        vertices.append(first)
+        distances.append(as_returned_distance(graph, distance[first]))
+    values = {"vertex": np.concatenate(vertices), "distance": np.concatenate(distances)}
+    return SourceRecords(values, np.array([found.size for found in vertices]))
+
+
+def columns_of(options, graph, algorithm, values, sizes):  # noqa: ARG001
+    """Return the columns after ``source``."""
+    return {
+        "rank": Column(positions_in_groups(sizes) + 1),
+        "vertex": Column.of_vertices(graph, values["vertex"].astype(np.int64)),
+        "distance": Column(values["distance"]),
+    }
+
+
+KINDS = (
+    ResultKind(
+        name="farthest",
+        means="a row for each source and rank: one of the farthest vertices that it reaches",
+        columns=("source", "rank", "vertex", "distance"),
+        records="source",
+        values=("vertex", "distance"),
+        numbers=1,
+        records_of=records_of,
+        columns_of=columns_of,
+        options_class=FarthestOptions,
+    ),
+)

@@ -1,6 +1,7 @@
 """How far ``auto`` is from the best strategy: measure, fit the estimates' constants, and show the worst cells.
 
 python -m scripts.regret sweep --device cpu --graphs FOLDER --output FILE.jsonl [--seconds N] [--largest N] [--resume]
+python -m scripts.regret refit --graphs FOLDER  sweeps on a quiet CPU, fits, and writes all files below
 python -m scripts.regret fit FILE.jsonl ...     writes kepler_traverse/auto/costs.json
 python -m scripts.regret numbers FILE.jsonl ... writes docs/regret.json
 python -m scripts.regret page                   writes docs/regret.md from docs/regret.json
@@ -16,8 +17,10 @@ import json
 import math
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
+from kepler_traverse.auto.costs import costs_of
 from scripts.regret.cells import read, total
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +29,8 @@ NUMBERS, PAGE = ROOT / "docs" / "regret.json", ROOT / "docs" / "regret.md"
 COSTS = ROOT / "kepler_traverse" / "auto" / "costs.json"
 WORST = 20
 MOST, MEAN = 1.15, 1.03  # targets: of each cell, and of the geometric mean
+# Of a refit: numbers of sources, the most vertices of a generated graph, and seconds that a cell may take by its estimate.
+REFIT_SOURCES, REFIT_LARGEST, REFIT_LONGEST = (8, 64, 512), 100_000, 4.0
 SHORT = 0.005  # seconds up to which regret does not count
 _CELL = ("device", "gpu_or_cpu", "graph", "weights", "algorithm", "sources", "result", "reverse")
 
@@ -37,7 +42,6 @@ def machine_name(line: dict) -> str:
 
 def chosen(ways: dict[str, dict]) -> str | None:
     """The strategy of a cell that the constants of ``costs.json`` choose, by the shape that the plan saw."""
-    from kepler_traverse.auto.costs import costs_of
     from scripts.regret.fit import predicted
 
     lines = [line for name, line in ways.items() if name != "auto" and line.get("group") and "shape" in line]
@@ -89,10 +93,11 @@ def mean(values: list[float]) -> float | None:
     return round(math.exp(sum(map(math.log, values)) / len(values)), 4) if values else None
 
 
-def summarised(lines: list[dict]) -> dict:
-    """The numbers of the page."""
+def summarised(lines: list[dict], before: Sequence[dict] = ()) -> dict:
+    """The numbers of the page. Those ``before`` are kept where a device has no lines, so that its constants are the same."""
     cells = regrets(lines)
-    machines = []
+    devices = {line["device"] for line in lines}
+    machines = [each for each in before if each["device"] not in devices]
     for name in dict.fromkeys(cell["gpu_or_cpu"] for cell in cells):
         own = [cell for cell in cells if cell["gpu_or_cpu"] == name and cell["regret"]]
         long = [cell for cell in own if cell["seconds"] > SHORT]
@@ -152,8 +157,8 @@ def page(numbers: dict) -> str:
         "  directed graph, building it is included.",
         f"- Cells whose best strategy takes {short} or less do not count.",
         "- A sweep has a time limit. Each graph gets a share of it, and its cells are measured in a fixed order.",
-        "- The choice follows from the constants in `costs.json` and the graph's shape as the plan measured it. For the",
-        "  H200 and for two cores, the constants were fitted to these measurements; for 16 cores they were not.",
+        "- The choice follows from the constants in `costs.json` and the graph's shape as the plan measured it. The",
+        "  constants were fitted to the measurements on the H200 and on two cores.",
         "",
     ]
     for each in numbers["machines"]:
@@ -201,6 +206,43 @@ def page(numbers: dict) -> str:
     return "\n".join([*parts, ""])
 
 
+def write_numbers(files: list[Path]) -> dict:
+    before = json.loads(NUMBERS.read_text())["machines"] if NUMBERS.exists() else []
+    numbers = summarised(read(files), before)
+    NUMBERS.write_text(json.dumps(numbers, indent=1) + "\n")
+    print(f"{NUMBERS} written")
+    return numbers
+
+
+def refit(options: argparse.Namespace) -> int:
+    """Measure the CPU's strategies, fit, write the files, and say what changed; return 1 if a regret is too large."""
+    from scripts.regret import fit
+    from scripts.regret.sweep import Scope, sweep
+
+    found = {}
+    for folder in (options.graphs, None):
+        scope = Scope(None, REFIT_SOURCES, ("distances",), generated=folder is None, repeats=3)
+        largest = REFIT_LARGEST if folder is None else None
+        sweep(
+            "cpu", folder, options.output, options.seconds / 2, folder is None, largest, longest=REFIT_LONGEST, scope=scope
+        )
+    for name in ("before", "after"):
+        found[name] = [cell for cell in regrets(read([options.output])) if cell["regret"] and cell["seconds"] > SHORT]
+        if name == "before":
+            fit.main([options.output], COSTS)
+            costs_of.cache_clear()
+    machines = write_numbers([options.output])["machines"]
+    PAGE.write_text(page(json.loads(NUMBERS.read_text())))
+    for name, cells in found.items():
+        largest = sorted(cells, key=lambda cell: -cell["regret"])
+        print(f"{name}: {len(cells)} cells, mean {mean([cell['regret'] for cell in cells])}, of more than {MOST}:")
+        for cell in largest:
+            if cell["regret"] > MOST:
+                where = f"{cell['graph']}, {cell['algorithm']} {cell['weights']}, {cell['sources']}"
+                print(f"  {cell['regret']:.2f}  {where}: {cell['auto']}, best {cell['best']} in {shown(cell['seconds'])}")
+    return int(machines[-1]["over"] > 0)
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="How far auto is from the best strategy.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -221,6 +263,10 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     sweep.add_argument("--files-only", action="store_true", help="omit generated graphs")
     sweep.add_argument("--repeats", type=int, default=1, help="measure the cells of a graph so many times, in turns")
     sweep.add_argument("--resume", action="store_true", help="omit the cells that the output has")
+    refit = commands.add_parser("refit", help="sweep, fit and write numbers and page, on a CPU that does nothing else")
+    refit.add_argument("--graphs", type=Path, required=True)
+    refit.add_argument("--output", type=Path, default=ROOT / "out" / "regret.jsonl")
+    refit.add_argument("--seconds", type=float, default=600, help="of the sweep, half of them for generated graphs")
     for name in ("fit", "numbers"):
         commands.add_parser(name).add_argument("files", nargs="+", type=Path)
     commands.add_parser("page")
@@ -250,8 +296,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         fit.main(options.files)
     elif options.command == "numbers":
-        NUMBERS.write_text(json.dumps(summarised(read(options.files)), indent=1) + "\n")
-        print(f"{NUMBERS} written")
+        write_numbers(options.files)
+    elif options.command == "refit":
+        return refit(options)
     else:
         PAGE.write_text(page(json.loads(NUMBERS.read_text())))
         print(f"{PAGE} written")

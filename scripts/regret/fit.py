@@ -1,7 +1,8 @@
 """Fit the constants of ``kepler_traverse/auto/costs.json`` to a sweep, and show by cross-validation how well they hold.
 
 The error is that of the logarithm of the time, so that small and large graphs, and times too slow and too fast, count the
-same. No constant is negative. Each graph's times are predicted by constants that were fitted without that graph.
+same. The constants of an algorithm are then adjusted together, so that the smallest estimate of a cell is that of a fast
+strategy. No constant is negative. Each graph's times are predicted by constants that were fitted without that graph.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import least_squares, nnls
+from scipy.optimize import least_squares, minimize, nnls
 
 from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, key_of
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
@@ -30,6 +31,10 @@ SSSP_SINGLE = SSSP_REGISTRY.with_plugins()[0]
 FILE = Path(__file__).resolve().parents[2] / "kepler_traverse" / "auto" / "costs.json"
 LONG, _WEIGHT_OF_SHORT = 0.005, 0.4  # seconds from which on a time has full weight, and the weight of shorter times
 _NEGLIGIBLE = 1e-6  # fraction of the time with which a term that NNLS omits begins
+_CELL = ("machine", "graph", "weights", "algorithm", "sources", "result")
+_BENT = 0.3  # error from which on it counts in proportion, not squared
+_DOUBT, _REGRET = 0.07, 3.0  # difference of logarithms in which a choice is in doubt, and weight of a regret
+_LARGEST = 2.0  # logarithm; a larger regret counts as this
 _NOTHING = 1e-4  # fraction of the time; a term that never exceeds it is omitted
 
 
@@ -75,7 +80,7 @@ def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, fl
     def errors(logs):
         return weights * np.log(np.maximum(shares / scale @ np.exp(logs), _NEGLIGIBLE))
 
-    found = least_squares(errors, logs, loss="soft_l1", f_scale=0.3, bounds=(-40, 40))
+    found = least_squares(errors, logs, loss="soft_l1", f_scale=_BENT, bounds=(-40, 40))
     most = np.exp(found.x)  # the largest share of a time that each term has
     return {
         term: float(f"{share / scale[i]:.4g}")
@@ -84,15 +89,64 @@ def fitted(amounts: list[dict[str, float]], seconds: np.ndarray) -> dict[str, fl
     }
 
 
+def adjusted(lines: list[dict], costs: Costs, constants: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Adjust the constants of one algorithm, so that what they choose has little regret and the errors stay small.
+
+    A choice by estimates that differ by less than ``_DOUBT`` counts as a choice of either, so that the sum of errors and
+    regrets has a gradient.
+    """
+    columns = {pair: i for i, pair in enumerate((key, term) for key in constants for term in constants[key])}
+    start = np.log([constants[key][term] for key, term in columns])
+    amounts = np.zeros((len(lines), len(columns)))
+    for i, line in enumerate(lines):
+        key = key_of(line["algorithm"], strategy_of(line))
+        for term, amount in amounts_of(line, costs).items():
+            if (key, term) in columns:
+                amounts[i, columns[key, term]] = 1e-9 * amount
+    seconds = np.array([total(line) for line in lines])
+    cells = np.unique([json.dumps([line.get(name) for name in _CELL]) for line in lines], return_inverse=True)[1]
+    best = np.full(cells.max() + 1, np.inf)
+    np.minimum.at(best, cells, seconds)
+    regret = np.minimum(np.log(seconds / best[cells]), _LARGEST)
+    weights = np.where(seconds > LONG, 1.0, _WEIGHT_OF_SHORT)
+    of_cell = np.where(best > LONG, _REGRET, 0.0)
+
+    def loss(logs):
+        parts = amounts * np.exp(logs)
+        estimates = np.maximum(parts.sum(axis=1), 1e-12)
+        errors = np.log(estimates / seconds)
+        bent = np.sqrt(1 + (errors / _BENT) ** 2)
+        likely = -np.log(estimates) / _DOUBT
+        most = np.full(best.size, -np.inf)
+        np.maximum.at(most, cells, likely)
+        chosen = np.exp(likely - most[cells])
+        chosen /= np.bincount(cells, chosen)[cells]
+        expected = np.bincount(cells, chosen * regret)
+        slope = weights * errors / bent - of_cell[cells] * chosen * (regret - expected[cells]) / _DOUBT
+        value = (weights * _BENT**2 * (bent - 1)).sum() + (of_cell * expected).sum()
+        return value, (parts * (slope / estimates)[:, None]).sum(axis=0)
+
+    found = np.exp(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(each - 2, each + 2) for each in start]).x)
+    result = {key: dict(terms) for key, terms in constants.items()}
+    for (key, term), i in columns.items():
+        result[key][term] = float(f"{found[i]:.4g}")
+    return result
+
+
 def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
     """Constants of every strategy that the lines have."""
-    by_key = defaultdict(list)
+    by_key, by_algorithm = defaultdict(list), defaultdict(list)
     for line in filter(usable, lines):
         by_key[key_of(line["algorithm"], strategy_of(line))].append(line)
-    return {
+        by_algorithm[line["algorithm"]].append(line)
+    constants = {
         key: fitted([amounts_of(line, costs) for line in own], np.array([total(line) for line in own]))
         for key, own in sorted(by_key.items())
     }
+    for algorithm, own in by_algorithm.items():
+        of_algorithm = {key: terms for key, terms in constants.items() if key.split()[0] == algorithm}
+        constants |= adjusted(own, costs, of_algorithm)
+    return constants
 
 
 def predicted(line: dict, constants: dict, costs: Costs) -> float:

@@ -184,7 +184,7 @@ def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, 
 
 
 def test_constants_are_adjusted_to_choose_a_fast_strategy(monkeypatch):
-    """``b`` is a little faster than ``a`` on most graphs, and much slower on some, which one constant cannot tell apart."""
+    """``b`` is a little faster than ``a`` on most graphs, and much slower on some, which one constant cannot distinguish."""
     monkeypatch.setattr(fit, "amounts_of", lambda line, _costs: {"edge": 1e9 * line["edges"]})
     monkeypatch.setattr(fit, "strategy_of", lambda line: line["strategy"])
     monkeypatch.setattr(fit, "key_of", lambda algorithm, strategy: f"{algorithm} {strategy}")

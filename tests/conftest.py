@@ -28,10 +28,12 @@ signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 # Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
 # their time. A job in a process of its own has its workers as a user has them: each imports for itself.
+os.environ["DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED"] = "False"  # in CPython 3.11 it can stop its process forever
 if importlib.util.find_spec("dask"):  # tests of kernels run without it
     import dask
 
     dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    dask.config.set({"distributed.worker.profile.enabled": False})
 PINNED = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",

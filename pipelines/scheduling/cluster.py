@@ -48,8 +48,10 @@ _PINNED = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
     "distributed.admin.tick.limit": "1 hour",
-    # Dask's own looks at its workers, by default a hundred a second, would take 2 % of a core each.
-    "distributed.worker.profile.interval": "100ms",
+    # sys._current_frames() deadlocks in CPython 3.11 if it collects a mapped array while another thread enters
+    # the interpreter from C (gh-106883).
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.blocked-handlers": ["call_stack"],
     "distributed.admin.system-monitor.interval": "2s",
     # As by default, but without MALLOC_TRIM_THRESHOLD_: with it each large array is new memory, to be cleared page by page.
     "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "MKL_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from kepler_traverse import cuda
 from kepler_traverse.errors import CapacityError, InputError
 
 from ..cli.options import Settings
-from ..cli.terminal import in_units
+from ..cli.terminal import in_units, say
 from .cluster import existing, pinned
 from .errors import ClusterError
 from .package_version import version_here
@@ -70,6 +71,11 @@ def check_existing(settings: Settings, device: str, folders: list[Path]) -> None
     """Raise InputError unless all workers of the scheduler that the settings name can run this job."""
     with pinned(), existing(settings) as client:
         refuse_unfit_workers(client, device, folders)
+        if any(found is True for found in client.run(_can_be_stopped, on_error="return").values()):
+            say(
+                "note: Dask's profiler runs in the workers, and with Python 3.11 it can stop one forever; "
+                "start them with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False"
+            )
 
 
 def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> None:
@@ -185,6 +191,11 @@ def _too_small(memory: WorkerMemory, needed: int) -> str | None:
         f"{in_units(memory.usable)}, and the plan needs {in_units(needed)} in each worker (the graph, which workers of a "
         f"host share, counts for each); start the workers with --memory-limit 0, which is none, or with {enough} at least"
     )
+
+
+def _can_be_stopped(dask_worker: Any) -> bool:
+    """Whether the profiler calls ``sys._current_frames`` where that may deadlock; runs in the worker."""
+    return sys.version_info < (3, 12) and "profile" in dask_worker.periodic_callbacks
 
 
 def _memory(dask_worker: Any) -> WorkerMemory:

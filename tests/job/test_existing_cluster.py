@@ -6,6 +6,7 @@ import os
 import sys
 from types import SimpleNamespace
 
+import dask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +21,13 @@ from pipelines.scheduling import cluster, package_version
 from pipelines.scheduling import scheduler as scheduling_scheduler
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.errors import ClusterError
-from pipelines.scheduling.existing_cluster import WorkerMemory, check_newcomers, refuse_small_workers, version_here
+from pipelines.scheduling.existing_cluster import (
+    WorkerMemory,
+    check_existing,
+    check_newcomers,
+    refuse_small_workers,
+    version_here,
+)
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import Window
 from tests.support.clusters import threads_of_this_process
@@ -282,8 +289,15 @@ def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_sourc
         window._on_task_error(task, error)
 
 
-def settings():
-    return settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out"]))
+def settings(*more):
+    return settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out", *more]))
+
+
+def test_workers_that_the_profiler_can_stop_are_noted(capsys):
+    with dask.config.set({"distributed.worker.profile.enabled": True}), threads_of_this_process(n_workers=1) as one:
+        check_existing(settings("--scheduler-address", one.scheduler_address), "cpu", [])
+    is_noted = "start them with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False" in capsys.readouterr().err
+    assert is_noted == (sys.version_info < (3, 12))
 
 
 def start_fails(times, sound):

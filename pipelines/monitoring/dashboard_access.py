@@ -1,7 +1,8 @@
-"""Access control of the dashboard: other pages in the same browser are refused.
+"""Access control of the dashboard: other users of the machine and other pages in the same browser are refused.
 
-A dashboard asks for no password and usually listens on 127.0.0.1, which every page in a browser can reach. The same-origin
-policy of the browser excludes other pages, with two exceptions:
+A dashboard usually listens on 127.0.0.1, which every user of the machine and every page in a browser can reach. Addresses of
+the job's own dashboard therefore begin with a secret token. An existing cluster's have none. The same-origin policy of the
+browser excludes other pages, with two exceptions:
 
 - DNS rebinding: a name of the attacker can resolve to 127.0.0.1. Therefore the ``Host`` of a request must be an address, or
   a name of this host.
@@ -10,9 +11,10 @@ policy of the browser excludes other pages, with two exceptions:
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -67,10 +69,19 @@ def _is_address_or(host: str, names: Collection[str]) -> bool:
 
 def refuse_others(application: web.Application, names: Collection[str], allowed: Collection[str]) -> None:
     """Make a Tornado application answer 403 to requests that ``is_allowed`` refuses, websockets included."""
+    _guard(application, lambda request: is_allowed(request.host, request.headers.get("Origin"), names, allowed))
+
+
+def require_token(application: web.Application, token: str) -> None:
+    """Make a Tornado application answer 403 to requests whose path does not begin with a token, websockets included."""
+    _guard(application, lambda request: hmac.compare_digest(request.path[1:].partition("/")[0].encode(), token.encode()))
+
+
+def _guard(application: web.Application, is_right: Callable[[Any], bool]) -> None:
     find = application.find_handler
 
     def find_handler(request: Any, **keywords: Any) -> Any:
-        if is_allowed(request.host, request.headers.get("Origin"), names, allowed):
+        if is_right(request):
             return find(request, **keywords)
         return application.get_handler_delegate(request, _Refused)
 
@@ -86,4 +97,5 @@ class _Refused(web.RequestHandler):
         self.finish(
             "This dashboard answers requests to its address or to a name of its host, and from its own pages only.\n"
             f"Allow others by Dask's setting {ORIGINS}.\n"
+            "Addresses of a job's own dashboard begin with a token, as the job has printed them.\n"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -20,8 +21,8 @@ from ..cli.options import Settings
 from ..cli.terminal import say
 from .errors import ClusterError
 from .gpu_pool import POOL_SHARE
+from .private_cluster import private
 
-HOST = "127.0.0.1"
 _PRELOAD = ["pipelines.worker.plugin"]  # its dask_setup
 CONNECT_SECONDS = 30
 _POLL = 0.1  # seconds between two looks for the first worker
@@ -88,9 +89,12 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: 
                 yield client
             return
         make = _gpu_cluster if device == "cuda" else _cpu_cluster
-        cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug))
-        with cluster, Client(cluster, set_as_default=False) as client:
-            yield client
+        # Dask imports modules from its scratch folder. In one that all users share, others could place theirs.
+        with tempfile.TemporaryDirectory(prefix="kepler-", ignore_cleanup_errors=True) as scratch:
+            with dask.config.set({"temporary-directory": scratch}):
+                cluster = _started(lambda: make(n_workers, settings.dashboard_address, bytes_per_gpu, settings.debug))
+            with cluster, Client(cluster, set_as_default=False) as client:
+                yield client
 
 
 def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
@@ -217,12 +221,11 @@ def take_plugin(client: Client, name: str) -> None:
 
 
 def _cpu_cluster(n_workers: int, dashboard: str, _bytes: int, debug: bool) -> LocalCluster:
-    return LocalCluster(
+    return private(
+        LocalCluster,
         n_workers=n_workers,
         threads_per_worker=1,
         processes=True,
-        host=HOST,
-        protocol="tcp",
         dashboard_address=dashboard,
         memory_limit=None,
         preload=_PRELOAD,
@@ -237,11 +240,10 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
         raise DeviceError(
             "device 'cuda' needs dask-cuda to run batches: pip install 'kepler-traverse[cuda13]', or take --device cpu"
         ) from None
-    return LocalCUDACluster(
+    return private(
+        LocalCUDACluster,
         n_workers=n_workers,
         threads_per_worker=1,
-        host=HOST,
-        protocol="tcp",
         dashboard_address=dashboard,
         memory_limit=None,
         preload=_PRELOAD,

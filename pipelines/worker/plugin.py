@@ -45,11 +45,16 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
 _is_own_process = False  # of the job's own cluster; a worker of an existing one has work of others, too
 
 
-def dask_setup(_worker: Worker) -> None:
-    """Preload for workers of the job's own cluster: ignore Ctrl-C, which reaches the whole group; the driver ends them."""
+def dask_setup(worker: Worker) -> None:
+    """Preload for workers of the job's own cluster.
+
+    They ignore Ctrl-C, which reaches the whole group: the driver ends them. They have no HTTP server: every user of the
+    machine could read it.
+    """
     global _is_own_process
     _is_own_process = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker.services.pop("dashboard").stop()
 
 
 def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:

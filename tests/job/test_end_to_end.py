@@ -3,10 +3,8 @@
 import json
 import pickle
 import shutil
-import sys
 
 import numpy as np
-import psutil
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -19,7 +17,6 @@ from kepler_traverse.results import checksum
 from pipelines.batch_sources import main
 from pipelines.output.part_file import checked_part, write_part
 from tests.support import oracle
-from tests.support.processes import finish, started, wait_until
 
 N_SOURCES = 15
 
@@ -296,28 +293,6 @@ def test_the_summary_for_people_names_the_folder(undisturbed, options, capsys):
     assert code == 0
     assert f"results: {undisturbed} (4 parts" in text
     assert "were computed before" in text
-
-
-def listening(process):
-    for member in [process, *process.children(recursive=True)]:
-        try:
-            yield from (c.laddr for c in member.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN)
-        except psutil.Error:
-            continue  # it has just ended
-
-
-def test_every_socket_listens_on_this_machine_only(options, tmp_path):
-    argv = map(str, [*options, "--batch-size", 1, "--workers", 2, "--output", tmp_path / "out"])
-    command = [sys.executable, "-m", "pipelines.batch_sources", *argv]
-    with started(command) as job:
-        process, seen = psutil.Process(job.pid), set()
-        wait_until(lambda: seen.update(listening(process)) or job.poll() is not None)
-        code, out, err = finish(job)
-    assert code == 0, err
-    assert json.loads(out)["status"] == "done"
-    assert "dashboard: http://127.0.0.1:" in err
-    assert len(seen) >= 4  # scheduler, dashboard, nanny, worker
-    assert {address.ip for address in seen} == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize("rows_per_group", [1, 4, 10, 1000])

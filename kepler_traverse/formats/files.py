@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from ..regular_files import irregular
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+_MAX_RATIO, _UNPACKED_FREELY = 200, 1 << 24  # of unpacked bytes to those of the file; below, every ratio is taken
 _PATTERN_SIGNS = "*?["
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -81,15 +83,21 @@ class DataFile:
         import pyarrow
 
         source = self._open_bytes()
-        return pyarrow.CompressedInputStream(source, self.compression) if self.compression else source
+        if not self.compression:
+            return source
+        stream = pyarrow.CompressedInputStream(source, self.compression)
+        return pyarrow.PythonFile(_Unpacked(stream, self), mode="r")
 
     def open_random(self, memory_map: bool = False):
         """Open for reading at any position; a compressed file is decompressed into memory."""
         import pyarrow
 
         if self.compression:
+            unpacked = pyarrow.BufferOutputStream()
             with self.open_stream() as stream:
-                return pyarrow.BufferReader(stream.read())
+                while piece := stream.read(1 << 20):
+                    unpacked.write(piece)
+            return pyarrow.BufferReader(unpacked.getvalue())
         return pyarrow.memory_map(self.path) if memory_map and self.is_local else self._open_bytes()
 
     def _open_bytes(self):
@@ -98,6 +106,31 @@ class DataFile:
         if self.is_local:
             return pyarrow.OSFile(self.path)
         return pyarrow.PythonFile(self.filesystem.open(self.path, "rb"), mode="r")
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a compressed file, up to a multiple of its size that no edge list reaches."""
+
+    def __init__(self, stream, file: DataFile):
+        self._stream, self._file = stream, file
+        self._left = max(_UNPACKED_FREELY, _MAX_RATIO * file.filesystem.size(file.path))
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        n = self._stream.readinto(buffer)
+        self._left -= n
+        if self._left < 0:
+            raise EdgeListError(
+                f"{self._file}: it unpacks to more than {_MAX_RATIO:,} times its size, as no edge list does; unpack it "
+                "first if this one does"
+            )
+        return n
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 @contextmanager

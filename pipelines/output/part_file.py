@@ -282,7 +282,11 @@ def read_footer(file: PartReader) -> Footer:
 
 
 def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
-    """Describe how the columns of a file differ from an output schema with the graph's ids; ``""`` if they agree."""
+    """Describe how the columns of a file, or what it says of them, differ from an output schema; ``""`` if they agree."""
+    stated = schema.metadata or {}
+    for key, value in ((RESULT_KEY, form.name), (MEANS_KEY, form.means)):
+        if stated.get(key) != value.encode():
+            return f"its schema has {key.decode()} {stated.get(key, b'')[:60]!r}, not {value[:60]!r}"
     if not form.fits(schema.names):
         further = " and those of the attributes" if form.names_values else ""
         return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}{further}"
@@ -342,11 +346,11 @@ def checked_part(
     try:
         with open_part(path) as file:
             footer = read_footer(file)
-            columns = [name for name in file.schema.names if name != "predecessor"]
+            columns = [name for name in file.schema.names if name != "predecessor"]  # its pages have checksums of their own
             same = footer["run"] == run and footer["part"] == number and footer["result"] == result
             if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
                 return None
-            checksums = checksums_in(file.tables(columns), graph, graph.numbers_of(sources), columns)
+            checksums = checksums_in(file.tables(), graph, graph.numbers_of(sources), columns)
             rows = file.n_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return None  # unreadable or not written by this job: it is computed again

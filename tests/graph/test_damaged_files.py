@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_traverse import read_graph
 from kepler_traverse.errors import EdgeListError
+from kepler_traverse.formats import files
 from tests.support.edge_files import read, refusal, write
 
 ROWS = pa.table({"src": range(5000), "dst": range(1, 5001), "weight": [i % 97 for i in range(5000)]})
@@ -101,3 +103,16 @@ def test_a_flipped_bit_in_a_page_with_a_checksum_is_refused(tmp_path):
     damaged = bytearray(path.read_bytes())
     damaged[1000] ^= 1
     assert "checksum" in refusal(write(path, bytes(damaged))).lower()
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst"])
+def test_a_file_that_unpacks_without_end_is_refused_and_not_read_to_the_end(ending, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_UNPACKED_FREELY", 1 << 20)
+    monkeypatch.setattr(files, "_MAX_RATIO", 100)
+    for name, line in {"a.csv": b"1,2\n", "b.csv": b"\n", "c.txt": b"# x\n", "d.parquet": b"\0\0\0\0"}.items():
+        path = tmp_path / f"{name}{ending}"
+        kind = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}[ending]
+        with pa.CompressedOutputStream(str(path), kind) as file:
+            file.write(line * ((1 << 21) // len(line)))
+        with pytest.raises(EdgeListError, match=f"{name}{ending}: it unpacks to more than 100 times its size"):
+            read_graph(path, device="cpu")

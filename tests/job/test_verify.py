@@ -17,7 +17,7 @@ from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import settings_of
-from pipelines.output.part_file import FOOTER_KEY, as_written, part_name, write_part
+from pipelines.output.part_file import FOOTER_KEY, as_written, checked_part, part_name, write_part
 from pipelines.output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of
 from pipelines.run.prepare import read_options
 from pipelines.verification import part_checks
@@ -280,6 +280,19 @@ def test_a_wrong_predecessor_is_found(tmp_path, capsys):
     assert {kind for kind, _, _ in faults_of(output, capsys)} == {"wrong result"}
 
 
+def test_a_part_that_no_manifest_lists_is_not_kept_if_a_predecessor_is_damaged(tmp_path):
+    output = Output(tmp_path, "weights", algorithm="sssp", predecessors=True)
+    path = output.folder / "part-000000.parquet"
+    known = output.folder, 0, output.run, output.sources[:4], output.graph, None, "predecessors"
+    assert checked_part(*known)["rows"] == pq.read_metadata(path).num_rows
+    pages = pq.read_metadata(path).row_group(0).column(3)
+    assert pages.path_in_schema == "predecessor"
+    data = bytearray(path.read_bytes())
+    data[(pages.dictionary_page_offset or pages.data_page_offset) + pages.total_compressed_size - 1] ^= 1
+    path.write_bytes(data)
+    assert checked_part(*known) is None
+
+
 def test_a_part_of_another_run_is_found(tmp_path, capsys):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -365,6 +378,20 @@ def test_columns_of_another_kind_are_found(output, capsys):
     output.rewrite(1, change_rows=lambda table: table.append_column("more", table["distance"]))
     found = faults_of(output, capsys)
     assert [(kind, file) for kind, file, _ in found] == [("columns", part_name(0)), ("columns", part_name(1))]
+
+
+def test_a_schema_that_says_another_meaning_is_found(output, capsys):
+    path = output.folder / "part-000000.parquet"
+    with pq.ParquetFile(path) as file:
+        table, footer = file.read(), {FOOTER_KEY: file.metadata.metadata[FOOTER_KEY]}
+    with pq.ParquetWriter(path, table.schema.with_metadata({b"kepler_traverse.means": b"miles"})) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata(footer)
+    output.manifest["parts"][0] |= {"bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    seal(output.folder, output.manifest)
+    (fault,) = faults_of(output, capsys)
+    assert fault[:2] == ("columns", path.name)
+    assert "its schema has kepler_traverse.result" in fault[2]
 
 
 def test_a_row_group_beyond_what_the_job_writes_is_not_read(output, capsys, monkeypatch):

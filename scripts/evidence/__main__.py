@@ -210,6 +210,7 @@ CLASSES = {
         "traversal/test_forks.py",
     ),
     "clusters that cannot run the job are refused by name": ("job/test_existing_cluster.py",),
+    "other users of the machine cannot use the job's own cluster": ("job/test_private_cluster.py",),
     "text from outside reaches the terminal and the dashboard escaped": (
         "monitoring/test_terminal.py",
         "monitoring/test_dashboard_access.py",

@@ -40,12 +40,13 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "gpu"
 DATA = Path(os.environ.get("KEPLER_DATA", ROOT.parent / "shared" / "data"))
 RECORDS = ROOT / "docs" / "benchmarks"
-STAGES = ("tests", "parity", "multi", "sanitize", "speed")
+STAGES = ("sanitize", "parity", "multi", "tests", "speed")  # in this order, since processes that start last should be short
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
 TOLERANCE = 1.25  # the same work on two hosts with one kind of GPU differed by up to a fifth
 
 OURS = ("kepler_traverse", "pipelines", "scripts", "tests")
+MARKED = re.compile(r"^\s*@(pytest\.mark\.gpu|on_a_device)\b|\b(marks|pytestmark)\b.*(mark\.gpu|on_a_device)", re.MULTILINE)
 MULTI_GPU = "tests/job/test_multi_gpu_engine.py"
 # Processes that share the tests of a file.
 PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_gpu.py": 3, "test_multi_source_gpu.py": 3}
@@ -195,7 +196,7 @@ def test_files() -> Iterator[str]:
     """Yield the files with tests that need a GPU."""
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
-        if "mark.gpu" in text or "on_a_device" in text:
+        if MARKED.search(text):
             yield str(path.relative_to(ROOT))
 
 
@@ -250,9 +251,9 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
     graphs = [name for name, file in SPEED_GRAPHS.items() if file is None or (DATA / f"{file}.parquet").exists()]
     has_peer = importlib.util.find_spec("pylibcugraph") is not None
     command = [sys.executable, "-m", "scripts.bench", "--suite", "gpu", "--graphs", str(DATA), "--part", "single", "many"]
-    command += ["--output", str(OUT / "speed.json"), "--peer-seconds", "2", "--many-seconds", "2", "--commit", commit()]
-    command += ["--only", *graphs] + ([] if has_peer else ["--without-peer"])
-    yield Job("speed", "one source and many", command, judge_speed("speed.json", options.works), seconds=200)
+    command += ["--output", str(OUT / "speed.json"), "--peer-seconds", "2", "--many-seconds", "2", "--seconds", "60"]
+    command += ["--commit", commit(), "--only", *graphs] + ([] if has_peer else ["--without-peer"])
+    yield Job("speed", "one source and many", command, judge_speed("speed.json", options.works), seconds=130)
     file = DATA / f"{HIERARCHY}.parquet"
     command = [
         sys.executable,
@@ -264,7 +265,7 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
         str(OUT / "hierarchy.json"),
     ]
     missing = () if file.exists() else (str(file),)
-    yield Job("speed", "hierarchy", command, judge_speed("hierarchy.json", options.works), missing, seconds=100)
+    yield Job("speed", "hierarchy", command, judge_speed("hierarchy.json", options.works), missing, seconds=50)
 
 
 JOBS = {
@@ -377,7 +378,11 @@ def run_job(job: Job, gpu: str | None, ends: float) -> Row:
             process.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            verdict, detail = FAILED, f"stopped after {left:.0f} s"
+            # What it has measured until then counts.
+            verdict, detail = (
+                FAILED,
+                "; ".join(filter(None, [f"stopped after {left:.0f} s", job.judge(-signal.SIGKILL, OUT)[1]])),
+            )
         else:
             verdict, detail = job.judge(status, OUT)
     if verdict == FAILED:
@@ -391,9 +396,12 @@ def run_job(job: Job, gpu: str | None, ends: float) -> Row:
 def run_jobs(jobs: list[Job], gpus: list[str | None], at_once: int, ends: float) -> list[Row]:
     """Run the jobs of all stages but the last side by side, and then those of ``speed`` one at a time."""
     rows = []
-    for is_speed, of_kind in itertools.groupby(jobs, lambda job: job.stage == "speed"):
-        with ThreadPoolExecutor(1 if is_speed else at_once) as pool:
-            rows += pool.map(lambda job, gpu: run_job(job, gpu, ends), list(of_kind), itertools.cycle(gpus))
+    alone = [job for job in jobs if job.stage == "speed"]
+    shared = [job for job in jobs if job.stage != "speed"]
+    before = ends - sum(job.seconds for job in alone) if shared else ends
+    for own, most, until in ((shared, at_once, before), (alone, 1, ends)):
+        with ThreadPoolExecutor(most) as pool:
+            rows += pool.map(lambda job, gpu, until=until: run_job(job, gpu, until), own, itertools.cycle(gpus))
     return rows
 
 

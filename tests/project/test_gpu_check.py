@@ -119,6 +119,23 @@ def test_tests_are_shared_sampled_and_judged_by_their_report(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
+    ("key", "field"), [("parity", "equal"), ("parity", "certified"), ("gpu_bits", "equal_predecessors")]
+)
+def test_parity_fails_if_one_result_differs(tmp_path, key, field):
+    (job,) = (job for job in gpu.jobs_of_parity(gpu.parse([])) if job.name == key)
+    record = json.loads((ROOT / "docs" / "guarantees.json").read_text())
+    path = tmp_path / f"{key}.json"
+    path.write_text(json.dumps(record))
+    verdict, said = job.judge(0, tmp_path)
+    assert (verdict, "equal" in said) == (gpu.PASSED, True)
+    figures = record[key]["figures"]
+    figures.get("rows", {"all": figures})["bfs" if "rows" in figures else "all"][field] -= 1
+    path.write_text(json.dumps(record))
+    assert job.judge(0, tmp_path)[0] == gpu.FAILED
+    assert job.judge(1, tmp_path)[0] == gpu.FAILED
+
+
+@pytest.mark.parametrize(
     ("errors", "missing"),
     [
         (["E   ModuleNotFoundError: No module named 'dask'"], ["dask"]),

@@ -61,6 +61,68 @@ def _search(offsets, targets, weights, sources, k, limit, distance, owner):
 
 
 @njit(cache=True, nogil=True)
+def violation(offsets, targets, weights, sources, k, limit, distance, owner):
+    """Return the number of a vertex whose labels are wrong, -1 if all are those of ``k_nearest``; parameters as there.
+
+    The labels of a vertex are in order and of different sources. Each is reached from the label of its source along edges
+    that add up to it exactly: so it is the length of a path. Each edge offers the labels of its start to its end, which has
+    one as good of the same source, or k better ones: so, by induction along a shortest path, none is missing. One pass over
+    the edges of each label checks both.
+    """
+    n, n_labels = offsets.size - 1, 0
+    for v in range(n):
+        for j in range(k):
+            if owner[v, j] < 0:
+                continue
+            n_labels += 1
+            if distance[v, j] < 0 or distance[v, j] > limit or owner[v, j] >= sources.size or _has(owner, v, j, owner[v, j]):
+                return v
+            if j and (owner[v, j - 1] < 0 or _is_before(distance, owner, v, j, distance[v, j - 1], owner[v, j - 1])):
+                return v
+    is_proven = np.zeros((n, k), np.bool_)
+    stack = np.empty(n_labels, np.int64)
+    size = n_proven = 0
+    for i in range(-sources.size, n_labels):
+        if i < 0:  # the sources offer themselves a label
+            u, d, source, begin, end = 0, 0, i + sources.size, 0, 1
+        else:
+            if size == 0:
+                break
+            size -= 1
+            u, j = stack[size] // k, stack[size] % k
+            d, source, begin, end = distance[u, j], owner[u, j], offsets[u], offsets[u + 1]
+        for e in range(begin, end):
+            v = sources[source] if i < 0 else targets[e]
+            further = d if i < 0 else d + (weights[e] if weights.size else 1)
+            if further > limit:
+                continue
+            j = 0
+            while j < k and owner[v, j] != source:
+                j += 1
+            if j == k:
+                if owner[v, k - 1] < 0 or not _is_before(distance, owner, v, k - 1, further, source):
+                    return v
+            elif distance[v, j] > further:
+                return v
+            elif distance[v, j] == further and not is_proven[v, j]:
+                is_proven[v, j] = True
+                stack[size] = v * k + j
+                size += 1
+                n_proven += 1
+    if n_proven < n_labels:
+        for v in range(n):
+            for j in range(k):
+                if owner[v, j] >= 0 and not is_proven[v, j]:
+                    return v
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _is_before(distance, owner, v, j, d, source):
+    return distance[v, j] < d or (distance[v, j] == d and owner[v, j] < source)
+
+
+@njit(cache=True, nogil=True)
 def _has(owner, v, count, source):
     for j in range(count):  # noqa: SIM110 - Numba compiles no generator here
         if owner[v, j] == source:

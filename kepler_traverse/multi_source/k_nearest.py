@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace
+from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace, to_host
 from ..algorithms import ALGORITHMS
 from ..cpu import k_nearest as cpu
 from ..cuda import k_nearest as gpu
-from ..errors import InputError, NegativeCycleError
+from ..errors import CertificateError, InputError, NegativeCycleError
 from ..frames import Column, concatenate_frames, frame_from
 from ..graph import Graph
 from ..progress import Meter
@@ -195,6 +195,31 @@ def _by_one_search(graph: Graph, counts_hops: bool, numbers: np.ndarray, k: int,
         return gpu.k_nearest(graph, None if counts_hops else graph.reverse.weights.astype(np.int64), numbers, k, most)
     weights = np.zeros(0, np.int64) if counts_hops else graph.weights.astype(np.int64)
     return cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
+
+
+def search_labels(graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None) -> tuple[Array, Array]:
+    """Return the results of ``merge_groups`` by one search from all sources, where ``takes_one_search``."""
+    return _by_one_search(graph, ALGORITHMS[algorithm].counts_hops, numbers, k, limit)
+
+
+def certify_labels(
+    graph: Graph, algorithm: str, numbers: np.ndarray, limit: float | None, distance: Array, owner: Array
+) -> None:
+    """Check the results of ``search_labels`` on the CPU; see ``cpu.k_nearest.violation``.
+
+    Raises
+    ------
+    CertificateError
+        The labels of a vertex are wrong.
+    """
+    here = graph.to("cpu")
+    counts_hops, most = ALGORITHMS[algorithm].counts_hops, MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
+    weights: Any = np.zeros(0, np.int64) if counts_hops else here.weights.astype(np.int64)
+    labels = (to_host(each).astype(np.int64) for each in (distance, owner))
+    vertex = cpu.violation(here.offsets, here.targets, weights, numbers, owner.shape[1], most, *labels)
+    if vertex >= 0:
+        name = arguments.describe(graph.ids_at(namespace(graph.offsets).asarray([vertex])).tolist()[0])
+        raise CertificateError(f"the nearest sources of vertex {name} are wrong")
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:

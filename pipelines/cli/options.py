@@ -248,7 +248,8 @@ class Settings:
         least=1,
         example=3,
         help="for --result nearest, which is then k_nearest: write this many of the nearest sources of each vertex, with "
-        "their ranks, by one search per source",
+        "their ranks. Hops and integer weights take one search from all sources, unless --strategy names one; other weights "
+        "take one per source",
     )
     nearest_group: str | None = setting(
         group="result",

@@ -21,7 +21,13 @@ from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.frames import Column, arrow_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source import outputs as library
-from kepler_traverse.multi_source.k_nearest import columns_of_rows, merge_groups, rows_of_labels
+from kepler_traverse.multi_source.k_nearest import (
+    certify_labels,
+    columns_of_rows,
+    merge_groups,
+    rows_of_labels,
+    search_labels,
+)
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.plan import make_query
 from kepler_traverse.result_kinds import GROUP
@@ -161,33 +167,52 @@ class NearestSourceTraverser:
             return None, f"{type(error).__name__}: the search from all sources together: {error}", is_out_of_memory(error)
 
 
+class LabelSearch(NamedTuple):
+    """What stands for the strategy where one search finds the k nearest sources of all vertices."""
+
+    device: str
+    name: str = "k_labels"
+    rationale: str = "one search from all sources, with up to k labels per vertex"
+
+
 class KNearestPlan(NearestSourcePlan):
-    """Searches from each source, whose groups are merged into the k nearest sources of each vertex.
+    """One search from all sources, or searches from each source whose groups are merged, for the k nearest of each vertex.
 
     Parameters
     ----------
-    plan : MultiSourcePlan
-        Of distances.
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    limit : int, float or None
     k, n_sources : int
+    searches : MultiSourcePlan or None
+        Of distances; None if one search is enough.
     """
 
-    def __init__(self, plan: MultiSourcePlan, k: int, n_sources: int):
-        self.graph, self.algorithm, self.group = plan.graph, plan.algorithm, n_sources
-        self.strategy: Any = plan.strategy
-        self.query, self.depth = plan.query, plan.depth
-        self.searches, self.k = plan, k
-        self.nbytes = plan.nbytes + 8 * plan.graph.n_vertices * (2 * k + _ARRAYS_OF_MERGE)
-        self.why = f"{plan.why}; the {k} nearest of {n_sources} sources"
+    def __init__(
+        self, graph: Graph, algorithm: str, limit: float | None, k: int, n_sources: int, searches: MultiSourcePlan | None
+    ):
+        self.graph, self.algorithm, self.group, self.k, self.searches = graph, algorithm, n_sources, k, searches
+        labels = 8 * graph.n_vertices * (2 * k + _ARRAYS_OF_MERGE)
+        self.strategy: Any
+        if searches is None:
+            self.query = make_query(graph, False, limit, None, None, "max_depth" if algorithm == "bfs" else "cutoff")
+            self.strategy, self.depth, self.nbytes = LabelSearch(graph.device), 0, 3 * labels
+            self.why = f"{graph!r}; {self.strategy.rationale}; the {k} nearest of {n_sources} sources"
+        else:
+            self.query, self.strategy, self.depth = searches.query, searches.strategy, searches.depth
+            self.nbytes = searches.nbytes + labels
+            self.why = f"{searches.why}; the {k} nearest of {n_sources} sources"
 
 
 class KNearestTraverser(NearestSourceTraverser):
-    """Searches from each source, certifies each group, and merges it; it has the same method as ``BatchTraverser``."""
+    """Finds the k nearest sources of each vertex and certifies them; it has the same method as ``BatchTraverser``."""
 
     _plan: KNearestPlan
 
     def _search(self, numbers: np.ndarray, clock: Phases) -> Found:
         graph, groups = self._graph, self._request.groups
-        self._plan.searches.adopt()
+        if self._plan.searches is not None:
+            self._plan.searches.adopt()
         if groups is None:
             rows, rounds, seconds = self._k_nearest(np.sort(numbers), clock)
             return self._found(columns_of_rows(graph, rows), [], tuple(map(to_host, rows)), rounds, seconds)
@@ -215,11 +240,19 @@ class KNearestTraverser(NearestSourceTraverser):
     def _k_nearest(self, ascending: np.ndarray, clock: Phases) -> tuple[tuple[Array, Array, Array, Array], int, float]:
         """Return the rows of the k nearest of some sources, the rounds of the longest search, and the seconds."""
         plan, graph = self._plan, self._graph
+        searches, limit, k = plan.searches, plan.query.limit, min(plan.k, ascending.size)
         seconds, rounds = 0.0, 0
+        if searches is None:
+            with clock("traverse") as traversing:
+                distance, owner = search_labels(graph, plan.algorithm, ascending, k, limit)
+            with clock("certify"):
+                if self._request.certify != "none":
+                    certify_labels(graph, plan.algorithm, ascending, limit, distance, owner)
+            return rows_of_labels(graph, plan.algorithm, ascending, distance, owner), 1, traversing.seconds
 
         def certified() -> Iterator[Traversals]:
             nonlocal seconds, rounds
-            groups = plan.searches.iter_groups(ascending)
+            groups = searches.iter_groups(ascending)
             while True:
                 with clock("traverse") as traversing:
                     group = next(groups, None)
@@ -232,6 +265,5 @@ class KNearestTraverser(NearestSourceTraverser):
                         certify_group(graph, group)
                 yield group
 
-        xp, k = namespace(graph.offsets), min(plan.k, ascending.size)
-        distance, owner = merge_groups(certified(), graph.n_vertices, k, plan.query.limit, xp)
+        distance, owner = merge_groups(certified(), graph.n_vertices, k, limit, namespace(graph.offsets))
         return rows_of_labels(graph, plan.algorithm, ascending, distance, owner), rounds, seconds

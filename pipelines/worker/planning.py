@@ -7,6 +7,7 @@ from typing import Any
 from kepler_traverse.algorithms import ALGORITHMS
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.k_nearest import takes_one_search
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
 from kepler_traverse.multi_source.routes import may_walk_by_distances
@@ -32,6 +33,10 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
         return ExtremesPlan(graph, request.algorithm, request.unconnected or "refuse", request.memory)
     if kind.merged and request.k is None:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
+    if request.k is not None and request.strategy == "auto":
+        k, counts_hops = min(request.k, request.at_once), ALGORITHMS[request.algorithm].counts_hops
+        if takes_one_search(graph, counts_hops, k):
+            return KNearestPlan(graph, request.algorithm, request.limit, request.k, request.at_once, None)
     proven = request.certify != "none"
     if kind.needs_pairs:
         return _plan_of_pairs(graph, request, proven)
@@ -52,7 +57,9 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     # A certificate reads interleaved distances as they are; ``BatchTraverser`` makes rows of them where records need rows.
     options |= {"limit": request.limit, "interleaved": request.k is None and not kind.has_predecessors}
     plan = (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(graph, **options)
-    return plan if request.k is None else KNearestPlan(plan, request.k, request.at_once)
+    if request.k is None:
+        return plan
+    return KNearestPlan(graph, request.algorithm, request.limit, request.k, request.at_once, plan)
 
 
 def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourcePlan:

@@ -12,10 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import bfs_many, read_graph, sssp_many
+from kepler_traverse.multi_source.k_nearest import search_labels
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.scheduling.in_process import NAME
+from pipelines.worker import nearest_source
 from tests.job.test_result_kinds import first_lost, forge, last_twice, manifest_of, one_more, parts_of, written
 
 N_SOURCES = 11
@@ -267,8 +269,21 @@ def test_wrong_distances_fail_before_they_are_merged(data, tmp_path, monkeypatch
 
     monkeypatch.setattr(MultiSourcePlan, "iter_groups", too_near)
     argv = [data / "edges.parquet", "--random-sources", 5, "--device", "cpu", *NEAREST["k_nearest"]]
+    argv += ["--strategy", "bit_parallel"]
     assert main([str(word) for word in (*argv, "--no-report", "--output", tmp_path / "out")]) == 3
     assert "CertificateError" in manifest_of(tmp_path / "out")["failed"][0]["error"]
+
+
+def test_wrong_labels_of_one_search_fail(data, tmp_path, monkeypatch):
+    def too_near(*given):
+        distance, owner = search_labels(*given)
+        distance[distance == 2] = 1
+        return distance, owner
+
+    monkeypatch.setattr(nearest_source, "search_labels", too_near)
+    argv = [data / "edges.parquet", "--random-sources", 5, "--device", "cpu", *NEAREST["k_nearest"]]
+    assert main([str(word) for word in (*argv, "--no-report", "--output", tmp_path / "out")]) == 3
+    assert "the nearest sources of vertex" in manifest_of(tmp_path / "out")["failed"][0]["error"]
 
 
 def test_a_run_with_another_k_is_not_resumed(job, capsys):

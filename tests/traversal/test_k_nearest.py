@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, entry_points, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
 from kepler_traverse._arrays import MAX_INTEGER
 from kepler_traverse.cpu import k_nearest as on_cpu
 from kepler_traverse.cuda import k_nearest as on_gpu
-from kepler_traverse.errors import InputError, StrategyError, UnknownVertexError
+from kepler_traverse.errors import CertificateError, InputError, StrategyError, UnknownVertexError
 from kepler_traverse.frames import arrow_table
 from kepler_traverse.multi_source import k_nearest
 from kepler_traverse.progress import Meter
@@ -264,3 +264,33 @@ def test_distances_equal_those_of_pandana():
     found = sssp_many(graph, shops, result="nearest", k=3, cutoff=radius)
     ours = found.pivot(index="vertex", columns="rank", values="distance").reindex(np.arange(n)).fillna(radius)
     np.testing.assert_array_equal(ours, theirs.loc[np.arange(n)])
+
+
+@given(networks(), st.sampled_from([None, 3]), st.data())
+def test_a_wrong_label_is_no_answer(network, limit, data):
+    graph, sources, k = network
+    assume(k_nearest.takes_one_search(graph, False, k))
+    numbers = np.unique(sources)
+    distance, owner = k_nearest.search_labels(graph, "sssp", numbers, k, limit)
+    k_nearest.certify_labels(graph, "sssp", numbers, limit, distance, owner)
+    v, j = data.draw(st.sampled_from(np.argwhere(owner >= 0).tolist()))
+    wrong_distance, wrong_owner = distance.copy(), owner.copy()
+    kind = data.draw(st.sampled_from(["nearer", "farther", "other source", "lost"]))
+    if kind == "other source":
+        wrong_owner[v, j] = data.draw(st.integers(0, numbers.size).filter(lambda other: other != owner[v, j]))
+    elif kind == "lost":
+        wrong_distance[v, j:], wrong_owner[v, j:] = -1, -1
+    else:
+        wrong_distance[v, j] += -1 if kind == "nearer" else 1
+    with pytest.raises(CertificateError, match="nearest sources of vertex"):
+        k_nearest.certify_labels(graph, "sssp", numbers, limit, wrong_distance, wrong_owner)
+
+
+def test_labels_that_only_explain_each_other_are_no_answer():
+    # 0 -5-> 1, and 1, 2 joined by edges of weight 0: labels of 3 at both agree, but no path has this length.
+    graph = build([(0, 1), (1, 2), (2, 1)], [5, 0, 0])
+    numbers = np.array([0])
+    distance, owner = k_nearest.search_labels(graph, "sssp", numbers, 1, None)
+    distance[1:] = 3
+    with pytest.raises(CertificateError):
+        k_nearest.certify_labels(graph, "sssp", numbers, None, distance, owner)

@@ -380,7 +380,7 @@ class _Job:
         if manifest["failed"]:
             folder.save("failed")
         else:
-            parts = [folder.path / part["file"] for part in manifest["parts"]]
+            parts = sorted(folder.path / part["file"] for part in manifest["parts"])  # workers end them in any order
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
             folder.complete()

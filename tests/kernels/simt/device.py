@@ -114,7 +114,7 @@ class _Cupy:
 
     @staticmethod
     def get_default_memory_pool():
-        return SimpleNamespace(free_bytes=lambda: 0, free_all_blocks=lambda: None)
+        return SimpleNamespace(free_bytes=lambda: 0, total_bytes=lambda: 0, free_all_blocks=lambda: None)
 
     get_default_pinned_memory_pool = get_default_memory_pool
 

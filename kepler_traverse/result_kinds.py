@@ -256,7 +256,7 @@ _KINDS = (
     ),
     ResultKind(
         name="matrix",
-        means="a record for each source: its distances to all vertices, in the order of _vertices.parquet",
+        means="a record for each source: its distances to all vertices, in the order of _vertices.pq",
         columns=("source", "distance"),
         records="matrix",
         is_array=True,

@@ -333,7 +333,7 @@ class Settings:
         group="sources (give one)",
         example="stop",
         help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary then adds its "
-        "columns to that table, in _sources.parquet",
+        "columns to that table, in _sources.pq",
     )
     source_weight_column: str | None = setting(
         group="sources (give one)",

@@ -892,4 +892,6 @@ def _induced(graph: Graph, kept: Array) -> Graph:
         ids=graph.ids_at(kept),
         report=BuildReport(),
         negative_loops={},
+        edge_rows=None,
+        edges_of_rows=None,
     )

@@ -628,4 +628,6 @@ def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
         ids=xp.arange(graph.n_vertices + 1),
         directed=True,
         report=BuildReport(),
+        edge_rows=None,
+        edges_of_rows=None,
     )

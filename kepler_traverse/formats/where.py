@@ -457,6 +457,7 @@ def _is_member(column: Any, values: tuple[Any, ...], what: str) -> Any:
         chosen = [int(value) for value in values if value == math.floor(value) and limits.min <= value <= limits.max]
     elif what == "numbers":
         column, chosen = column.cast(pyarrow.float64()), [_exact_float(value, column) for value in values]
+        chosen += [-value for value in chosen if value == 0]  # pyarrow looks values up by their bits
     found = compute.is_in(column, value_set=pyarrow.array(chosen, column.type))
     return compute.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.bool_()), found)
 

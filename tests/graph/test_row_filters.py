@@ -197,7 +197,12 @@ def test_where_takes_expressions_of_pyarrow(sources, kind):
         read_graph(given(sources, kind), where=pc.field("lanes") + 1, device="cpu")
 
 
-VALUES = {"i": (-2, 0, 1, 3, None), "f": (-0.5, 0.0, 2.0, 3.0, None), "s": ("a", "b", "", None), "b": (True, False, None)}
+VALUES = {
+    "i": (-2, 0, 1, 3, None),
+    "f": (-0.5, 0.0, -0.0, 2.0, 3.0, None),
+    "s": ("a", "b", "", None),
+    "b": (True, False, None),
+}
 
 
 def kleene(one, two, either):

@@ -194,6 +194,12 @@ def test_extremes_return_string_ids(tmp_path):
     assert top_closeness(graph, 1)["vertex"].tolist() == ["b"]
 
 
+def test_the_largest_component_of_a_graph_that_knows_its_rows():
+    graph = graph_from_edges([0, 1, 5], [1, 2, 6], directed=False, edge_ids=True)
+    assert extremes(graph, unconnected="largest").center.tolist() == [1]
+    assert bfs_many(graph, [0, 5], result="nearest")["source"].tolist() == [0, 0, 0, 5, 5]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -203,6 +209,7 @@ def test_extremes_return_string_ids(tmp_path):
         (lambda graph: extremes(graph, want="diameter"), "want must be a collection"),
         (lambda graph: extremes(graph, want=["girth"]), "want='girth'"),
         (lambda graph: extremes(graph, want=[]), "want must be a collection"),
+        (lambda graph: extremes(graph, want=3), "want must be a collection"),
         (lambda graph: extremes(graph, certified=1), "certified must be True or False"),
         (lambda graph: extremes(graph, algorithm="sssp"), "needs weights"),
         (lambda graph: top_closeness(graph, algorithm="sssp"), "needs weights"),

@@ -248,6 +248,10 @@ def cutoffs_of(result: str, algorithm: str, cutoffs: Any) -> np.ndarray:
     if any(one >= other for one, other in itertools.pairwise(numbers)):
         raise InputError(f"cutoffs must ascend, each larger than the one before, not {arguments.describe(numbers)}")
     whole = all(isinstance(number, int) and number <= MAX_INTEGER for number in numbers)
+    lost = [number for number in numbers if not whole and (ALGORITHMS[algorithm].counts_hops or float(number) != number)]
+    if lost:
+        kind = "int64" if ALGORITHMS[algorithm].counts_hops else "float64"
+        raise InputError(f"cutoffs holds {lost[-1]}, which {kind} cannot hold exactly; give a smaller one")
     return np.array(numbers, np.int64 if whole else np.float64)
 
 

@@ -90,7 +90,7 @@ def check_arguments(
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     if kind.needs_pairs:
         raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs, sssp_pairs or paths(graph, pairs)")
-    check_unreached(unreached, graph)
+    _check_unreached(unreached, kind, graph)
     if memory is not None:
         arguments.whole("memory", memory)
     check_stream(stream, kind)
@@ -100,6 +100,14 @@ def check_arguments(
     sources = given_sources(sources)
     targets = None if targets is None else arguments.ids("targets", targets)
     return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
+
+
+def _check_unreached(unreached: str, kind: ResultKind, graph: Graph) -> None:
+    """Raise InputError unless a result can show unreached vertices that way."""
+    check_unreached(unreached, graph)
+    if unreached != "omit" and (kind.records != "vertex" or kind.is_array or kind.options):
+        name = option_text("unreached")
+        raise InputError(f"{name} is for result='distances' or 'predecessors', not {kind.name!r}; leave {name} out")
 
 
 def check_stream(stream: Any, kind: ResultKind) -> None:
@@ -343,9 +351,7 @@ class ResultForm:
         reduction: Reduction | KindOptions | None = None,
     ) -> None:
         graph = plan.graph
-        check_unreached(unreached, graph)
-        if kind.records == "vertex" and reduction is not None and unreached != "omit":
-            raise InputError(f"result={kind.name!r} has no unreached vertices; leave unreached out")
+        _check_unreached(unreached, kind, graph)
         self.plan, self.kind, self._unreached, self._frames = plan, kind.bound(reduction), unreached, frames
         self._cutoffs = reduction.cutoffs if isinstance(reduction, Reduction) else None
         self._target_order: Any = None

@@ -330,8 +330,13 @@ def test_options_of_other_kinds_are_refused():
         sssp_many(GRAPH, [10], result="within", cutoffs=[1], values=IDS)
     with pytest.raises(InputError, match="cutoffs must be a whole number"):
         bfs_many(GRAPH, [10], result="within", cutoffs=[1.5])
+    with pytest.raises(InputError, match="cutoffs holds 9223372036854775808, which int64 cannot hold"):
+        bfs_many(GRAPH, [10], result="within", cutoffs=[2**63])
     with pytest.raises(InputError, match="leave unreached out"):
         sssp_many(GRAPH, [10], result="isochrones", cutoffs=[1], unreached="null")
+    for result in ("summary", "matrix", "reachable"):
+        with pytest.raises(InputError, match=f"unreached is for result='distances' or 'predecessors', not '{result}'"):
+            bfs_many(GRAPH, [10], result=result, unreached="null")
     negative = graph_from_edges(np.array([0]), np.array([1]), np.array([-1]))
     with pytest.raises(InputError, match="decay needs distances of 0 or more"):
         sssp_many(negative, [0], result="opportunities", cutoffs=[1], values=[1, 2], decay="linear:3")

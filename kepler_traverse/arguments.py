@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import cuda
-from ._arrays import FLOAT64_EXACT, Array, device_of, to_host
+from ._arrays import FLOAT64_EXACT, Array, device_of, extent, to_host
 from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError
 
 _SHORT = reprlib.Repr()
@@ -24,6 +24,7 @@ _FLOATS = (np.float16, np.float32, np.float64)
 _TEXTS = (str, bytes, bytearray)
 _ENDS_AND_WEIGHTS = ("src", "dst", "weight")
 _STRINGS = "strings; convert them to numbers, or all ids of the graph to strings"
+_PANDAS_TYPES_OF_ARROW = ("ArrowDtype", "StringDtype")
 _COLUMN = "an array, a list, a range, a Series or a pyarrow array of numbers"
 
 
@@ -165,8 +166,7 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
         raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{describe(value)}]")
     if isinstance(value, Mapping) or hasattr(value, "columns"):
         raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}: give one column of it, or its keys")
-    if hasattr(value, "to_arrow"):
-        value = value.to_arrow()
+    value = arrow(name, value)
     if hasattr(value, "to_pylist"):
         return value.to_pylist()
     if hasattr(value, "dtype"):
@@ -212,6 +212,84 @@ def vertex_numbers(value: Any, n_vertices: int) -> np.ndarray:
     elif numbers.size and (numbers.min() < 0 or numbers.max() >= n_vertices):
         vertex_number(numbers[(numbers < 0) | (numbers >= n_vertices)][0], n_vertices)
     return numbers
+
+
+def arrow(name: str, value: Any) -> Any:
+    """Return a column of Arrow as a checked array of pyarrow, any other value as it is.
+
+    A column of Arrow is one of pyarrow, or of a library that converts to it (``to_arrow``), or speaks its interface for C
+    and no other. pyarrow takes its offsets, indices and text for valid, also where it would read beyond a buffer.
+
+    Raises
+    ------
+    EdgeListError, InputError
+        The column is damaged.
+    """
+    has_type, is_pandas = hasattr(value, "dtype"), type(getattr(value, "dtype", 0)).__name__ in _PANDAS_TYPES_OF_ARROW
+    speaks_c = any(hasattr(value, way) for way in ("__arrow_c_array__", "__arrow_c_stream__"))
+    if hasattr(value, "columns") or not (hasattr(value, "to_arrow") or is_pandas or (speaks_c and not has_type)):
+        return value
+    import pyarrow
+
+    try:
+        if is_pandas and getattr(value.dtype, "storage", "pyarrow") == "pyarrow":
+            pyarrow.array(getattr(value, "array", value)).validate(full=True)
+        if is_pandas:
+            return value
+        if hasattr(value, "to_arrow"):
+            value = value.to_arrow()
+        if not isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
+            value = (pyarrow.array if hasattr(value, "__arrow_c_array__") else pyarrow.chunked_array)(value)
+        value.validate(full=True)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise _refused(name, f"is no valid column of Arrow ({said}); make it again from the data") from None
+    return value
+
+
+def sparse(name: str, matrix: Any) -> None:
+    """Refuse a sparse matrix whose arrays do not fit together, which SciPy's native code takes for granted.
+
+    Raises
+    ------
+    InputError
+        The arrays are no arrays of integers and data, differ in length, or lead out of the matrix.
+    """
+    form = matrix.format
+    again = "make the matrix again from the data"
+    if form == "lil":
+        if list(map(len, matrix.rows)) != list(map(len, matrix.data)):
+            raise InputError(f"{name}: a row has not as many indices as data; {again}")
+        return sparse(name, matrix.tocsr())
+    parts = {"coo": ("row", "col", "data"), "dia": ("offsets", "data")}.get(form, ("indptr", "indices", "data"))
+    if form not in ("csr", "csc", "bsr", "coo", "dia") or len(matrix.shape) != 2:
+        return
+    arrays: list[Any] = [getattr(matrix, part, None) for part in parts]
+    for part, array in zip(parts, arrays, strict=True):
+        is_array = isinstance(array, np.ndarray) or (array is not None and device_of(array) == "cuda")
+        n_dimensions = {"bsr": 3, "dia": 2}.get(form, 1) if part == "data" else 1
+        if not is_array or array.ndim != n_dimensions or (part != "data" and array.dtype.kind not in "iu"):
+            raise InputError(f"{name}: {part} is no array of {'numbers' if part == 'data' else 'integers'}; {again}")
+    if form == "dia":
+        if len(arrays[0]) != len(arrays[1]):
+            raise InputError(f"{name}: there are not as many offsets as diagonals; {again}")
+        return
+    ends, n_entries = arrays[:2], len(arrays[2])
+    blocks = matrix.blocksize if form == "bsr" else (1, 1)
+    bounds = [size // width for size, width in zip(matrix.shape, blocks, strict=True)]
+    if form != "coo":
+        n_rows, *bounds = reversed(bounds) if form == "csc" else bounds
+        offsets, *ends = ends
+        if offsets.size != n_rows + 1 or offsets[0] != 0 or (offsets[1:] < offsets[:-1]).any() or offsets[-1] != n_entries:
+            raise InputError(
+                f"{name}: indptr must have {n_rows + 1} numbers that never fall, from 0 to the {n_entries} of data; {again}"
+            )
+    for part, end, bound in zip(parts[-1 - len(ends) : -1], ends, bounds, strict=True):
+        if end.size != n_entries:
+            raise InputError(f"{name}: {part} has {end.size} elements, and data {n_entries}; {again}")
+        if end.size and not 0 <= extent(end)[0] <= extent(end)[1] < bound:
+            low, high = extent(end)
+            raise InputError(f"{name}: {part} holds {low if low < 0 else high}, outside of 0 to {bound - 1}; {again}")
 
 
 def as_array(name: str, value: Any) -> Array:
@@ -271,8 +349,7 @@ def _on_gpu(name: str, value: Any) -> Array:
 def _on_host(name: str, value: Any) -> np.ndarray:
     """A NumPy array of an array, a series or a pyarrow array, without nulls."""
     value = _without_mask(name, value, EdgeListError if name in _ENDS_AND_WEIGHTS else InputError)
-    if hasattr(value, "to_arrow"):
-        value = value.to_arrow()
+    value = arrow(name, value)
     if hasattr(value, "to_pylist") and hasattr(value, "null_count"):
         if value.null_count:
             raise _refused(name, f"holds {value.null_count} nulls: drop those rows")

@@ -406,7 +406,7 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
 def _for_floyd_warshall(csgraph: Any) -> Any:
     """A matrix in a form that SciPy's function takes, which not all of its formats are."""
     if hasattr(csgraph, "tocsr"):
-        return csgraph.tocsr()
+        return as_csr(csgraph, directed=True)
     return csgraph if hasattr(csgraph, "shape") else np.asarray(csgraph)
 
 

@@ -31,12 +31,19 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
     from scipy.sparse.csgraph._validation import validate_graph
 
     try:
-        if scipy.sparse.issparse(csgraph) and csgraph.format in _OWN_FORMATS and csgraph.dtype.kind in "biuf":
+        is_sparse = scipy.sparse.issparse(csgraph)
+        if is_sparse:
+            arguments.sparse("csgraph", csgraph)
+        elif isinstance(csgraph, np.ma.MaskedArray):
+            csgraph = np.ma.array(csgraph.data, mask=np.ma.getmaskarray(csgraph))  # SciPy needs a mask of the array's shape
+        if is_sparse and csgraph.format in _OWN_FORMATS and csgraph.dtype.kind in "biuf":
             if not directed and csgraph.format == "csc":
                 csgraph = csgraph.T  # as SciPy does; the order of the neighbors depends on it
             matrix = csgraph.tocsr()
         else:
             matrix = validate_graph(csgraph, directed, dense_output=False)
+    except InputError:
+        raise
     except (ValueError, TypeError, AttributeError) as error:
         raise InputError(f"csgraph cannot be read as a graph: {error}") from error
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -58,12 +65,9 @@ def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
     n = matrix.shape[0]
     kind = index_dtype(n)
     src = np.repeat(np.arange(n, dtype=kind), np.diff(matrix.indptr))
-    dst, weight = matrix.indices[: src.size], None
-    if dst.size and not 0 <= dst.min() <= dst.max() < n:
-        raise InputError(f"csgraph has {n} vertices, and its indices reach from {dst.min()} to {dst.max()}")
-    dst = dst.astype(kind, copy=False)
+    dst, weight = matrix.indices.astype(kind, copy=False), None
     if weighted:
-        weight = _weights_of(matrix.data[: src.size], n)
+        weight = _weights_of(matrix.data, n)
         is_edge = np.isfinite(weight) if weight.dtype.kind == "f" else None
         if is_edge is not None and not is_edge.all():
             src, dst, weight = src[is_edge], dst[is_edge], weight[is_edge]

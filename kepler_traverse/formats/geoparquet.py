@@ -326,15 +326,19 @@ def _arrow(value: Any, name: str) -> Any:
     """A table of pyarrow of a frame of any library."""
     import pyarrow
 
-    if isinstance(value, pyarrow.Table):
-        return value
+    table = None
     try:
-        if isinstance(value, Mapping):
-            return pyarrow.table(dict(value))
-        if hasattr(value, "columns") and hasattr(value, "to_arrow"):
-            return pyarrow.table(value.to_arrow())
-        if hasattr(value, "columns") and hasattr(value, "iloc"):
-            return pyarrow.Table.from_pandas(value, preserve_index=False)
+        if isinstance(value, pyarrow.Table):
+            table = value
+        elif isinstance(value, Mapping):
+            table = pyarrow.table(dict(value))
+        elif hasattr(value, "columns") and hasattr(value, "to_arrow"):
+            table = pyarrow.table(value.to_arrow())
+        elif hasattr(value, "columns") and hasattr(value, "iloc"):
+            table = pyarrow.Table.from_pandas(value, preserve_index=False)
+        if table is not None:
+            table.validate(full=True)
+            return table
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be converted to a table of pyarrow: {' '.join(str(error).split())[:200]}") from None
     raise InputError(f"{name} must be a data frame or a pyarrow table, not {arguments.describe(value)}")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import arguments
 from .._arrays import device_of
 from ..errors import EdgeListError, option_text
 from ..row_selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
@@ -87,11 +88,10 @@ def arrow_column(name: str, values: Any) -> Any:
     """
     import pyarrow
 
+    values = arguments.arrow(name, values)
     if isinstance(values, pyarrow.ChunkedArray):
         return values
     try:
-        if hasattr(values, "to_arrow"):
-            values = values.to_arrow()
         if device_of(values) == "cuda":
             values = values.get()
         array = values if isinstance(values, pyarrow.Array) else pyarrow.array(values, from_pandas=True)

@@ -43,7 +43,7 @@ def is_table(value: Any) -> bool:
 
 def is_sparse(value: Any) -> bool:
     """Whether a value is a sparse matrix or array of SciPy or CuPy, in any format."""
-    return hasattr(value, "tocoo") and hasattr(value, "nnz") and hasattr(value, "shape")
+    return _has(value, "tocoo") and _has(value, "nnz") and _has(value, "shape")
 
 
 def is_edge_index(value: Any) -> bool:
@@ -229,7 +229,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
         arrays = {}
         for name in columns.read:
             try:
-                array = pyarrow.array(values[name], from_pandas=True)
+                array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
                 # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
                 arrays[name] = array if is_one else pyarrow.concat_arrays([*_chunks(array), *_chunks(array[:0])])
             except Exception as error:  # of pyarrow, or whatever the library of that type raises
@@ -323,6 +323,7 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
     _is_numbered(source, options)
     n = int(matrix.shape[0])
     refuse_absurd_size(source, n)
+    arguments.sparse(str(source), matrix)
     if matrix.format == "bsr" and tuple(matrix.blocksize) != (1, 1) and not matrix.data.all():
         raise EdgeListError(
             f"{source} holds zeros in its blocks, and whether those are edges of weight 0 or no edges is not known: "
@@ -525,6 +526,8 @@ def as_column(role: str, value: Any) -> Any:
     """
     if _is_dask(value):
         value = value.compute()
+    if device_of(value) == "cpu":
+        value = arguments.arrow(role, value)
     if role == "weight" or not _holds_strings(value):
         return arguments.as_array(role, _tensor(role, value))
     return _strings(role, value)
@@ -549,8 +552,7 @@ def _strings(role: str, value: Any) -> Any:
     import pyarrow.types as kinds
 
     try:
-        if hasattr(value, "to_arrow"):
-            value = value.to_arrow()
+        value = arguments.arrow(role, value)
         if isinstance(value, np.ndarray) and value.dtype.kind == "T":
             value = value.astype(object)
         column = value if isinstance(value, pyarrow.ChunkedArray) else pyarrow.array(value, from_pandas=True)

@@ -80,9 +80,10 @@ def numbers_of_pairs(graph: Graph, origins: Ids, destinations: Ids) -> tuple[np.
 
 def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
     """Return the vertex numbers of one column of ids; the error for an unknown vertex names its row."""
+    given = arguments.arrow(name, given)
     missing = given.isna() if hasattr(given, "isna") else given.is_null() if hasattr(given, "is_null") else None
     if missing is not None:
-        is_missing = np.asarray(missing.to_arrow() if hasattr(missing, "to_arrow") else missing, bool)
+        is_missing = np.asarray(missing, bool)
         if is_missing.any():
             raise UnknownVertexError(f"{name}, row {int(is_missing.argmax())}: it holds no id; drop such rows")
     ids = arguments.ids(name, given)

@@ -18,6 +18,7 @@ from kepler_traverse import (
     read_graph,
     sssp,
     sssp_many,
+    sssp_pairs,
 )
 from kepler_traverse.arguments import as_array, describe, ids
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
@@ -133,6 +134,51 @@ def test_non_numeric_columns_are_refused_by_name(values, message):
         assert caught.value.column == name
     with pytest.raises(InputError, match=rf"vertices\b.*{message}"):
         graph_from_edges([1], [2], vertices=values)
+
+
+def text_of_arrow(ends, text=b"abc"):
+    """Three strings whose ends are not checked."""
+    return pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(np.array([0, *ends], np.int32)), pa.py_buffer(text)])
+
+
+class OfC:
+    """A column with nothing but the Arrow interface for C."""
+
+    def __init__(self, held):
+        self.held = held
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self.held.__arrow_c_array__(requested_schema)
+
+
+DAMAGED = {
+    "ends beyond the buffer": lambda: text_of_arrow([10**8, 2, 3]),
+    "ends that fall": lambda: pa.chunked_array([text_of_arrow([3, 1, 3])]),
+    "no UTF-8": lambda: OfC(text_of_arrow([1, 2, 3], b"a\xffc")),
+    "pandas": lambda: pd.Series(pd.arrays.ArrowExtensionArray(text_of_arrow([1, 2, 3], b"a\xffc"))),
+    "codes beyond the dictionary": lambda: pa.DictionaryArray.from_arrays([0, 1, 10**6], ["a", "b"], safe=False),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_column_of_arrow_is_refused_by_every_door(damage):
+    graph = graph_from_edges(["a", "b", "c"], ["b", "c", "a"], [1, 2, 3], edge_ids=True)
+    column = DAMAGED[damage]()
+    for door in (
+        lambda: graph_from_edges(column, ["b", "c", "a"]),
+        lambda: graph_from_edges([0, 1, 2], [1, 2, 0], column),
+        lambda: graph_from_edges({"src": [0, 1, 2], "dst": [1, 2, 0], "f": column}, where="f = 1"),
+        lambda: graph_from_edges([0, 1, 2], [1, 2, 0], oneway=column),
+        lambda: graph_from_edges(["a"], ["b"], vertices=column),
+        lambda: bfs_many(graph, column),
+        lambda: sssp_many(graph, ["a"], result="targets", targets=column),
+        lambda: sssp_many(graph, ["a", "b", "c"], result="nearest", k=2, groups=column),
+        lambda: sssp_pairs(graph, column, ["a", "b", "c"]),
+        lambda: paths(graph, (["a"], ["c"]), along={"toll": column}),
+        lambda: graph.with_weights(column),
+    ):
+        with pytest.raises(InputError, match=r"no valid column of Arrow \(.*make it again"):
+            door()
 
 
 def test_lengths_and_devices_that_differ_are_named():

@@ -258,8 +258,8 @@ def sparse(name: str, matrix: Any) -> None:
     form = matrix.format
     again = "make the matrix again from the data"
     if form == "lil":
-        if list(map(len, matrix.rows)) != list(map(len, matrix.data)):
-            raise InputError(f"{name}: a row has not as many indices as data; {again}")
+        if len(matrix.rows) != matrix.shape[0] or list(map(len, matrix.rows)) != list(map(len, matrix.data)):
+            raise InputError(f"{name}: its rows, or the indices of a row, are not as many as those of data; {again}")
         return sparse(name, matrix.tocsr())
     parts = {"coo": ("row", "col", "data"), "dia": ("offsets", "data")}.get(form, ("indptr", "indices", "data"))
     if form not in ("csr", "csc", "bsr", "coo", "dia") or len(matrix.shape) != 2:

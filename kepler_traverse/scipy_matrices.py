@@ -42,6 +42,7 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
             matrix = csgraph.tocsr()
         else:
             matrix = validate_graph(csgraph, directed, dense_output=False)
+            arguments.sparse("csgraph", matrix)  # SciPy converts a damaged matrix to a damaged one
     except InputError:
         raise
     except (ValueError, TypeError, AttributeError) as error:

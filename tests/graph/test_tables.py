@@ -319,6 +319,10 @@ DAMAGE = {
     "coo col below 0": lambda broken: setattr(broken, "col", broken.col - 9),
     "coo data cut": cut("data"),
     "lil rows far out": lambda broken: broken.rows[0].__setitem__(0, 10**6),
+    "lil more rows than the shape": lambda broken: (
+        setattr(broken, "rows", np.r_[broken.rows, broken.rows]),
+        setattr(broken, "data", np.r_[broken.data, broken.data]),
+    ),
     "lil data cut": lambda broken: broken.data[0].pop(),
     "lil rows cut": lambda broken: broken.rows[0].pop(),
     "dia offsets cut": cut("offsets"),

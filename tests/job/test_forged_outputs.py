@@ -137,13 +137,6 @@ def test_special_files_are_never_verified_nor_waited_at(run, name, shape):
         run.assert_refused(name)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-@pytest.mark.parametrize("name", NAMES[:3])
-def test_a_file_that_cannot_be_read_is_named(run, name):
-    (run.folder / name).chmod(0)
-    run.assert_refused(name)
-
-
 @pytest.mark.parametrize("name", NAMES[:3])
 def test_a_file_that_the_system_does_not_read_is_named(run, name, monkeypatch):
     real = os.open

@@ -219,7 +219,7 @@ def refit(options: argparse.Namespace) -> int:
     from scripts.regret import fit
     from scripts.regret.sweep import Scope, sweep
 
-    found = {}
+    found, constants = {}, COSTS.read_text()
     for folder in (options.graphs, None):
         scope = Scope(None, REFIT_SOURCES, ("distances",), generated=folder is None, repeats=3)
         largest = REFIT_LARGEST if folder is None else None
@@ -231,15 +231,20 @@ def refit(options: argparse.Namespace) -> int:
         if name == "before":
             fit.main([options.output], COSTS)
             costs_of.cache_clear()
-    machines = write_numbers([options.output])["machines"]
-    PAGE.write_text(page(json.loads(NUMBERS.read_text())))
+    means = {name: mean([cell["regret"] for cell in cells]) or 1.0 for name, cells in found.items()}
     for name, cells in found.items():
         largest = sorted(cells, key=lambda cell: -cell["regret"])
-        print(f"{name}: {len(cells)} cells, mean {mean([cell['regret'] for cell in cells])}, of more than {MOST}:")
+        print(f"{name}: {len(cells)} cells, mean {means[name]}, of more than {MOST}:")
         for cell in largest:
             if cell["regret"] > MOST:
                 where = f"{cell['graph']}, {cell['algorithm']} {cell['weights']}, {cell['sources']}"
                 print(f"  {cell['regret']:.2f}  {where}: {cell['auto']}, best {cell['best']} in {shown(cell['seconds'])}")
+    if means["after"] > means["before"]:
+        COSTS.write_text(constants)
+        print("the constants before are better, and are kept")
+        return 1
+    machines = write_numbers([options.output])["machines"]
+    PAGE.write_text(page(json.loads(NUMBERS.read_text())))
     return int(machines[-1]["over"] > 0)
 
 

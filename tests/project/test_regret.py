@@ -182,6 +182,13 @@ def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, 
     }
     assert all(value > 0 for terms in found.values() for value in terms.values())
 
+    monkeypatch.setattr(sweep, "sweep", lambda *_arguments, **_options: 0)  # the same lines again
+    means = iter([1.0, 1.1])
+    monkeypatch.setattr(regret, "mean", lambda _values: next(means))
+    (tmp_path / "COSTS").write_text("{}")
+    assert regret.main(["refit", "--graphs", str(tmp_path), "--output", str(tmp_path / "lines.jsonl")]) == 1
+    assert (tmp_path / "COSTS").read_text() == "{}", "the new constants are worse"
+
 
 def test_constants_are_adjusted_to_choose_a_fast_strategy(monkeypatch):
     """``b`` is a little faster than ``a`` on most graphs, and much slower on some, which one constant cannot distinguish."""

@@ -1,16 +1,19 @@
-"""Break the kernels at one place at a time, and check that the tests on the host harness fail.
+"""Break kernels and Python modules at one place at a time, and check that a test fails.
 
-    python -m scripts.mutation --sample 0.03   this fraction of the mutants of every file, and at least eight
-    python -m scripts.mutation --only push.cu  all of one file
-    python -m scripts.mutation --list          list the mutants
-    python -m scripts.mutation --update        run nothing; drop mutants that no longer match the kernels
+    python -m scripts.mutation --only .cu --sample 0.03            this fraction of each kernel file, and at least eight
+    python -m scripts.mutation --only .py --sample 0.01 --least 1  of each Python file of mutators.PYTHON
+    python -m scripts.mutation --only push.cu                      all of one file
+    python -m scripts.mutation --list                              list the mutants
+    python -m scripts.mutation --update                            run nothing; drop mutants whose line has changed
 
-Each mutant is a copy of the package with one change in one .cu or .cuh file (scripts/mutation/mutators.py). The tests of
-that file (TESTS) run on it, the quickest first, until one fails. Code for CUDA compilers alone is not mutated. Each outcome
-is written to docs/mutants.json at once, and docs/mutants.md is rendered from it. The record keeps earlier outcomes of
-mutants that still match the kernels, and the explanations of survivors ("note") that were written there.
+Each mutant is a copy of the package with one change in one file (scripts/mutation/mutators.py). Tests run on it, the
+quickest first, until one fails: of a kernel file those in TESTS, of a Python file those that execute the line, which one
+run of the tests finds out. Tests that run without --all come before the others, so the record tells which tier finds what.
+Code for CUDA compilers alone is not mutated. Each outcome is written to docs/mutants.json at once, and docs/mutants.md is
+rendered from it. The record keeps earlier outcomes of mutants that still match the files, and the explanations of
+survivors ("note") that were written there.
 
-A survivor is not a fault of the kernel. It is a change that no test detects, and needs a test or an explanation why none
+A survivor is not a fault of the file. It is a change that no test detects, and needs a test or an explanation why none
 can detect it.
 """
 
@@ -18,6 +21,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
+import json
 import os
 import queue
 import re
@@ -29,18 +34,23 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
+from importlib.metadata import version
 from pathlib import Path
 
-from scripts.mutation.mutators import ROOT, Mutant, kernel_files, mutants_of, sample
-from scripts.mutation.record import PAGE, read_record, record_of, recorded, write_record
+from scripts.bench.environment import commit, machine
+from scripts.mutation.mutators import ROOT, Mutant, kernel_files, mutants_of, probed, python_files, sample
+from scripts.mutation.record import PAGE, Outcome, read_record, record_of, recorded, write_record
 
-PARTS = ("kepler_traverse", "pipelines", "scripts", "tests", "pyproject.toml")
+PARTS = ("kepler_traverse", "pipelines", "scripts", "tests", "conf", "docs", "examples", "README.md", "pyproject.toml")
 # A removed statement leaves variables unused, so warnings of style are not errors here.
 FLAGS = "-Wno-error -Werror=conversion -Werror=uninitialized -Werror=maybe-uninitialized"
 TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
 FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE)
 Tests = tuple[str, ...]  # arguments of pytest
 SAME = ("--all", "--hypothesis-seed=0", "-p", "no:cacheprovider")  # all orders of threads; the same examples for each mutant
+PYTHON_TESTS: Tests = ("tests/graph", "tests/hierarchy", "tests/job", "tests/traversal")
+TEST_LIMIT = 120  # seconds of one test of a Python mutant, in which processes may wait for each other
 
 SIMT = ("tests/kernels/test_strategies_on_host.py",)
 QUICK = (
@@ -139,8 +149,9 @@ def tests_for(file: str) -> tuple[Tests, ...]:
 class Copy:
     """A copy of what the tests need, with at most one mutant; code compiled without a mutant is reused."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, tests_of_lines: dict[str, list[str]]):
         self.folder, self.cache = folder, folder / "simt"
+        self._tests_of_lines, self._fast = tests_of_lines, set[str]()
         self._passed: set[str] = set()  # tests that passed without a mutant
         self.cache.mkdir(parents=True, exist_ok=True)
         for name in PARTS:
@@ -150,18 +161,54 @@ class Copy:
                 shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, copy)
+        if tests_of_lines:
+            self._fast = fast_tests(folder)
 
-    def outcome(self, mutant: Mutant) -> tuple[str, str]:
-        """Return ``("killed", by what)``, ``("survived", "")``, or ``("no mutant", ...)`` if it does not compile."""
-        for tests in tests_for(mutant.file):
-            with self._broken(mutant):
-                status, said = self._run(tests)
-            outcome = verdict(status, said)
-            if outcome[0] == "killed":
-                self._must_pass(said)
-            if outcome[0] != "survived":
-                return outcome
-        return "survived", ""
+    def outcome(self, mutant: Mutant) -> Outcome:
+        """Return what becomes of a mutant, by the tests that run without ``--all`` before the others."""
+        for tier, options in (("fast", ()), ("all", ("--all",))):
+            for tests in self._tests_for(mutant, tier):
+                with self._broken(mutant):
+                    status, said = self._run((*tests, *options))
+                outcome = verdict(status, said)
+                if outcome.verdict == "killed":
+                    self._must_pass(said)
+                if outcome.verdict != "survived":
+                    return outcome._replace(tier=tier)
+        return Outcome("survived")
+
+    def _tests_for(self, mutant: Mutant, tier: str) -> tuple[Tests, ...]:
+        if not mutant.file.endswith(".py"):
+            return tests_for(mutant.file)
+        of_line = self._tests_of_lines.get(f"{mutant.file}:{mutant.line}", [])
+        tests = [test for test in of_line if (test in self._fast) == (tier == "fast")]
+        (self.folder / "tests.txt").write_text("\n".join(tests))
+        return (("@tests.txt", f"--timeout={TEST_LIMIT}"),) if tests else ()
+
+    def tests_of_lines(self, mutants: list[Mutant]) -> dict[str, list[str]]:
+        """Return the tests that run the line of each mutant, quickest first, by one run of PYTHON_TESTS.
+
+        The quickest case of each test function comes before the other cases.
+        """
+        shutil.copy(ROOT / "scripts/mutation/reached.py", self.folder / "kepler_traverse/_reached.py")
+        probe = "__import__('kepler_traverse._reached', fromlist=['_']).reached('{file}:{{line}}')"
+        for file in {mutant.file for mutant in mutants}:
+            lines = {mutant.line for mutant in mutants if mutant.file == file}
+            path = self.folder / file
+            path.write_text(probed(path.read_text(encoding="utf-8"), lines, probe.format(file=file)), encoding="utf-8")
+        self._run((*PYTHON_TESTS, f"--timeout={TEST_LIMIT}", "-p", "kepler_traverse._reached", "--maxfail=1000"), hours=2)
+        log = self.folder / "kepler_traverse/_reached.py"
+        seconds: dict[str, float] = defaultdict(float)
+        failed = set()
+        for test, duration, outcome in map(json.loads, log.with_suffix(".ended").read_text().splitlines()):
+            seconds[test] += duration
+            if outcome != "passed":
+                failed.add(test)
+        found: dict[str, set[str]] = defaultdict(set)
+        for place, test in map(json.loads, log.with_suffix(".lines").read_text().splitlines()):
+            if test in seconds and test not in failed:
+                found[place].add(test)
+        return {place: _quickest_first(tests, seconds) for place, tests in found.items()}
 
     @contextlib.contextmanager
     def _broken(self, mutant: Mutant):
@@ -170,11 +217,13 @@ class Copy:
         lines = text.splitlines(keepends=True)
         lines[mutant.line - 1] = lines[mutant.line - 1].replace(mutant.before, mutant.after, 1)
         path.write_text("".join(lines))
+        shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # a change within a second may look like none
         broken = "" if path.suffix == ".cuh" else f"{path.stem}-"  # all kernels are compiled anew after a header
         try:
             yield
         finally:
             path.write_text(text)
+            shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)
             for made in set(self.cache.iterdir()) - kept:
                 if made.name.startswith(broken) and not made.name.startswith("runtime-"):
                     shutil.rmtree(made) if made.is_dir() else made.unlink()
@@ -183,62 +232,95 @@ class Copy:
         """Raise unless the failed test passes without the mutant."""
         failed = FAILED.search(said)
         if failed and failed["test"] not in self._passed:
-            status, said = self._run((failed["test"] + (failed["case"] or ""),))
+            status, said = self._run((failed["test"] + (failed["case"] or ""), "--all"))
             if status:
                 raise RuntimeError(f"{failed[0]} also without a mutant:\n{said[-5000:]}")
             self._passed.add(failed["test"])
 
-    def _run(self, tests: Tests) -> tuple[int, str]:
+    def _run(self, tests: Tests, hours: float = TIME_LIMIT / 3600) -> tuple[int, str]:
         """Return exit status and output of pytest, up to the first failure. The limit is CPU time."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", *SAME, *tests]
         changes = {"SIMT_CACHE": str(self.cache), "SIMT_FLAGS": FLAGS, "PYTHONPATH": str(self.folder)}
-        environment = os.environ | changes
-        with subprocess.Popen(
-            command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ) as process:
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (TIME_LIMIT, TIME_LIMIT + 5))
-            said, _ = process.communicate()
-        return process.returncode, said
+        environment = {**os.environ, **changes, "CI": "1"}  # CI: the same examples for each mutant
+        with tempfile.TemporaryFile("w+") as output:  # no pipe, which processes that a broken job leaves would hold open
+            with subprocess.Popen(
+                command, cwd=self.folder, env=environment, stdout=output, stderr=output, start_new_session=True
+            ) as process:
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (int(hours * 3600), int(hours * 3600) + 5))
+                process.wait()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            output.seek(0)
+            return process.returncode, output.read()
 
 
-def verdict(status: int, said: str) -> tuple[str, str]:
+def _quickest_first(tests: set[str], seconds: dict[str, float]) -> list[str]:
+    cases: dict[str, int] = defaultdict(int)
+    place = {}
+    for test in sorted(tests, key=lambda test: (seconds[test], test)):
+        function = test.partition("[")[0]
+        place[test] = (cases[function] > 0, seconds[test])
+        cases[function] += 1
+    return sorted(tests, key=place.__getitem__)
+
+
+def verdict(status: int, said: str) -> Outcome:
     """Return the verdict on a mutant from the exit status and the output of pytest."""
     if status == 0:
-        return "survived", ""
+        return Outcome("survived")
     if status == -signal.SIGXCPU:
-        return "killed", "does not end"
+        return Outcome("killed", "does not end")
     if status < 0:
-        return "killed", f"crashes: {signal.Signals(-status).name}"
+        return Outcome("killed", f"crashes: {signal.Signals(-status).name}")
     warning = re.search(r"-Werror=([\w-]+)=?\]", said)
     if "SimtError: g++" in said:
-        return ("killed", f"compiler: {warning[1]}") if warning else ("no mutant", "does not compile")
+        return Outcome("killed", f"compiler: {warning[1]}") if warning else Outcome("no mutant", "does not compile")
     failed = FAILED.search(said)
+    if not failed and re.search(r"errors? during collection|while loading conftest", said):
+        return Outcome("killed", "import")
     if not failed:
         raise RuntimeError(f"the tests did not run:\n{said[-5000:]}")
     reason = re.search(r"SimtError: kernel .*?: (no thread can go on|[^<\n,(]*)", said)
-    return "killed", reason[1].strip() if reason else failed["name"].replace("_", " ")
+    note = reason[1].strip() if reason else failed["name"].replace("_", " ")
+    return Outcome("killed", note, failed["test"] + (failed["case"] or ""))
 
 
-def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, keep) -> dict[Mutant, tuple[str, str]]:
+def fast_tests(folder: Path = ROOT) -> set[str]:
+    """Return the tests that run without ``--all``."""
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return set(subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True).stdout.splitlines())
+
+
+def tests_of_lines(mutants: list[Mutant], folder: Path) -> dict[str, list[str]]:
+    """Return the tests of the lines of the Python mutants, as the folder keeps them from an earlier run, if it does."""
+    kept, python = folder / "tests_of_lines.json", [mutant for mutant in mutants if mutant.file.endswith(".py")]
+    if python and not kept.exists():
+        kept.write_text(json.dumps(Copy(folder / "lines", {}).tests_of_lines(python)))
+    return json.loads(kept.read_text()) if python else {}
+
+
+def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, keep) -> dict[Mutant, Outcome]:
     """Return the outcome of each mutant; ``keep`` is called with each outcome at once."""
     waiting: queue.Queue[Mutant] = queue.Queue()
     for mutant in mutants:
         waiting.put(mutant)
-    outcomes: dict[Mutant, tuple[str, str]] = {}
+    outcomes: dict[Mutant, Outcome] = {}
     failures: list[BaseException] = []
     until = time.monotonic() + seconds
     one_at_a_time = threading.Lock()
+    tests = tests_of_lines(mutants, folder)
 
     def work(place: Path) -> None:
         try:
-            copy = Copy(place)
+            copy = Copy(place, tests)
             while time.monotonic() < until and not failures:
                 mutant = waiting.get_nowait()
                 outcome = copy.outcome(mutant)
                 with one_at_a_time:
                     outcomes[mutant] = outcome
                     keep(mutant, outcome)
-                    done = f"{len(outcomes)}/{len(mutants)} {' '.join(outcome)}"
+                    done = f"{len(outcomes)}/{len(mutants)} {outcome.verdict} {outcome.tier} {outcome.note}"
                     print(f"{done}: {mutant.file}:{mutant.line} {mutant.change}", flush=True)
         except queue.Empty:
             pass
@@ -261,21 +343,22 @@ def main() -> None:
     parser.add_argument("--sample", type=float, default=1, help="fraction of the mutants of each file to run, by the seed")
     parser.add_argument("--least", type=int, default=8, help="minimum number of mutants per file")
     parser.add_argument("--seed", type=int, default=0, help="random seed of the sample and of its order")
-    parser.add_argument("--survivors", action="store_true", help="only those that docs/mutants.json records as survivors")
+    parser.add_argument("--survivors", action="store_true", help="only those that survive without --all, by the record")
     parser.add_argument("--new", action="store_true", help="only those that docs/mutants.json does not record")
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
-    parser.add_argument("--update", action="store_true", help="update the page for the current kernels and stop")
+    parser.add_argument("--update", action="store_true", help="update the record for the current files and tests, and stop")
     parser.add_argument("--workers", type=int, default=2, help="copies of the package that are tested at once")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further mutant after this time")
     parser.add_argument(
         "--folder", type=Path, help="folder of the copies and their compiled code, which the next run reuses"
     )
     options = parser.parse_args()
-    mutants = [m for path in kernel_files() for m in mutants_of(path)]
+    mutants = [m for path in [*kernel_files(), *python_files()] for m in mutants_of(path)]
     outcomes, reasons, lost = recorded(mutants, read_record())
+    run = read_record()["run"]
     chosen = sample([m for m in mutants if options.only in m.file], options.sample, options.least, options.seed)
     if options.survivors:
-        chosen = [m for m in chosen if outcomes.get(m, ("",))[0] == "survived"]
+        chosen = [m for m in chosen if m in outcomes and (outcomes[m].verdict == "survived" or outcomes[m].tier == "all")]
     if options.new:
         chosen = [m for m in chosen if m not in outcomes]
     if options.list:
@@ -284,18 +367,27 @@ def main() -> None:
         print(f"{len(chosen)} mutants")
         return
     if options.update:
-        write_record(record_of(mutants, outcomes, reasons))
-        print(f"{len(outcomes)} mutants kept, {lost} no longer in the kernels dropped; see {PAGE.relative_to(ROOT)}")
+        fast = fast_tests()
+        for mutant, outcome in outcomes.items():
+            if outcome.test:
+                outcomes[mutant] = outcome._replace(tier="fast" if outcome.test in fast else "all")
+        write_record(record_of(mutants, outcomes, reasons, run))
+        print(f"{len(outcomes)} mutants kept, {lost} no longer in the files dropped; see {PAGE.relative_to(ROOT)}")
         return
 
-    def keep(mutant: Mutant, outcome: tuple[str, str]) -> None:
+    if any(mutant.file.endswith(".py") for mutant in chosen):
+        run = {"commit": commit(), "date": str(datetime.date.today()), "machine": "{cpu}, {cores} cores".format(**machine())}
+        run["versions"] = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pyarrow", "distributed", "pytest"))
+        run["command"] = " ".join(["python -m scripts.mutation", *sys.argv[1:]])
+
+    def keep(mutant: Mutant, outcome: Outcome) -> None:
         known, why, _ = recorded(mutants, read_record())  # with explanations written in the meantime
-        write_record(record_of(mutants, {**known, mutant: outcome}, why))
+        write_record(record_of(mutants, {**known, mutant: outcome}, why, run))
 
     with contextlib.ExitStack() as stack:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ran = run_all(chosen, options.workers, options.seconds, folder, keep)
-    survived = sum(outcome[0] == "survived" for outcome in ran.values())
+    survived = sum(outcome.verdict == "survived" for outcome in ran.values())
     print(f"{survived} of {len(ran)} survived; see {PAGE.relative_to(ROOT)}")
 
 

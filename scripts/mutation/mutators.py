@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import random
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +106,26 @@ SWAPS = [
 # A statement of one line that has an effect and declares nothing.
 STATEMENT = re.compile(r"^( *(?:if \(.*\) |for \(.*\) )?)((?:[\w:.]+\(.*\)|[\w.]+(?:\[.*\])? = .*);)$")
 
+# Python that decides what is computed, written and accepted: plans, readers of input, writers of output, verification.
+PYTHON = (
+    "kepler_traverse/auto/*.py",
+    "kepler_traverse/formats/*.py",
+    "kepler_traverse/multi_source/planning.py",
+    "pipelines/output/*.py",
+    "pipelines/run/memory_plan.py",
+    "pipelines/verification/*.py",
+    "pipelines/worker/planning.py",
+    "pipelines/worker/writer_pool.py",
+)
+# An operator of Python and what replaces it.
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv, ast.LShift: ast.RShift, ast.RShift: ast.LShift, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd,
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -126,8 +148,95 @@ def kernel_files() -> list[Path]:
     return sorted([*package.rglob("*.cu"), *package.rglob("*.cuh")])
 
 
+def python_files() -> list[Path]:
+    return sorted(path for pattern in PYTHON for path in ROOT.glob(pattern))
+
+
+def _python_mutants_of(path: Path) -> list[Mutant]:
+    """Return the changes of each statement and expression inside a function that stands on one line."""
+    name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+    lines, found = text.splitlines(), {}
+    for node in _computing_nodes(ast.parse(text)):
+        if node.lineno != node.end_lineno:
+            continue
+        line = lines[node.lineno - 1].encode()
+        for new in _changes(node):
+            changed = (line[: node.col_offset] + new.encode() + line[node.end_col_offset :]).decode()
+            found.setdefault((node.lineno, changed), Mutant(name, node.lineno, line.decode(), changed))
+    return list(found.values())
+
+
+def _computing_nodes(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
+    """Yield the nodes inside functions, but for signatures, type hints, assertions and the text of messages."""
+    if isinstance(node, ast.Assert):
+        return
+    if inside and hasattr(node, "lineno"):
+        yield node
+    if isinstance(node, ast.Raise | ast.JoinedStr):
+        return
+    if isinstance(node, ast.FunctionDef):
+        below, inside = node.body, True
+    else:
+        below = [node.value] if isinstance(node, ast.AnnAssign) and node.value else [*ast.iter_child_nodes(node)]
+    for part in below:
+        yield from _computing_nodes(part, inside)
+
+
+def _changes(node: ast.AST) -> Iterator[str]:
+    """Yield what may stand in the place of a node."""
+    match node:
+        case ast.Compare(ops=[op, *_]):
+            yield ast.unparse(ast.Compare(node.left, [OPERATORS[type(op)](), *node.ops[1:]], node.comparators))
+        case ast.BoolOp():
+            yield f"({ast.unparse(ast.BoolOp(OPERATORS[type(node.op)](), node.values))})"
+        case ast.BinOp() if type(node.op) in OPERATORS and not _is_text(node.left) and not _is_text(node.right):
+            yield f"({ast.unparse(ast.BinOp(node.left, OPERATORS[type(node.op)](), node.right))})"
+        case ast.UnaryOp(op=ast.Not()):
+            yield f"({ast.unparse(node.operand)})"
+        case ast.Constant(value=bool(value)):
+            yield str(not value)
+        case ast.Constant(value=int(value)):
+            yield from (str(value + 1), f"({value - 1})")
+        case ast.Call(func=ast.Name(id="min" | "max" as name)):
+            yield ast.unparse(ast.Call(ast.Name("max" if name == "min" else "min"), node.args, node.keywords))
+        case ast.Call(args=[ast.Name() | ast.Attribute() as first, ast.Name() | ast.Attribute() as second, *rest]):
+            if ast.unparse(node.func) not in ("isinstance", "getattr", "hasattr", "zip"):
+                yield ast.unparse(ast.Call(node.func, [second, first, *rest], node.keywords))
+        case ast.IfExp():
+            yield f"({ast.unparse(ast.IfExp(node.test, node.orelse, node.body))})"
+        case ast.Expr(value=ast.Call() | ast.Await()) | ast.Raise() | ast.Continue() | ast.Break() | ast.AugAssign():
+            yield "pass"
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]) | ast.Return(value=None):
+            yield "pass"
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr | ast.List) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def probed(text: str, lines: set[int], probe: str) -> str:
+    """Return a Python module that runs ``probe``, with the line's number, before the statement of each line."""
+    tree = ast.parse(text)
+    bodies = [
+        body for node in ast.walk(tree) for name in ("body", "orelse", "finalbody")
+        if isinstance(body := getattr(node, name, None), list) and body
+    ]  # fmt: skip
+    for number in sorted(lines):
+        body, statement = min(
+            ((body, stmt) for body in bodies for stmt in body if stmt.lineno <= number <= (stmt.end_lineno or 0)),
+            key=lambda place: (place[1].end_lineno or 0) - place[1].lineno,
+        )
+        body.insert(body.index(statement), ast.parse(probe.format(line=number)).body[0])
+    return ast.unparse(tree)
+
+
 def mutants_of(path: Path) -> list[Mutant]:
-    """Return every change of SWAPS at every place, conditions that are always or never true, and removed statements."""
+    """Return every change of SWAPS at every place, conditions that are always or never true, and removed statements.
+
+    In a Python file: operators, constants, conditions, order of arguments, and removed statements.
+    """
+    if path.suffix == ".py":
+        return _python_mutants_of(path)
     name = path.relative_to(ROOT).as_posix()
     found: dict[tuple[int, str], Mutant] = {}
     for number, line in _read_by_the_host(path.read_text().splitlines()):

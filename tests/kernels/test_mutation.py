@@ -1,4 +1,4 @@
-"""Mutants of the kernels: their places, the tests that run on them, and a record that matches the current kernels."""
+"""Mutants of kernels and of Python: their places, the tests that run on them, and a record of the current files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts.mutation import __main__ as mutate_kernels
 from scripts.mutation import mutators
 from scripts.mutation import record as mutation_record
 from scripts.mutation.mutators import ROOT, Mutant, kernel_files, mutants_of, sample
-from scripts.mutation.record import page, record_of, recorded
+from scripts.mutation.record import Outcome, page, record_of, recorded
 
 FILE = "kepler_traverse/bfs/kernels/push.cu"
 
@@ -53,6 +53,34 @@ def test_line_is_mutated_in_each_possible_way(kernel, line, expected):
 
 
 @pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("return a < b and not c", {"return a <= b and not c", "return (a < b or not c)", "return a < b and (c)"}),
+        ("raise ValueError(f'{1 + 2}')", {"pass"}),
+        ("x: list[0] = put(a, b) + 1", {"x: list[0] = put(b, a) + 1", "x: list[0] = put(a, b) + 2"}),
+        ("assert 1 < 2", set()),
+    ],
+)
+def test_python_is_mutated_inside_functions(tmp_path, monkeypatch, line, expected):
+    monkeypatch.setattr(mutators, "ROOT", tmp_path)
+    file = tmp_path / "module.py"
+    file.write_text(f"{line.replace('return', 'y =')}\ndef f(a=1) -> int | None:\n    {line}\n")
+    found = mutants_of(file)
+    assert {m.line for m in found} == ({3} if expected else set())
+    assert expected <= {m.after.strip() for m in found}
+    assert len(found) < 10
+
+
+def test_a_probe_names_each_line_before_it_runs():
+    text = "def f(a):\n    if a > 1:\n        return 2\n    elif a:\n        a = [\n            7]\n    return 3\n"
+    names: dict = {"seen": []}
+    exec(mutators.probed(text, {2, 3, 4, 6, 7}, "seen.append({line})"), names)
+    assert [(names["seen"].clear(), names["f"](a), names["seen"][:])[1:] for a in (2, 1, 0)] == [
+        (2, [2, 3]), (3, [2, 4, 6, 7]), (3, [2, 4, 7])
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("text", "read"),
     [
         ("#ifdef __CUDACC__\n{0}#else\n{1}#endif\n", [1]),
@@ -85,7 +113,11 @@ def test_sample_is_repeatable_and_takes_its_fraction_of_each_file():
 
 def test_a_record_is_read_as_it_was_written():
     survivor = mutant(9, after="    if (a | b) return;")
-    outcomes = {mutant(3): ("killed", "races"), survivor: ("survived", ""), mutant(7): ("no mutant", "does not compile")}
+    outcomes = {
+        mutant(3): Outcome("killed", "races", "tests/a.py::test_b", "fast"),
+        survivor: Outcome("survived"),
+        mutant(7): Outcome("no mutant", "does not compile"),
+    }
     reasons = {survivor: "the same: a | b"}
     record = record_of([mutant(3), mutant(7), survivor], outcomes, reasons)
     text = page(record)
@@ -113,7 +145,7 @@ def test_a_mutant_is_known_by_the_text_of_its_line_and_dropped_where_that_is_gon
     lines_of_the_record, lines_of_today, kept, lost
 ):
     written = [mutant(line) for line in lines_of_the_record]
-    record = record_of(written, {m: ("killed", f"test of {m.line}") for m in written}, {})
+    record = record_of(written, {m: Outcome("killed", f"test of {m.line}") for m in written}, {})
     # The same line elsewhere is another mutant.
     today = [mutant(line) for line in lines_of_today] + [mutant(3, file="kepler_traverse/sssp/kernels/relax.cu")]
     outcomes, _, dropped = recorded(today, record)
@@ -122,9 +154,9 @@ def test_a_mutant_is_known_by_the_text_of_its_line_and_dropped_where_that_is_gon
 
 
 def test_the_explanation_of_a_survivor_moves_with_its_line():
-    record = record_of([mutant(3)], {mutant(3): ("survived", "")}, {mutant(3): "the same result"})
-    assert recorded([mutant(30)], record) == ({mutant(30): ("survived", "")}, {mutant(30): "the same result"}, 0)
-    unexplained = record_of([mutant(3)], {mutant(3): ("survived", "")}, {})
+    record = record_of([mutant(3)], {mutant(3): Outcome("survived")}, {mutant(3): "the same result"})
+    assert recorded([mutant(30)], record) == ({mutant(30): Outcome("survived")}, {mutant(30): "the same result"}, 0)
+    unexplained = record_of([mutant(3)], {mutant(3): Outcome("survived")}, {})
     assert recorded([mutant(30)], unexplained)[1] == {}
 
 
@@ -154,17 +186,18 @@ def test_kernels_that_the_contract_does_not_launch_have_tests_of_their_own():
 @pytest.mark.parametrize(
     ("status", "said", "expected"),
     [
-        (0, "3 passed", ("survived", "")),
-        (1, "FAILED tests/a.py::test_hops_are_right[x] - assert", ("killed", "hops are right")),
-        (1, "E SimtError: kernel bfs: races <pc\nFAILED tests/a.py::test_b - s", ("killed", "races")),
-        (1, "SimtError: g++ -O\nerror: [-Werror=unused]\nFAILED tests/a.py::test_b", ("killed", "compiler: unused")),
-        (1, "SimtError: g++ -O\nerror: no ;\nFAILED tests/a.py::test_b", ("no mutant", "does not compile")),
-        (-signal.SIGXCPU, "", ("killed", "does not end")),
-        (-signal.SIGSEGV, "", ("killed", "crashes: SIGSEGV")),
+        (0, "3 passed", ["survived"]),
+        (1, "FAILED tests/a.py::test_hops[x y] - assert", ["killed", "hops", "tests/a.py::test_hops[x y]"]),
+        (1, "E SimtError: kernel bfs: races <pc\nFAILED tests/a.py::test_b - s", ["killed", "races", "tests/a.py::test_b"]),
+        (1, "SimtError: g++ -O\nerror: [-Werror=unused]\nFAILED tests/a.py::test_b", ["killed", "compiler: unused"]),
+        (1, "SimtError: g++ -O\nerror: no ;\nFAILED tests/a.py::test_b", ["no mutant", "does not compile"]),
+        (2, "ERROR tests/a.py - NameError\n1 error during collection", ["killed", "import"]),
+        (-signal.SIGXCPU, "", ["killed", "does not end"]),
+        (-signal.SIGSEGV, "", ["killed", "crashes: SIGSEGV"]),
     ],
 )  # fmt: skip
 def test_output_of_pytest_decides_the_verdict_of_a_mutant(status, said, expected):
-    assert mutate_kernels.verdict(status, said) == expected
+    assert mutate_kernels.verdict(status, said) == Outcome(*expected)
 
 
 def test_tests_that_did_not_run_are_no_verdict():

@@ -49,7 +49,7 @@ from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
-from .question import ids_in, ids_like, read_question
+from .question import file_named, ids_in, ids_like, read_question
 
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 
@@ -463,7 +463,8 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
     elif settings.sources_file is not None:
         numbers = graph.numbers_of(ids_in(graph, settings.sources_file, "sources"))
     else:
-        numbers = graph.numbers_of(ids_like(graph, settings.sources or [], "source"))
+        with file_named(settings.sources, "sources_file"):
+            numbers = graph.numbers_of(ids_like(graph, settings.sources or [], "source"))
     if not numbers.size:
         raise InputError(
             "there are no sources: "

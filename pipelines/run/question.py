@@ -6,15 +6,17 @@ cannot be read again. A new option that decides what the parts hold is a setting
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
-from kepler_traverse.errors import InputError, PrecisionError
+from kepler_traverse.errors import InputError, PrecisionError, option_text
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
@@ -76,8 +78,24 @@ def targets_of(graph: Graph, settings: Settings) -> Ids | None:
         if not numbers.size:
             raise InputError(f"{file}: the table of targets has no row")
         return list(dict.fromkeys(names_of(graph, numbers)))
-    given = ids_like(graph, settings.targets or [], "target") if file is None else ids_in(graph, file, "targets")
+    if file is not None:
+        return list(dict.fromkeys(ids_in(graph, file, "targets")))
+    with file_named(settings.targets, "targets_file"):
+        given = ids_like(graph, settings.targets or [], "target")
+        graph.numbers_of(given, "target")
     return list(dict.fromkeys(given))
+
+
+@contextlib.contextmanager
+def file_named(ids: Ids | None, option: str) -> Iterator[None]:
+    """If an id that is none is the name of a file, suggest the option for files in the error."""
+    try:
+        yield
+    except InputError as error:
+        name = next((str(i) for i in ids or () if os.path.isfile(str(i))), None)
+        if name is None:
+            raise
+        raise type(error)(f"{error}; {name!r} is a file, which {option_text(option)} reads") from None
 
 
 def ids_in(graph: Graph, file: str, what: str) -> Ids:

@@ -293,6 +293,19 @@ def test_only_regular_files_are_read_whatever_names_them(shape, tmp_path, capsys
     assert not (tmp_path / "out").exists()
 
 
+def test_a_file_in_place_of_an_id_is_named_with_the_option_for_files(tmp_path, capsys):
+    parquet(tmp_path / "numbers.parquet", src=[1, 2], dst=[2, 3])
+    parquet(tmp_path / "texts.parquet", src=["1", "2"], dst=["2", "3"])
+    ids = tmp_path / "ids.txt"
+    ids.write_text("1\n")
+    for edges in (tmp_path / "numbers.parquet", tmp_path / "texts.parquet"):
+        words = [edges, "--device", "cpu", "--output", tmp_path / "out"]
+        assert f"{str(ids)!r} is a file, which --sources-file reads" in fails(capsys, *words, "--sources", ids)
+        words += ["--sources", "1", "--result", "targets"]
+        assert f"{str(ids)!r} is a file, which --targets-file reads" in fails(capsys, *words, "--targets", ids)
+        assert "is a file" not in fails(capsys, *words, "--targets", "x")
+
+
 def read_sources_table(path):
     return read_given_table(str(path), "sources", tuple)
 

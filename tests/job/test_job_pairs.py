@@ -112,6 +112,18 @@ def test_pairs_resume_to_the_same_files(edges, trips, tmp_path):
     assert pq.read_table(broken / "_pairs.pq").equals(pq.read_table(whole / "_pairs.pq"))
 
 
+@pytest.mark.parametrize("package", ["pandas", "polars", "duckdb"])
+def test_readers_of_a_folder_take_its_parts_alone(package, edges, trips, tmp_path):
+    reader, folder = pytest.importorskip(package), run(edges, trips, tmp_path / "out", "--batch-size", 2)
+    expected = sum(pq.read_metadata(path).num_rows for path in folder.glob("part-*.parquet"))
+    assert sorted(folder.glob("*.parquet")) == sorted(folder.glob("part-*"))
+    if package == "duckdb":
+        found = reader.sql(f"from '{folder}/*.parquet'").df()
+    else:
+        found = reader.read_parquet(folder if package == "pandas" else folder / "*.parquet")
+    assert (len(found), list(found.columns)) == (expected, ["pair", "source", "target", "distance"])
+
+
 def test_resume_refuses_another_table(edges, trips, tmp_path, capsys):
     folder, other = run(edges, trips, tmp_path / "out"), tmp_path / "other.parquet"
     pd.read_parquet(trips).iloc[::-1].to_parquet(other, index=False)

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pipelines.batch_sources import main
 from pipelines.output import matrix_file
 from pipelines.output.matrix_file import UNREACHED_KEY, VERTICES, MatrixWriter, list_of, unreached_in_file, values_of
 from pipelines.output.part_reader import open_part
+from scripts.docs.run_examples import blocks_of
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
 
@@ -160,6 +162,18 @@ def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(case, 
     assert (summary["computed"], summary["kept"], summary["digest"]) == (1, 2, manifest_of(job(case))["digest"])
     assert parts_of(folder) == before
     assert (folder / VERTICES).exists()
+
+
+def test_the_reader_of_the_page_reads_a_job(job, tmp_path, monkeypatch):
+    (block,) = [block for _, block in blocks_of(Path("docs/results.md").read_text()) if "out/matrix" in block]
+    shutil.copytree(job("hops"), tmp_path / "out" / "matrix")
+    monkeypatch.chdir(tmp_path)
+    found = {}
+    exec(block, found)
+    sources, matrix, _ = written(tmp_path / "out" / "matrix")
+    assert found["sources"].tolist() == sources
+    assert np.array_equal(found["matrix"], matrix)
+    assert found["vertices"].tolist() == pq.read_table(tmp_path / "out" / "matrix" / VERTICES)["vertex"].to_pylist()
 
 
 def proven(folder, edges, capsys):

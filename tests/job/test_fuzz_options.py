@@ -15,6 +15,7 @@ from pipelines import batch_sources, compare, verify
 from pipelines.cli.options import OPTIONS, TARGET_CHOICES, TLS
 from pipelines.run import engine
 from tests.job.test_idle_options import EDGES, TOGETHER, VALUES
+from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
 
 WRONG = [
@@ -30,6 +31,14 @@ OF_A_FILE = [
     "[true]", "[1.5]", "{}", "{a = 1}", "2026-11-22", "9223372036854775808", "1" + "0" * 400, '"s3://bucket/x"',
     '"auto"', '"sssp"',
 ]  # fmt: skip
+
+
+def wrong_for(flag):
+    """Without --all some wrong values, others for each flag."""
+    at = len(flag) % len(WRONG)
+    return tiers.few([*WRONG[at:], *WRONG[:at]], 20)
+
+
 FLAGS = {option.flag: option for option in OPTIONS}
 FOLDERS = ("output", "graph_cache")
 
@@ -187,7 +196,7 @@ VERIFY = ["--device", "--targets-file"]
 
 @pytest.mark.parametrize("flag", [*VERIFY, "--json", "--no-such", "DIR", "EDGES"])
 def test_a_wrong_value_of_an_option_of_verify_is_named(flag, folder, written, capsys):
-    for i, value in enumerate(WRONG):
+    for i, value in enumerate(wrong_for(flag)):
         if value == "/" and flag == "EDGES":
             continue  # the whole file system would be searched for edge lists
         place = {"DIR": [value, str(folder / "edges.csv")], "EDGES": [str(written), value]}
@@ -228,7 +237,7 @@ def test_a_wrong_value_of_an_option_of_compare_is_named(flag, folder, capsys):
     is_switch = flag == "--hash-weights" or (flag in FLAGS and FLAGS[flag].kind == "switch")
     few = [] if flag == "--random-sources" else ["--random-sources", "1"]
     key = FLAGS[flag].key if flag in FLAGS else ""
-    for i, value in enumerate(WRONG):
+    for i, value in enumerate(wrong_for(flag)):
         words = [f"{flag}={value}"] if is_switch else forms(flag, value)[i % 2]
         error = call(capsys, compare.main, [str(folder / "edges.csv"), *few, *words, *TOGETHER.get(key, [])])
         if error is not None and value not in ("-", "---", "-x"):

@@ -17,6 +17,7 @@ from pipelines.run import driver, engine, prepare
 from pipelines.run.question import identity_of
 from pipelines.scheduling import cluster, existing_cluster
 from pipelines.scheduling.existing_cluster import WorkerMemory
+from tests.support import tiers
 
 EDGES = "src,dst,weight,a,b,c\n1,2,3,2,1,2.5\n2,3,1,3,2,1.5\n3,1,9,1,3,1\n3,4,2,4,3,1\n4,1,1,4,1,7\n"
 
@@ -200,7 +201,7 @@ def test_every_option_has_a_value_here():
     assert {option.key for option in OPTIONS} == set(VALUES) | AT_THE_END
 
 
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("base", tiers.few(BASES, 10))
 def test_every_option_has_an_effect_or_is_refused(base, folder, monkeypatch):
     argv = [
         str(folder / "edges.csv"),

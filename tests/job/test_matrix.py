@@ -145,7 +145,7 @@ def test_the_digest_is_that_of_the_distances_whatever_the_batches(case, job):
     assert manifest_of(job(case, "--certify", "none"))["digest"] == digest
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", tiers.few(CASES, 2))
 def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(case, job, tmp_path, capsys):
     folder = tmp_path / "out"
     shutil.copytree(job(case), folder)

@@ -27,7 +27,7 @@ from pipelines.multi_gpu.engine import proposed
 from pipelines.multi_gpu.partitioned_graph import Edges
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.verify import prove_output
-from tests.support import fake_rapids
+from tests.support import fake_rapids, tiers
 
 SOURCES = "7,-14,21,0,70,9999"  # the last one has a self-loop and nothing else
 
@@ -68,16 +68,19 @@ def proven(folder, edges):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("--sources", SOURCES, "--batch-size", 4),
-        ("--undirected", "--random-sources", 9, "--result", "summary"),
-        ("--undirected", "--sources", SOURCES, "--max-depth", 0, "--result", "levels"),
-        ("--sources", SOURCES, "--targets", "0,9999,7", "--result", "targets", "--certify", "sample"),
-        ("--algorithm", "sssp", "--undirected", "--sources", SOURCES, "--weight-type", "float64"),
-        ("--algorithm", "sssp", "--sources", SOURCES, "--cutoff", 4),
-        ("--algorithm", "sssp", "--sources", SOURCES, "--cutoff", 0, "--result", "reachable"),
-        ("--algorithm", "sssp", "--sources", SOURCES, "--targets", "0,9999,7"),
-    ],
+    tiers.few(
+        [
+            ("--sources", SOURCES, "--batch-size", 4),
+            ("--undirected", "--random-sources", 9, "--result", "summary"),
+            ("--undirected", "--sources", SOURCES, "--max-depth", 0, "--result", "levels"),
+            ("--sources", SOURCES, "--targets", "0,9999,7", "--result", "targets", "--certify", "sample"),
+            ("--algorithm", "sssp", "--undirected", "--sources", SOURCES, "--weight-type", "float64"),
+            ("--algorithm", "sssp", "--sources", SOURCES, "--cutoff", 4),
+            ("--algorithm", "sssp", "--sources", SOURCES, "--cutoff", 0, "--result", "reachable"),
+            ("--algorithm", "sssp", "--sources", SOURCES, "--targets", "0,9999,7"),
+        ],
+        4,
+    ),
     ids=lambda words: " ".join(map(str, words)),
 )
 @pytest.mark.usefixtures("rapids")

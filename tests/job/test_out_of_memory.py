@@ -26,6 +26,13 @@ ALLOCATE = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _little_garbage():
+    """Each failure collects garbage, which would look at everything that tests have imported."""
+    gc.collect()
+    gc.freeze()
+
+
 class FailingAllocator:
     """Counts the arrays that NumPy and pyarrow make and refuses some of them."""
 
@@ -75,7 +82,7 @@ def one_worker(tmp_path):
     return start, answer, folder
 
 
-def test_failed_allocation_leaves_the_bytes_of_the_part_unchanged(one_worker, monkeypatch, request):
+def test_failed_allocation_leaves_the_bytes_of_the_part_unchanged(one_worker, monkeypatch):
     start, answer, folder = one_worker
     sources = list(range(3))
     answer(start(), sources)
@@ -84,9 +91,6 @@ def test_failed_allocation_leaves_the_bytes_of_the_part_unchanged(one_worker, mo
     answer(start(), sources)
     allocations = allocator.count
     assert allocations > 10 * len(sources)
-    gc.collect()
-    gc.freeze()  # each failure collects garbage, which would look at everything that tests have imported
-    request.addfinalizer(gc.unfreeze)
     for k in range(allocations):
         allocator.count, allocator.refuses = 0, lambda at, k=k: at == k
         (folder / "part-000000.parquet").unlink()

@@ -20,6 +20,7 @@ from pipelines.cli.options import OPTIONS
 from pipelines.output import file_locks
 from pipelines.output.part_file import FOOTER_KEY
 from pipelines.output.run_folder import LOCK, OutputFolder, check_folder
+from tests.support import tiers
 from tests.support.processes import ran
 
 
@@ -254,7 +255,7 @@ def shell(command, **environment):
 
 def test_a_reader_that_has_gone_is_no_error(edges):
     plan = f'"$PY" -m pipelines.batch_sources {edges} --sources 1 --device cpu --plan'
-    for command in (plan, plan + " --json", '"$PY" -m pipelines.batch_sources --help', '"$PY" -m pipelines.verify --help'):
+    for command in tiers.few([plan, '"$PY" -m pipelines.verify --help', plan + " --json", '"$PY" -m pipelines --help'], 2):
         done = shell(f'{command} | true; echo "${{PIPESTATUS[@]}}"')
         assert (done.stdout, done.stderr) == ("0 0\n", "")
 

@@ -352,6 +352,7 @@ def test_a_job_that_is_resumed_after_a_switch_begins_with_the_better_strategy(jo
     assert len(again.manifest["choice"]["switches"]) == 1
 
 
+@pytest.mark.exhaustive
 def test_worker_without_memory_for_the_chosen_strategy_chooses_for_itself(job, monkeypatch):
     take = MultiSourcePlan._use_candidate
 

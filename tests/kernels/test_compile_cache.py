@@ -56,6 +56,7 @@ def search(package, temporary):
     return tuple(map(int, done.stdout.split()))
 
 
+@pytest.mark.exhaustive
 def test_a_read_only_package_and_home_still_keep_compiled_code(sealed, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()

@@ -324,6 +324,7 @@ asyncio.run(serve())
 """
 
 
+@pytest.mark.exhaustive
 def test_a_scheduler_that_cannot_import_the_page_is_left_without_and_this_is_said_once():
     with (
         started([sys.executable, "-c", NO_PAGE]) as scheduler,

@@ -247,7 +247,7 @@ def test_measures_of_all_nodes_are_the_same_from_a_gpu(monkeypatch, directed, we
 
 
 def test_extremes_search_from_few_nodes(monkeypatch):
-    graph = nx.grid_2d_graph(25, 31)
+    graph = nx.grid_2d_graph(13, 17)
     nx.set_edge_attributes(graph, {edge: 1 + sum(edge[0]) % 7 for edge in graph.edges}, "weight")
     graph.__networkx_cache__ = None  # each call converts the graph, so that NetworkX does not warn of its cache
     searches = []

@@ -70,23 +70,23 @@ def known_arguments():
     return found
 
 
-@pytest.mark.parametrize("path", MESSAGES["pipelines"], ids=lambda path: path.name)
-def test_every_option_that_the_job_names_exists(path):
-    known = known_options()
-    for line, text in texts_of(path):
-        if "var(--" in text:  # variables of a style sheet
-            continue
-        for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?![\w-])", text):
-            assert flag in known, f"{path.name}:{line} names {flag}"
+def test_every_option_that_the_job_names_exists():
+    for path in MESSAGES["pipelines"]:
+        known = known_options()
+        for line, text in texts_of(path):
+            if "var(--" in text:  # variables of a style sheet
+                continue
+            for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?![\w-])", text):
+                assert flag in known, f"{path.name}:{line} names {flag}"
 
 
-@pytest.mark.parametrize("path", MESSAGES["kepler_traverse"], ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_argument_that_an_error_of_the_library_names_exists(path):
-    known = known_arguments()
-    for line, text in errors_in(path):
-        for name in re.findall(r"(?<![\w.])([a-z][a-z_]+)=(?=['\"\w{]|[\s,;)]|$)", text):
-            assert name in known, f"{path.name}:{line} advises {name}="
-        assert not re.search(r"(?<![\w-])--[a-z]", text), f"{path.name}:{line} names an option, and has no command line"
+def test_every_argument_that_an_error_of_the_library_names_exists():
+    for path in MESSAGES["kepler_traverse"]:
+        known = known_arguments()
+        for line, text in errors_in(path):
+            for name in re.findall(r"(?<![\w.])([a-z][a-z_]+)=(?=['\"\w{]|[\s,;)]|$)", text):
+                assert name in known, f"{path.name}:{line} advises {name}="
+            assert not re.search(r"(?<![\w-])--[a-z]", text), f"{path.name}:{line} names an option, and has no command line"
 
 
 def test_the_search_for_names_finds_them():

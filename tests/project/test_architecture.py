@@ -76,53 +76,55 @@ def test_modules_to_check_exist():
     assert STRATEGIES
 
 
-@pytest.mark.parametrize("path", [*PYTHON, *KERNELS], ids=relative)
-def test_a_file_is_named_after_what_is_in_it(path):
-    assert not words_of(path.name) & EMPTY_NAMES
-    assert not re.search(r"[a-z]\d+$", path.stem), f"{relative(path)} is numbered; name it by its mechanism"
+def test_a_file_is_named_after_what_is_in_it():
+    for path in [*PYTHON, *KERNELS]:
+        assert not words_of(path.name) & EMPTY_NAMES, relative(path)
+        assert not re.search(r"[a-z]\d+$", path.stem), f"{relative(path)} is numbered; name it by its mechanism"
 
 
-@pytest.mark.parametrize("path", LIBRARY, ids=relative)
-def test_functions_and_classes_have_names_that_say_something(path):
-    named = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    assert [name for name in named if words_of(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) & EMPTY_FUNCTION_NAMES] == []
+def test_functions_and_classes_have_names_that_say_something():
+    for path in LIBRARY:
+        named = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        assert [
+            name for name in named if words_of(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) & EMPTY_FUNCTION_NAMES
+        ] == [], relative(path)
 
 
-@pytest.mark.parametrize("path", LIBRARY, ids=relative)
-def test_a_library_module_says_what_it_is_for(path):
-    text = path.read_text(encoding="utf-8")
-    assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{relative(path)} has no docstring"
+def test_a_library_module_says_what_it_is_for():
+    for path in LIBRARY:
+        text = path.read_text(encoding="utf-8")
+        assert not text.strip() or ast.get_docstring(ast.parse(text)), f"{relative(path)} has no docstring"
 
 
-@pytest.mark.parametrize("path", [path for path in PYTHON if "tests" not in path.parts], ids=relative)
-def test_device_code_lives_in_cu_files_only(path):
-    assert "__global__" not in path.read_text(encoding="utf-8")
+def test_device_code_lives_in_cu_files_only():
+    for path in [path for path in PYTHON if "tests" not in path.parts]:
+        assert "__global__" not in path.read_text(encoding="utf-8"), relative(path)
 
 
-@pytest.mark.parametrize("path", LIBRARY, ids=relative)
-def test_the_library_neither_prints_nor_reads_the_environment(path):
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id != "print", f"{relative(path)}:{node.lineno} prints"
-        if isinstance(node, ast.Attribute) and path.name not in (
-            "kernel_cache.py",
-            "numba_cache.py",
-            "plugins.py",
-        ):  # where compilers keep code, and which plug-ins there are, the environment says
-            assert node.attr not in {"environ", "getenv"}, f"{relative(path)}:{node.lineno} reads the environment"
+def test_the_library_neither_prints_nor_reads_the_environment():
+    for path in LIBRARY:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id != "print", f"{relative(path)}:{node.lineno} prints"
+            if isinstance(node, ast.Attribute) and path.name not in (
+                "kernel_cache.py",
+                "numba_cache.py",
+                "plugins.py",
+            ):  # where compilers keep code, and which plug-ins there are, the environment says
+                assert node.attr not in {"environ", "getenv"}, f"{relative(path)}:{node.lineno} reads the environment"
 
 
-@pytest.mark.parametrize("path", [path for path in LIBRARY if path.name != "strategy.py"], ids=relative)
-def test_strategy_names_are_compared_nowhere_else(path):
-    names = {strategy.name for _, strategy in STRATEGIES} | {
-        alias for _, strategy in STRATEGIES for alias in strategy.aliases
-    }
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Compare):
-            compared = [node.left, *node.comparators]
-            literals = {part.value for part in compared if isinstance(part, ast.Constant)}
-            asked = {getattr(part, "id", getattr(part, "attr", "")) for part in compared}
-            assert not (literals & names and asked & {"strategy", "name"}), f"{relative(path)}:{node.lineno}"
+def test_strategy_names_are_compared_nowhere_else():
+    for path in [path for path in LIBRARY if path.name != "strategy.py"]:
+        names = {strategy.name for _, strategy in STRATEGIES} | {
+            alias for _, strategy in STRATEGIES for alias in strategy.aliases
+        }
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Compare):
+                compared = [node.left, *node.comparators]
+                literals = {part.value for part in compared if isinstance(part, ast.Constant)}
+                asked = {getattr(part, "id", getattr(part, "attr", "")) for part in compared}
+                assert not (literals & names and asked & {"strategy", "name"}), f"{relative(path)}:{node.lineno}"
 
 
 @pytest.mark.parametrize(("algorithm", "strategy"), STRATEGIES, ids=lambda value: getattr(value, "name", value))
@@ -202,10 +204,10 @@ def test_the_public_names_are_sorted_and_few():
     assert len(kepler_traverse.__all__) <= 40
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("test_*.py")), ids=relative)
-def test_the_name_of_a_test_is_a_sentence(path):
-    named = [node.name for node in functions_in(path) if node.name.startswith("test_")]
-    assert [name for name in named if len(name.split("_")) < 4] == []
+def test_the_name_of_a_test_is_a_sentence():
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        named = [node.name for node in functions_in(path) if node.name.startswith("test_")]
+        assert [name for name in named if len(name.split("_")) < 4] == [], relative(path)
 
 
 def test_only_one_module_starts_children_of_tests():

@@ -7,6 +7,8 @@ import pytest
 from scripts.conformance import __main__ as conformance
 from scripts.conformance import suites
 
+pytestmark = pytest.mark.exhaustive  # as the suites are
+
 TESTS = """
 import pytest
 

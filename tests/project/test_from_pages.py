@@ -20,6 +20,7 @@ def run_page(page, folder):
     return ran([sys.executable, "-m", "scripts.docs.run_examples", page], cwd=folder, env=environment)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_examples_of_a_page_for_other_libraries_run(page, tmp_path):
     missing = run_examples.missing_packages(page.read_text(encoding="utf-8"))

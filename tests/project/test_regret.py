@@ -154,6 +154,7 @@ def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then
     assert cell["regret"] == pytest.approx(8.0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("few_passes")
 def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, capsys):
     kept = {"name": "a GPU", "device": "cuda"}

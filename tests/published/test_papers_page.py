@@ -361,6 +361,7 @@ def test_a_hopeless_setting_gets_one_source(suite, monkeypatch):
     assert all(line["cut"] and len(line["seconds"]) == 1 for line in found[1:])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
     settings = [

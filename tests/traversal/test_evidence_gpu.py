@@ -88,6 +88,7 @@ def test_parity_counts_what_is_equal_and_what_differs(monkeypatch):
     assert "graph 0: ZeroDivisionError" in gpu.measure_parity(OPTIONS)["errors"][0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("small")
 def test_bits_of_a_gpu_are_compared_with_those_of_the_cpu():
     figures = gpu.measure_bits(OPTIONS)
@@ -96,6 +97,7 @@ def test_bits_of_a_gpu_are_compared_with_those_of_the_cpu():
     assert figures["equal_predecessors"] == figures["predecessors"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("small")
 def test_many_at_once_are_compared_with_each_alone(monkeypatch, tmp_path):
     src, dst = np.random.default_rng(3).integers(0, 25, (2, 60))

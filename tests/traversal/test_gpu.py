@@ -37,6 +37,7 @@ from kepler_traverse.results import checksum
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds
+from tests.support import tiers
 from tests.support.graphs import NAMED, build, rmat, star, weights_for
 
 BFS = BFS_REGISTRY.with_plugins()[0]
@@ -85,9 +86,9 @@ def test_bfs_equals_the_cpu(name, directed, strategy):
 
 @pytest.mark.usefixtures("grid")
 @pytest.mark.parametrize("strategy", SSSP_NAMES)
-@pytest.mark.parametrize("kind", ["integers", "floats"])
-@pytest.mark.parametrize("weight_type", ["float32", "float64"])
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(
+    ("name", "weight_type", "kind"), tiers.pairs(list(NAMED), ["float32", "float64"], ["integers", "floats"])
+)
 def test_sssp_equals_the_cpu(name, weight_type, kind, strategy):
     rows = NAMED[name]
     graph = build(rows, weights_for(rows, 3, kind), weight_type=weight_type)

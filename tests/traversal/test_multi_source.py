@@ -14,7 +14,7 @@ from kepler_traverse.bfs.tuning import BitParallelCpuTuning
 from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionError, StrategyError
 from kepler_traverse.multi_source import planning as many_module
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
-from tests.support import oracle
+from tests.support import oracle, tiers
 from tests.support.devices import host
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, is_refused, path, weighted_rows, weights_for
 from tests.support.plans import tuned_plan
@@ -50,9 +50,7 @@ def check(plan, single, sources):
     assert at == len(sources)
 
 
-@pytest.mark.parametrize("predecessors", [False, True])
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(("name", "directed", "predecessors"), tiers.pairs(list(NAMED), [True, False], [False, True]))
 @ways(BFS, "queue")
 def test_hops_of_many_sources_are_those_of_each_alone(way, name, directed, predecessors):
     graph = build([r[:2] for r in NAMED[name]], directed=directed).to(way[1])
@@ -143,10 +141,10 @@ def test_targets_stop_each_search_and_keep_their_distances(way):
     assert host(group.distance).tolist() == host(everything)[:, [3, 7, 90]].tolist()
 
 
-@pytest.mark.parametrize("predecessors", [False, True])
-@pytest.mark.parametrize("weights", ["integers", "floats"])
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(
+    ("name", "weights", "directed", "predecessors"),
+    tiers.pairs(list(NAMED), ["integers", "floats"], [True, False], [False, True]),
+)
 @ways(SSSP, "frontier")
 def test_distances_of_many_sources_are_those_of_each_alone(way, name, directed, weights, predecessors):
     rows = [r[:2] for r in NAMED[name]]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import tiers
 from tests.support.graphs import rmat
 
 FILE = Path(__file__).parents[2] / "traversal" / "test_contract.py"
@@ -51,9 +52,10 @@ def _gives_rows(mark) -> bool:
 
 
 def _fewer_graphs(mark):
-    if mark.args[0] != "name":
-        return mark
-    return pytest.mark.parametrize("name", [name for name in mark.args[1] if name not in LEFT_OUT]).mark
+    name, values = mark.args[:2] if mark.name == "parametrize" else ("", ())
+    if name == "name":
+        return pytest.mark.parametrize(name, tiers.few([graph for graph in values if graph not in LEFT_OUT], 10)).mark
+    return pytest.mark.parametrize(name, tiers.few(values, 3)).mark if name in ("depth", "cutoff") else mark
 
 
 def _fewer_pairs(marks: list) -> list:

@@ -30,12 +30,12 @@ from .output.manifest_types import Manifest
 from .output.matrix_file import VERTICES, vertices_table
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.schemas import OUTPUT_SCHEMAS
+from .question import Question
 from .run.answered_tables import Make, answered_tables, differing_table
 from .run.prepare import read_options
 from .run.question import SETTINGS, read_question_again
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
-from .worker.request import Question
 
 EXIT_WRONG = 5
 

@@ -26,6 +26,7 @@ from kepler_traverse.result_kinds import ResultKind
 from kepler_traverse.results import Traversal, Traversals, checksum
 from kepler_traverse.source_records import add_source_column, positions_in_groups
 
+from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
 from .manifest_types import Histogram
@@ -46,14 +47,14 @@ class Rows(NamedTuple):
     counts: tuple[Any, ...]
 
 
-def is_made_on_host(result: str, query: Query, graph: Graph, unreached: str = "omit") -> bool:
+def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
     """Whether rows are generated in host memory from whole traversals; on a GPU rows of targets are selected there.
 
     Rows of unreached vertices are made as frames are, on the device.
     """
-    if unreached != "omit":
+    if question.unreached != "omit":
         return False
-    return result in OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
+    return question.result in OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
 
 
 def on_host(traversals: Traversals) -> Traversals:
@@ -168,54 +169,43 @@ class Selection(NamedTuple):
 
 
 def rows_of(
-    result: str,
+    question: Question,
     graph: Graph,
     query: Query,
     traversals: Traversals,
-    target_order: np.ndarray | None,
+    target_order: np.ndarray | None = None,
     vertices: Vertices | None = None,
-    pairs: PairTable | None = None,
-    reduction: Any = None,
-    along: Mapping[str, np.ndarray] | None = None,
-    unreached: str = "omit",
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
     Parameters
     ----------
-    result : str
-        Name of an output schema whose rows belong to one source each.
+    question : Question
+        Its result has rows that belong to one source each.
     graph : Graph
     query : Query
         The query of the traversals.
     traversals : Traversals
         May be the result of ``on_host``, if ``is_made_on_host``.
-    target_order : int64 array or None
+    target_order : int64 array, optional
         Vertex numbers of the targets, in the order of the rows.
     vertices : Vertices, optional
         Those of the graph, reused from group to group.
-    pairs : PairTable, optional
-        The rows to answer, for a result that needs them.
-    reduction : Reduction or KindOptions, optional
-        The options of the kind.
-    along : mapping of str to array, optional
-        For paths: columns of the edge list to sum along them.
-    unreached : {"omit", "null", "cugraph"}
-        For distances: how vertices without a path are written.
     """
-    if is_made_on_host(result, query, graph, unreached):
+    if is_made_on_host(question, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
-        of_kind = _of_matrix if OUTPUT_SCHEMAS[result].records == "matrix" else _of_all_reached
-        return of_kind(result, vertices or Vertices(graph), query, here, reduction)
-    kind = OUTPUT_SCHEMAS[result].bound(reduction)
-    if kind.records == "vertex" and unreached != "omit":
-        return _of_all_vertices(graph, query, traversals, kind.has_predecessors, unreached)
+        of_kind = _of_matrix if OUTPUT_SCHEMAS[question.result].records == "matrix" else _of_all_reached
+        return of_kind(question, vertices or Vertices(graph), query, here)
+    kind = OUTPUT_SCHEMAS[question.result].bound(question.reduction)
+    if kind.records == "vertex" and question.unreached != "omit":
+        return _of_all_vertices(graph, query, traversals, kind.has_predecessors, question.unreached)
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
     if kind.records == "pair":
-        return _of_pair_table(graph, query, traversals, _held(pairs))
+        return _of_pair_table(graph, query, traversals, _held(question.pairs))
     if kind.records == "path":
-        return _of_paths(graph, query, traversals, _held(pairs), along or {})
+        along = {} if question.along is None else question.along.values
+        return _of_paths(graph, query, traversals, _held(question.pairs), along)
     if kind.records == "target":
         return _of_pairs(graph, query, traversals, target_order)
     return _of_sources(kind, graph, query, traversals)
@@ -242,7 +232,7 @@ def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = 
         strategy="",
         rounds=[0],
     )
-    for _ in rows_of(result, graph, Query(), found, None):
+    for _ in rows_of(Question(algorithm=algorithm, result=result, certify="none", limit=None), graph, Query(), found):
         pass
 
 
@@ -252,8 +242,8 @@ def _held(array: Array | None) -> Any:
     return array
 
 
-def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: Traversals, reduction: Any) -> Iterator[Rows]:
-    kind = OUTPUT_SCHEMAS[result]
+def _of_all_reached(question: Question, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
+    kind, reduction = OUTPUT_SCHEMAS[question.result], question.reduction
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
         written = as_written(traversal, query)
@@ -278,13 +268,7 @@ def _of_all_reached(result: str, vertices: Vertices, query: Query, traversals: T
         yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
 
 
-def _of_matrix(
-    result: str,  # noqa: ARG001
-    vertices: Vertices,
-    query: Query,
-    traversals: Traversals,
-    reduction: Any,  # noqa: ARG001
-) -> Iterator[Rows]:
+def _of_matrix(_question: Question, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i, widens=False)
         written = as_written(traversal, query)

@@ -37,9 +37,9 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
-from ..worker.request import Ids
 from .answered_tables import answered_tables, tables_of
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions

@@ -14,7 +14,7 @@ from kepler_traverse.multi_source.routes import columns_along
 from kepler_traverse.result_kinds import RESULT_KINDS
 
 from ..cli.options import Settings, flag_text
-from ..worker.along_paths import AlongPaths
+from ..question import AlongPaths
 
 _INT64_END = 2**63
 

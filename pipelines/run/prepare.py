@@ -39,10 +39,11 @@ from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
 from ..output.run_folder import cannot_write
 from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..question import Ids, Question
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import plan_for
-from ..worker.request import Ids, Plan, Question, Request, weights_of
+from ..worker.request import Plan, Request, weights_of
 from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
 from .geometry import check_geometry

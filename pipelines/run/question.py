@@ -26,7 +26,7 @@ from ..cli.options import Settings
 from ..output.manifest_types import Identity
 from ..output.rows import names_of
 from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
-from ..worker.request import Ids, Question
+from ..question import Ids, Question
 from .edge_columns import read_along
 from .given_table import named_columns, numbers_in_column, read_given_table
 from .pair_file import pairs_digest, read_pairs

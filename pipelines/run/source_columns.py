@@ -15,7 +15,7 @@ from kepler_traverse.opportunities import SourceWeights, source_weights_of
 
 from ..cli.options import Settings
 from ..output.rows import names_of
-from ..worker.source_facts import SourceGroups, SourceLimits
+from ..question import SourceGroups, SourceLimits
 from .answered_tables import read_source_table
 from .given_table import named_columns, numbers_in_column
 

@@ -25,7 +25,7 @@ from ..output.manifest_types import Footer, PartEntry
 from ..output.part_file import as_written, read_footer, unfit_columns
 from ..output.part_reader import PartReader, open_part
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
-from ..worker.request import Question
+from ..question import Question
 
 MAX_FAULTS = 100  # that are listed one by one
 BATCH_BYTES = 2**28  # of distances that are collected and then certified together

@@ -16,9 +16,10 @@ from ..output.matrix_file import UNREACHED_KEY, is_matrix, widened
 from ..output.part_file import plain
 from ..output.part_reader import PartReader
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
+from ..question import Question
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
-from ..worker.request import Question, Request
+from ..worker.request import Request
 from ..worker.traversal_worker import answers_for
 from ..worker.traverse import SourceRows
 from .part_checks import Findings, Part

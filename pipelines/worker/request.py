@@ -11,64 +11,13 @@ import numpy as np
 from kepler_traverse._arrays import Array
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.query import Query, TargetLists
 from kepler_traverse.results import Traversals
 from kepler_traverse.strategy import Shape
 
-from ..output.schemas import ResultName
-from .along_paths import AlongPaths
-from .source_facts import SourceGroups, SourceLimits
+from ..question import Question
 
 Knobs = dict[str, bool | int | float | str] | None
-Ids = list[Any]  # the user's ids: integers, or strings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Question:
-    """What is asked of a graph: which result, of which searches, within which limits. It decides what the parts hold.
-
-    Attributes
-    ----------
-    result : str
-        Name of the output schema.
-    limit : int, float or None
-        Maximum hop count or distance of all searches.
-    targets : list of ids or None
-    direction : {"out", "in"}
-        Direction of the distances: from the sources ("out") or to them ("in").
-    pairs : PairTable or None
-        The rows of ``--pairs``, as vertex numbers.
-    reduction : Reduction, KindOptions or None
-        The options of the kind of result: cutoffs and attributes of the vertices, or an instance of its own dataclass.
-    k : int or None
-        Number of nearest sources of each vertex, for the kind that takes it.
-    groups : SourceGroups or None
-        Groups of the sources, each with its own nearest ones.
-    limits : SourceLimits or None
-        The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
-    along : AlongPaths or None
-        Columns of the edge list to sum along paths.
-    unreached : {"omit", "null", "cugraph"}
-        How vertices without a path are written.
-    unconnected : {"refuse", "largest"}, or None
-        For the extremes of a graph.
-    """
-
-    algorithm: str
-    result: ResultName
-    certify: str
-    limit: float | None
-    targets: Ids | None = None
-    direction: str = "out"
-    pairs: PairTable | None = None
-    reduction: Any = None
-    k: int | None = None
-    groups: SourceGroups | None = None
-    limits: SourceLimits | None = None
-    along: AlongPaths | None = None
-    unreached: str = "omit"
-    unconnected: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

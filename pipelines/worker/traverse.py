@@ -192,7 +192,7 @@ class BatchTraverser:
         if batch.error is not None:
             return
         try:
-            if is_made_on_host(self._request.result, self._query, self._graph, self._request.unreached):
+            if is_made_on_host(self._request, self._query, self._graph):
                 with batch.context.clock("rows"):
                     batch.found.append((on_host(piece.traversals), piece.seconds))
             else:
@@ -219,19 +219,7 @@ class BatchTraverser:
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[SourceRows]:
         clock, tally = context.clock, context.tally
         with clock("rows"):  # part of the work is done here, the rest per source
-            request = self._request
-            made = rows_of(
-                request.result,
-                self._graph,
-                self._query,
-                traversals,
-                self._target_order,
-                self._vertices,
-                request.pairs,
-                request.reduction,
-                None if request.along is None else request.along.values,
-                request.unreached,
-            )
+            made = rows_of(self._request, self._graph, self._query, traversals, self._target_order, self._vertices)
         while True:
             with clock("rows"):
                 rows = next(made, None)

@@ -232,6 +232,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     from kepler_traverse import plan_bfs_many, plan_sssp_many
     from kepler_traverse.multi_source import outputs
     from pipelines.output.rows import rows_of
+    from pipelines.question import Question
 
     graph = bench.graph(algorithm)
     make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
@@ -243,8 +244,10 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
         for _ in plan.iter_groups(sources):
             pass
 
+    question = Question(algorithm="bfs", result="summary", certify="none", limit=None)
+
     def with_rows():
-        return [row for group in plan.iter_groups(sources) for row in rows_of("summary", graph, plan.query, group, None)]
+        return [row for group in plan.iter_groups(sources) for row in rows_of(question, graph, plan.query, group)]
 
     frame = outputs.compute_result(short, ids, "summary", None, "omit").to_arrow().to_pylist()
     rows = with_rows()

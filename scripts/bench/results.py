@@ -29,6 +29,7 @@ from kepler_traverse.query import Query
 from kepler_traverse.results import Traversals
 from pipelines.output.part_file import plain, write_part
 from pipelines.output.rows import Vertices, rows_of
+from pipelines.question import Question
 from scripts.bench.environment import commit, machine
 
 _REPEATS = 5
@@ -70,7 +71,8 @@ def measure_parts(graph: Any, traversals: Traversals, folder: Path) -> dict[str,
     vertices = Vertices(graph)
 
     def answers(result: str) -> list[tuple[object, pa.Table, int]]:
-        rows = rows_of(result, graph, Query(), traversals, None, vertices)
+        question = Question(algorithm=traversals.algorithm, result=result, certify="none", limit=None)
+        rows = rows_of(question, graph, Query(), traversals, vertices=vertices)
         return [(row.source, row.table, row.checksum) for row in rows]
 
     made = answers("distances")

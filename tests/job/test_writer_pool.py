@@ -26,6 +26,7 @@ from kepler_traverse.storage import save_graph
 from pipelines.output.buffer_pool import Buffers
 from pipelines.output.part_file import plain
 from pipelines.output.rows import is_made_on_host, rows_of
+from pipelines.question import Question
 from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
 from pipelines.worker import phase_timer, traversal_worker, writer_pool
@@ -61,7 +62,8 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
     graph, kept = graph_of("integers"), "predecessors" if result == "predecessors" else "distances"
     plan = plan_bfs_many(graph, n_sources=9, result=kept)
     group = plan.run(range(9))
-    expected = list(rows_of(result, graph, plan.query, group, None))
+    question = Question(algorithm="bfs", result=result, certify="none", limit=None)
+    expected = list(rows_of(question, graph, plan.query, group))
     with running(None if HAS_GPU else {}):
         there = graph.to("cuda")
         move = namespace(there.offsets).asarray
@@ -73,8 +75,8 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
 
         predecessor = None if group.predecessor is None else laid_out(group.predecessor)
         group = replace(group, distance=laid_out(group.distance), predecessor=predecessor)
-        assert is_made_on_host(result, plan.query, there)
-        found = list(rows_of(result, there, plan.query, group, None))
+        assert is_made_on_host(question, plan.query, there)
+        found = list(rows_of(question, there, plan.query, group))
     for one, other in zip(expected, found, strict=True):
         assert (one.source, one.checksum, one.counts) == (other.source, other.checksum, other.counts)
         assert plain(one.table).equals(plain(other.table))

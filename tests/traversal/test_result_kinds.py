@@ -12,6 +12,7 @@ from kepler_traverse.source_records import SourceRecords
 from pipelines.output.part_file import unfit_columns
 from pipelines.output.rows import rows_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS
+from pipelines.question import Question
 from tests.support.graphs import build, path
 
 
@@ -54,11 +55,13 @@ def test_bfs_many_returns_a_kind_that_was_added(median):
 
 def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
     plan = plan_bfs_many(GRAPH, n_sources=2, result=median.name)
-    rows = list(rows_of(median.name, GRAPH, plan.query, plan.run([0, 3]), None))
+    question = Question(algorithm="bfs", result=median.name, certify="none", limit=None)
+    rows = list(rows_of(question, GRAPH, plan.query, plan.run([0, 3])))
     assert [row.source for row in rows] == [0, 3]
     assert [row.table["median"].to_pylist() for row in rows] == [[2.5], [1.5]]
     assert [row.counts[2]["counts"] for row in rows] == [[1, 1, 1, 1, 1, 1], [1, 2, 2, 1]]
-    assert unfit_columns(rows[0].table.schema, median, GRAPH) == ""
+    stated = {"kepler_traverse.result": median.name, "kepler_traverse.means": median.means}
+    assert unfit_columns(rows[0].table.schema.with_metadata(stated), median, GRAPH) == ""
 
 
 def test_a_kind_is_refused_where_it_has_no_meaning(median):

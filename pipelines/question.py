@@ -1,0 +1,159 @@
+"""The question of a run: what is asked of a graph. ``run.question`` reads it, the identity of the parts records it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kepler_traverse.multi_source.pairs import PairTable
+
+    from .output.schemas import ResultName
+
+Ids = list[Any]  # the user's ids: integers, or strings
+
+
+class SourceGroups:
+    """The groups of sources; a source may be in several.
+
+    Parameters
+    ----------
+    labels : list of int or str
+        One per row of the table.
+    numbers : int64 array
+        Vertex number of the source of each row.
+
+    Attributes
+    ----------
+    labels : list of int or str
+        The distinct labels, ascending.
+    members : list of int64 arrays
+        The distinct vertex numbers of each group, ascending.
+    """
+
+    def __init__(self, labels: list[Any], numbers: np.ndarray):
+        self.labels = sorted(set(labels))
+        place = {label: i for i, label in enumerate(self.labels)}
+        own = np.array([place[label] for label in labels], np.int64)
+        self.members = [np.unique(numbers[own == i]) for i in range(len(self.labels))]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceGroups) and self.digest == other.digest
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of labels and vertex numbers."""
+        found = [[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)]
+        return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+
+
+class SourceLimits:
+    """The largest distance of each source.
+
+    Parameters
+    ----------
+    numbers : int64 array
+        Distinct vertex numbers of the sources, ascending.
+    limits : int64 or float64 array of the same length
+    """
+
+    def __init__(self, numbers: np.ndarray, limits: np.ndarray):
+        self._numbers, self._limits = numbers, limits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceLimits) and self.digest == other.digest
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def largest(self) -> Any:
+        """The limit of the searches."""
+        return self._limits.max().item()
+
+    def of(self, sources: Any) -> list[Any]:
+        """Return the limits of some sources, given by their vertex numbers."""
+        return self._limits[np.searchsorted(self._numbers, np.asarray(sources, np.int64))].tolist()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of vertex numbers and limits."""
+        return hashlib.sha256(json.dumps([self._numbers.tolist(), self._limits.tolist()]).encode()).hexdigest()
+
+
+class AlongPaths:
+    """What to sum along the paths of pairs.
+
+    Attributes
+    ----------
+    values : dict of str to int64 or float64 array
+        By name, one value per row of the edge list.
+    """
+
+    def __init__(self, values: dict[str, np.ndarray]):
+        self.values = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AlongPaths) and self.digest == other.digest
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of names and values."""
+        found = hashlib.sha256(json.dumps([(name, str(value.dtype)) for name, value in self.values.items()]).encode())
+        for value in self.values.values():
+            found.update(np.ascontiguousarray(value).data)
+        return found.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of a graph: which result, of which searches, within which limits. It decides what the parts hold.
+
+    Attributes
+    ----------
+    result : str
+        Name of the output schema.
+    limit : int, float or None
+        Maximum hop count or distance of all searches.
+    targets : list of ids or None
+    direction : {"out", "in"}
+        Direction of the distances: from the sources ("out") or to them ("in").
+    pairs : PairTable or None
+        The rows of ``--pairs``, as vertex numbers.
+    reduction : Reduction, KindOptions or None
+        The options of the kind of result: cutoffs and attributes of the vertices, or an instance of its own dataclass.
+    k : int or None
+        Number of nearest sources of each vertex, for the kind that takes it.
+    groups : SourceGroups or None
+        Groups of the sources, each with its own nearest ones.
+    limits : SourceLimits or None
+        The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
+    along : AlongPaths or None
+        Columns of the edge list to sum along paths.
+    unreached : {"omit", "null", "cugraph"}
+        How vertices without a path are written.
+    unconnected : {"refuse", "largest"}, or None
+        For the extremes of a graph.
+    """
+
+    algorithm: str
+    result: ResultName
+    certify: str
+    limit: float | None
+    targets: Ids | None = None
+    direction: str = "out"
+    pairs: PairTable | None = None
+    reduction: Any = None
+    k: int | None = None
+    groups: SourceGroups | None = None
+    limits: SourceLimits | None = None
+    along: AlongPaths | None = None
+    unreached: str = "omit"
+    unconnected: str | None = None

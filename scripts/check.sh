@@ -95,7 +95,7 @@ check "spelling" spelling
 check "CUDA format" cuda_format
 check "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
 check "pages of strategies are current" "$PYTHON" -m scripts.docs.strategies_page --check
-check "conf/batch_sources.toml and docs/settings.md are current" "$PYTHON" -m scripts.docs.settings_page --check
+check "conf/batch_sources.toml, docs/settings.md and docs/manifest.schema.json are current" "$PYTHON" -m scripts.docs.settings_page --check
 check "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" -m scripts.bench.performance_page check
 check "docs/published is current" "$PYTHON" -m scripts.papers.page check
 check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check

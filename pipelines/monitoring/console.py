@@ -7,6 +7,7 @@ import shlex
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
@@ -227,7 +228,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
 
 
-def _filters(settings: Settings, built: dict[str, Any]) -> dict[str, Any]:
+def _filters(settings: Settings, built: Mapping[str, Any]) -> dict[str, Any]:
     """Return what chose the rows of the edge list, and how many were left out."""
     return {
         "where": settings.where,
@@ -241,7 +242,7 @@ def _dropped(built: BuildReport) -> str:
     return f"{built.filtered_rows:,} by filters, {loops}" if built.filtered_rows else loops
 
 
-def weights_not_used(settings: Settings, built: dict[str, Any]) -> list[str]:
+def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
     """Return which weights bfs ignores, so that hops are not mistaken for distances.
 
     Parameters
@@ -268,7 +269,7 @@ def weights_not_used(settings: Settings, built: dict[str, Any]) -> list[str]:
     return notes
 
 
-def columns_text(built: dict[str, Any]) -> str:
+def columns_text(built: Mapping[str, Any]) -> str:
     """Return which columns of the edge list are the ends and the weight of an edge, and which are unused.
 
     Parameters

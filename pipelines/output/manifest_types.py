@@ -1,21 +1,116 @@
-"""Types of ``_manifest.json`` for type checkers; ``manifest_schema`` has the same fields with ranges, which it checks."""
+"""The one definition of ``_manifest.json`` and of the footer of a part file, for type checkers and for ``checked``.
+
+Both come from a folder that others may have written to, so they are checked before anything in them is used. Unknown keys
+are ignored, because a later version may add some. Known keys have the types and ranges that this job writes, so that no
+number in them causes an unbounded allocation or loop. ``docs/manifest.schema.json`` is written from ``Manifest``.
+"""
 
 # Annotations are evaluated here: as strings, they would not tell which keys may be missing.
 
-from typing import Any, Literal, NotRequired, TypedDict
+import functools
+import math
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
-from .schemas import ResultName
+from .schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
 
-Id = int | str  # the user's id of a vertex
-Phases = dict[str, float]  # seconds by phase
+if sys.version_info >= (3, 12):
+    from typing import TypedDict
+else:
+    from typing_extensions import TypedDict  # pydantic takes no other
+
+T = TypeVar("T")
+MAX_PARTS = 10**6  # part names have six digits
+MAX_BINS = 64  # per histogram: enough for a plot, and a summary stays below about 1 KB
+
+
+class Rule:
+    """A condition on a value: ranges as in pydantic's core schemas, or a function that raises ValueError or returns it.
+
+    pydantic calls the method. It is not imported here, because workers start faster without it.
+    """
+
+    def __init__(self, check: Callable[[Any], Any] | None = None, **ranges: Any) -> None:
+        self._check, self._ranges = check, ranges
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        schema = handler(source)
+        if self._check is None:
+            return schema | self._ranges
+        return {"type": "function-after", "function": {"type": "no-info", "function": self._check}, "schema": schema}
+
+
+Format = Annotated[int, Rule(ge=1, le=1)]
+Count = Annotated[int, Rule(ge=0, lt=2**63)]
+Positive = Annotated[int, Rule(ge=1, lt=2**63)]
+Hash = Annotated[str, Rule(pattern="^[0-9a-f]{64}$")]
+Checksum = Annotated[str, Rule(pattern="^[0-9a-f]{16}$")]
+PartName = Annotated[str, Rule(pattern=r"^part-[0-9]{6}\.(parquet|arrow)$")]
+Id = Annotated[int, Rule(ge=-(2**63), lt=2**64)] | str  # the user's id of a vertex
+Seconds = Annotated[float, Rule(ge=0, le=1e12)]
+Phases = Annotated[dict[Annotated[str, Rule(pattern="^[a-z_]{1,32}$")], Seconds], Rule(max_length=64)]
+Algorithm = Literal["bfs", "sssp"]
+Status = Literal["running", "done", "failed", "interrupted"]
+
+
+def _check_bins(histogram: Any) -> Any:
+    """Refuse bins for which ``part_stats.merged``, which doubles their width until they fit, would not end."""
+    half, exponent = math.frexp(histogram["width"])
+    if half != 0.5 or histogram["first"].bit_length() + exponent > 1025:
+        raise ValueError("its bins are not those of distances")
+    return histogram
+
+
+def _check_times(part: Any) -> Any:
+    """Refuse incomplete times: a part file of an earlier run has none, and the report needs all of them or none."""
+    missing = {"started", "ended", "phases", "worker", "edges"} - set(part)
+    if missing and {"started", "worker"} <= set(part):
+        raise ValueError(f"{sorted(missing)[0]!r} is missing, though the time of the part is there")
+    return part
+
+
+def _check_question(identity: Any) -> Any:
+    """Refuse combinations that ``settings`` refuses, because no run has them."""
+    result, form = identity["result"], OUTPUT_SCHEMAS[identity["result"]]
+    targets, pairs, options, k, groups, limits, along, unconnected = map(
+        identity.get, ("targets", "pairs", "reduction", "k", "groups", "limits", "along", "unconnected")
+    )
+    if (targets is None) if form.needs_targets else (targets is not None and not form.limits_targets):
+        raise ValueError(f"result {result!r} goes {'with' if targets is None else 'without'} targets")
+    if (pairs is not None) != form.needs_pairs:
+        raise ValueError(f"result {result!r} goes {'with' if pairs is None else 'without'} pairs")
+    if identity["algorithm"] == "bfs" and isinstance(identity["limit"], float):
+        raise ValueError("a limit of hops is an integer")
+    if (options is not None) != (form.takes_cutoffs or form.options_class is not None):
+        raise ValueError(f"result {result!r} goes {'without' if options else 'with'} options of its own")
+    if (k is not None) != (result == "k_nearest"):
+        raise ValueError(f"result {result!r} goes {'with' if k is None else 'without'} k")
+    if groups is not None and k is None:
+        raise ValueError(f"result {result!r} goes without groups")
+    if limits is not None and (identity["limit"] is not None or not form.takes_limits):
+        raise ValueError(f"result {result!r} goes without limits of its sources")
+    if identity.get("unreached", "omit") != "omit" and not form.is_distances:
+        raise ValueError(f"result {result!r} has no unreached vertices")
+    if along is not None and "along" not in form.options:
+        raise ValueError(f"result {result!r} sums nothing along paths")
+    if (unconnected is not None) != (result == EXTREMES):
+        raise ValueError(f"result {result!r} goes {'with' if unconnected is None else 'without'} unconnected")
+    if identity["algorithm"] not in form.algorithms:
+        raise ValueError(f"{result} are those of {form.algorithms[0]}")
+    return identity
 
 
 class Histogram(TypedDict):
     """Distances of a part file, as ``part_stats.histogram_of`` returns them."""
 
-    width: float
+    width: Annotated[float, Rule(gt=0)]
     first: int
-    counts: list[int]
+    counts: Annotated[list[Annotated[int, Rule(ge=0, le=2**53)]], Rule(min_length=1, max_length=MAX_BINS)]
+
+
+Distances = Annotated[Histogram, Rule(_check_bins)]
+Slowest = Annotated[tuple[Id, Seconds], Rule(strict=False)]  # a list in JSON
 
 
 class PartCounts(TypedDict):
@@ -23,28 +118,28 @@ class PartCounts(TypedDict):
 
     edges: int
     rounds: int
-    slowest: tuple[Any, float] | None
-    distances: Histogram | None
+    slowest: Slowest | None
+    distances: Distances | None
 
 
 class PartSummary(TypedDict):
     """One part file: what ``part_file.write_part`` returns, and what its worker measured. A part file of an earlier run
     has no times."""
 
-    file: str
-    rows: int
-    sha256: str
-    checksum: str
-    bytes: int
-    started: NotRequired[float]
-    ended: NotRequired[float]
-    seconds: NotRequired[float]
+    file: PartName
+    rows: Count
+    sha256: Hash
+    checksum: Checksum
+    bytes: Count
+    started: NotRequired[Seconds]
+    ended: NotRequired[Seconds]
+    seconds: NotRequired[Seconds]
     phases: NotRequired[Phases]
     worker: NotRequired[str]
-    edges: NotRequired[int]
-    rounds: NotRequired[int]
-    slowest: NotRequired[tuple[Any, float] | None]
-    distances: NotRequired[Histogram | None]
+    edges: NotRequired[Count]
+    rounds: NotRequired[Count]
+    slowest: NotRequired[Slowest | None]
+    distances: NotRequired[Distances | None]
 
 
 class PartEntry(PartSummary):
@@ -56,9 +151,9 @@ class PartEntry(PartSummary):
 class TableEntry(TypedDict):
     """A table beside the parts: its vertices, or one that a finished run makes of its parts."""
 
-    file: str
-    bytes: int
-    sha256: str
+    file: Annotated[str, Rule(pattern=r"^_[a-z]+\.pq$")]
+    bytes: Count
+    sha256: Hash
 
 
 Measured = tuple[str, int, float]  # strategy, sources and seconds of the groups by which strategies are compared
@@ -76,7 +171,7 @@ class BatchOutcome(TypedDict):
 class Failure(TypedDict):
     """Sources that failed."""
 
-    file: str
+    file: PartName
     sources: list[Id]
     error: str
 
@@ -84,40 +179,52 @@ class Failure(TypedDict):
 class Retry(TypedDict):
     """A batch that was retried."""
 
-    file: str
+    file: PartName
     why: str
 
 
 class Identity(TypedDict):
     """Everything that determines the content of the part files."""
 
-    graph: str
-    algorithm: Literal["bfs", "sssp"]
-    limit: float | None
-    targets: str | None
+    graph: Hash
+    algorithm: Algorithm
+    limit: Count | Annotated[float, Rule(ge=0)] | None
+    targets: Hash | None
     result: ResultName
     certify: Literal["all", "sample", "none"]
-    sources: str
-    batch_size: int
+    sources: Hash
+    batch_size: Positive
     direction: NotRequired[Literal["out", "in"]]
-    pairs: NotRequired[str]
-    reduction: NotRequired[str]
-    k: NotRequired[int]
-    groups: NotRequired[str]
-    limits: NotRequired[str]
-    along: NotRequired[str]
+    pairs: NotRequired[Hash]
+    reduction: NotRequired[Hash]
+    k: NotRequired[Positive]
+    groups: NotRequired[Hash]
+    limits: NotRequired[Hash]
+    along: NotRequired[Hash]
     unreached: NotRequired[Literal["omit", "null", "cugraph"]]
     unconnected: NotRequired[Literal["refuse", "largest"]]
 
 
-class GraphFacts(TypedDict):
-    """The graph of a run; ``built`` is a ``BuildReport``."""
+class Built(TypedDict, total=False):
+    """What building the graph did: the fields of a ``BuildReport`` that are displayed by name."""
 
-    fingerprint: str
-    vertices: int
-    stored_edges: int
+    src_column: str
+    dst_column: str
+    weight_column: str
+    oneway_column: str
+    where: str
+    unused_columns: list[str]
+    unused_numbers: list[str]
+
+
+class GraphFacts(TypedDict):
+    """The graph of a run."""
+
+    fingerprint: Hash
+    vertices: Count
+    stored_edges: Count
     directed: bool
-    built: NotRequired[dict[str, Any]]
+    built: NotRequired[Built]
     reused: NotRequired[bool]
 
 
@@ -125,79 +232,106 @@ class Candidate(TypedDict):
     """A strategy that tasks may use; ``estimated`` seconds are those of all sources."""
 
     strategy: str
-    estimated: float
-    sources_at_once: int
-    bytes: int
+    estimated: Seconds
+    sources_at_once: Positive
+    bytes: Count
 
 
 class Measurement(TypedDict):
     """Measured and estimated time of the sources that a strategy computed."""
 
     strategy: str
-    sources: int
-    seconds: float
-    estimated: float
+    sources: Count
+    seconds: Seconds
+    estimated: Seconds
 
 
 class Switch(TypedDict):
     """A change of the strategy, after ``measured_sources`` sources."""
 
     strategy: str
-    measured_sources: int
+    measured_sources: Count
 
 
 class StrategyChoice(TypedDict):
-    """The choice between strategies in a run."""
+    """The choice between strategies in a run, as ``strategy_choice.StrategyChoice`` records it."""
 
     first: str
-    candidates: list[Candidate]
-    measured: list[Measurement]
+    candidates: Annotated[list[Candidate], Rule(min_length=1, max_length=64)]
+    measured: Annotated[list[Measurement], Rule(max_length=64)]
     switches: list[Switch]
-
-
-Status = Literal["running", "done", "failed", "interrupted"]
 
 
 class Manifest(TypedDict):
     """``_manifest.json``."""
 
-    format: int
+    format: Format
     status: Status
-    algorithm: Literal["bfs", "sssp"]
+    algorithm: Algorithm
     result: ResultName
     means: str
     direction: NotRequired[Literal["out", "in"]]
     distances: NotRequired[dict[str, str]]
     settings: dict[str, Any]
-    identity: Identity
-    fingerprint: str
+    identity: Annotated[Identity, Rule(_check_question)]
+    fingerprint: Hash
     graph: GraphFacts
     device: str
     strategy: str
     choice: NotRequired[StrategyChoice | None]
-    workers: int
-    memory: dict[str, int]
-    sources: int
-    duplicate_sources: int
-    batches: int
+    workers: Count
+    memory: dict[str, Count]
+    sources: Count
+    duplicate_sources: Count
+    batches: Annotated[int, Rule(ge=0, le=MAX_PARTS)]
     versions: dict[str, str]
-    seconds: dict[str, float]
-    parts: list[PartEntry]
-    tables: list[TableEntry]
+    seconds: dict[str, Seconds]
+    parts: Annotated[list[Annotated[PartEntry, Rule(_check_times)]], Rule(max_length=MAX_PARTS)]
+    tables: Annotated[list[TableEntry], Rule(max_length=8)]
     failed: list[Failure]
     retried: list[Retry]
-    digest: str | None
+    digest: Annotated[str, Rule(pattern="^[0-9a-f]{16}-[0-9a-f]{16}$")] | None
     ended_by: NotRequired[str]
 
 
 class Footer(TypedDict):
     """The footer of a part file."""
 
-    format: int
+    format: Format
     run: str
-    part: int
+    part: Annotated[int, Rule(ge=0, lt=MAX_PARTS)]
     result: ResultName
-    rows: int
+    rows: Count
     sources: list[Id]
-    checksums: list[str]
+    checksums: list[Checksum]
     version: NotRequired[str]
+
+
+@functools.cache
+def adapter(schema: Any) -> Any:
+    """Return pydantic's ``TypeAdapter`` for one of the types above, which converts no value to another type."""
+    from pydantic import TypeAdapter
+
+    schema.__pydantic_config__ = {"strict": True, "allow_inf_nan": False}
+    return TypeAdapter(schema)
+
+
+def checked(value: object, schema: type[T]) -> T:
+    """Return a value that was read from JSON unchanged, if it fits one of the types above.
+
+    Raises
+    ------
+    ValueError
+        It does not; the message says where and why.
+    """
+    from pydantic import ValidationError
+
+    if not isinstance(value, dict):
+        raise ValueError("it is no JSON object")
+    try:
+        adapter(schema).validate_python(value)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ValueError(f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+    return value  # type: ignore[return-value]

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,7 +30,7 @@ from kepler_traverse.results import Traversal
 
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
-from .manifest_types import Footer, PartEntry, PartSummary
+from .manifest_types import Footer, PartEntry, PartSummary, checked
 from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
 from .row_groups import Encoding, RowGroupWriter
@@ -270,12 +270,10 @@ def _flush(writer: RowGroupWriter, held: list[pa.Table]) -> None:
 
 def read_footer(file: PartReader) -> Footer:
     """Return the footer of a part; raise ValueError if this job has not written it."""
-    from . import manifest_schema  # imported only here, because workers do not need it
-
     metadata = file.metadata
     if FOOTER_KEY not in metadata:
         raise ValueError("it is no part of this job")
-    footer = cast(Footer, manifest_schema.checked(json_of(metadata[FOOTER_KEY]), manifest_schema.Footer))
+    footer = checked(json_of(metadata[FOOTER_KEY]), Footer)
     if len(footer["sources"]) != len(footer["checksums"]):
         raise ValueError(f"it has {len(footer['sources'])} sources and {len(footer['checksums'])} checksums")
     return footer

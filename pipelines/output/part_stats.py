@@ -18,9 +18,7 @@ from kepler_traverse.distance_stats import as_floats, bins_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.results import Traversal, checksum
 
-from .manifest_types import Histogram, PartCounts
-
-MAX_BINS = 64  # per histogram: enough for a plot, and a summary stays below about 1 KB
+from .manifest_types import MAX_BINS, Histogram, Id, PartCounts
 
 _MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
 
@@ -40,7 +38,7 @@ class PartStats:
 
     def __init__(self) -> None:
         self.edges = self.rounds = 0
-        self.slowest: tuple[object, float] | None = None
+        self.slowest: tuple[Id, float] | None = None
         self._histograms: list[Histogram] = []
 
     def add(self, source: Any, seconds: float, edges: int, rounds: int, histogram: Histogram | None) -> None:

@@ -20,7 +20,7 @@ from kepler_traverse.errors import OutputError
 from kepler_traverse.regular_files import irregular, json_of, read_regular, size_and_digest
 
 from .file_locks import NoLocksError, open_lock, take_lock
-from .manifest_types import Identity, Manifest, PartEntry, Status, TableEntry
+from .manifest_types import Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .part_file import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
@@ -123,15 +123,12 @@ def read_manifest(folder: Path) -> Manifest:
     ValueError
         It is damaged, or not a manifest of this job.
     """
-    # Imported only here, because workers do not need it.
-    from . import manifest_schema
-
     path = folder / MANIFEST
     try:
         data = read_regular(path, MAX_MANIFEST_BYTES)
     except OSError as error:
         raise OutputError(f"{path}: the manifest cannot be read: {error.strerror}") from None
-    return cast(Manifest, manifest_schema.checked(json_of(data), manifest_schema.Manifest))
+    return checked(json_of(data), Manifest)
 
 
 def mark_fits(folder: Path) -> bool:

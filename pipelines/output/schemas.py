@@ -1,4 +1,7 @@
-"""The result kinds that the job writes: those of the library that have records. No large package is imported."""
+"""The result kinds that the job writes: those of the library and of plug-ins that have records, and ``extremes``.
+
+Importing plug-ins imports the library. Without plug-ins, no large package is imported.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import CapacityError, OutputError
@@ -21,7 +21,7 @@ from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import page_of
-from ..output.manifest_types import Identity, Manifest, PartEntry, PartSummary
+from ..output.manifest_types import Built, Identity, Manifest, PartEntry, PartSummary
 from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
@@ -222,7 +222,7 @@ def _new_manifest(
             "vertices": graph.n_vertices,
             "stored_edges": graph.n_edges,
             "directed": graph.directed,
-            "built": graph.report.facts(),
+            "built": cast(Built, graph.report.facts()),
             "reused": prepared.reused,
         },
         "device": prepared.plan.strategy.device,

@@ -1,6 +1,7 @@
-"""Write conf/batch_sources.toml and docs/settings.md from the fields of ``pipelines.cli.options.Settings``.
+"""Write conf/batch_sources.toml and docs/settings.md from the fields of ``pipelines.cli.options.Settings``, and
+docs/manifest.schema.json from ``pipelines.output.manifest_types.Manifest``.
 
-``python -m scripts.docs.settings_page`` writes both; with ``--check`` nothing is written, and the exit code is 1 if one is
+``python -m scripts.docs.settings_page`` writes all; with ``--check`` nothing is written, and the exit code is 1 if one is
 stale.
 """
 
@@ -14,10 +15,13 @@ import textwrap
 from dataclasses import MISSING, fields
 from pathlib import Path
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from pipelines.cli.options import OPTIONS, Option, Settings, metavar_of
+from pipelines.output.manifest_types import Manifest, adapter
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATE, PAGE = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings.md"
+TEMPLATE, PAGE, SCHEMA = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings.md", ROOT / "docs/manifest.schema.json"
 WIDTH = 125  # characters of a line of the template
 
 TEMPLATE_HEAD = """\
@@ -94,12 +98,25 @@ def page() -> str:
     return "\n".join(parts)
 
 
+class Untitled(GenerateJsonSchema):
+    """Leaves out the titles of fields, which repeat their names."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
+        return False
+
+
+def schema() -> str:
+    """The whole text of docs/manifest.schema.json."""
+    text = {"$schema": Untitled.schema_dialect, **adapter(Manifest).json_schema(schema_generator=Untitled)}
+    return json.dumps(text, indent=1) + "\n"
+
+
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write conf/batch_sources.toml and docs/settings.md from the settings.")
+    parser = argparse.ArgumentParser(description="Write files from the settings and from the manifest's types.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
     options = parser.parse_args(arguments)
     stale = False
-    for path, text in ((TEMPLATE, template()), (PAGE, page())):
+    for path, text in ((TEMPLATE, template()), (PAGE, page()), (SCHEMA, schema())):
         if not options.check:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -19,6 +19,7 @@ import pytest
 from kepler_traverse import read_graph
 from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, verify
+from pipelines.output.manifest_types import Manifest, adapter
 from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name
 from pipelines.output.run_folder import MANIFEST, SUCCESS, check_folder
 from tests.support import tiers
@@ -187,6 +188,12 @@ def test_a_manifest_that_is_no_json_of_one_meaning_is_refused(run, what):
     assert text != whole
     run.seal(text)
     run.assert_refused(MANIFEST)
+
+
+def test_a_run_writes_no_key_that_its_manifest_does_not_define(run):
+    manifest = run.manifest
+    del manifest["graph"]["built"]  # of whose fields the definition has those that are used
+    adapter(Manifest).validate_python(manifest, extra="forbid")
 
 
 def places(value, at=()):

@@ -17,8 +17,8 @@ from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.multi_source import planning
 from kepler_traverse.multi_source.planning import Candidate, MultiSourcePlan
 from pipelines.batch_sources import main
-from pipelines.output.manifest_schema import StrategyChoice as Schema
-from pipelines.output.manifest_schema import checked
+from pipelines.output.manifest_types import StrategyChoice as Schema
+from pipelines.output.manifest_types import checked
 from pipelines.run.memory_plan import Load, Machine, size_up, with_capacity
 from pipelines.run.strategy_choice import StrategyChoice, current, sentence
 from pipelines.scheduling.dask_executor import DaskExecutor

@@ -164,6 +164,8 @@ def test_everything_imports_without_cupy_and_without_loading_data_frames():
         "import kepler_traverse\n"
         "heavy = {'pandas', 'dask', 'distributed', 'pydantic'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
+        "import pipelines.worker.plugin\n"
+        "assert 'pydantic' not in sys.modules\n"
         f"for name in {modules!r}: importlib.import_module(name)\n"
         "assert not kepler_traverse.cuda.available()\n"
     )

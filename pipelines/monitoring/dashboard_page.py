@@ -8,12 +8,11 @@ from typing import Any
 import dask
 from bokeh.document import Document
 from bokeh.models import Div
-from jinja2 import Template
 
 from . import html_fragments, plots
-from .html_fragments import Markup
+from .html_fragments import environment, fragment
 from .plot_data import MAX_ROWS
-from .run_stats import MAX_LISTED, OTHERS
+from .run_stats import MAX_LISTED, OTHERS, Share
 
 _UPDATE_EVERY = 1000  # milliseconds
 _STATES = {
@@ -34,38 +33,6 @@ _PAGES = {
     "phases": "individual-fine-performance-metrics",
     "profile": "profile",
 }
-_TEMPLATE = Template(
-    """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ title }}</title>
-<link rel="icon" href="data:,">
-{{ bokeh_css }}
-{{ bokeh_js }}
-<style>{{ style }}</style>
-</head>
-<body>
-<nav>{% for name, address in pages.items() %}<a href="{{ address }}">{{ name }}</a>{% endfor %}</nav>
-<main>
-{% macro place(name) %}<div id="{{ roots[name].elementid }}" data-root-id="{{ roots[name].id }}"
- style="display: contents;"></div>{% endmacro %}
-<p id="waiting" class="soft">Waiting for the data of the run.</p>
-{{ place("head") }}
-<div class="pair"><section>{{ place("sources") }}</section><section>{{ place("edges") }}</section></div>
-<div class="pair"><section>{{ place("reach") }}</section><section>{{ place("histogram") }}</section></div>
-<section>{{ place("phases") }}</section>
-<section><h2>Workers</h2>{{ place("workers") }}</section>
-<section><h2>Slowest batches and sources</h2>{{ place("slowest") }}</section>
-<section><h2>Failures and retries</h2>{{ place("trouble") }}</section>
-{{ plot_script }}
-<script>{{ script }}</script>
-</main>
-</body>
-</html>
-"""
-)
 
 
 def document(plugin: Any, scheduler: Any, extra: dict[str, Any], doc: Document) -> None:  # noqa: ARG001
@@ -77,13 +44,14 @@ def document(plugin: Any, scheduler: Any, extra: dict[str, Any], doc: Document) 
         root.name = name
         doc.add_root(root)
     doc.title = "kepler-traverse"
-    doc.template = _TEMPLATE
-    doc.template_variables.update({"style": html_fragments.STYLE, "script": html_fragments.SCHEME_SCRIPT, "pages": _PAGES})
+    doc.template = environment().get_template("dashboard.html")
+    doc.template_variables["pages"] = _PAGES
     doc.add_periodic_callback(view.update, _UPDATE_EVERY)
 
 
 def _text() -> Div:
-    return Div(text="", stylesheets=[html_fragments.STYLE], sizing_mode="stretch_width")
+    style = environment().get_template("style.css").render()
+    return Div(text="", stylesheets=[style], sizing_mode="stretch_width")
 
 
 class View:
@@ -109,7 +77,7 @@ class View:
         """Update the text and, if there are new messages, the plots."""
         found = self._plugin.shown(self._asked)
         if found is None:
-            self._put("head", Markup("<h1>kepler-traverse</h1><p>No run has been seen on this scheduler yet.</p>"))
+            self._put("head", "<h1>kepler-traverse</h1><p>No run has been seen on this scheduler yet.</p>")
             return
         name, run = found
         self._put("head", self._head(name, run))
@@ -119,8 +87,8 @@ class View:
             return
         self._drawn = drawn
         self._draw(run)
-        self._put("slowest", html_fragments.slowest(run.chronicle))
-        self._put("trouble", html_fragments.trouble(run.chronicle))
+        for name in ("slowest", "trouble"):
+            self._put(name, fragment("fragments.html", name, run.chronicle))
 
     def _put(self, name: str, html: str) -> None:
         if self.roots[name].text != html:
@@ -134,12 +102,10 @@ class View:
         plots.draw_reach(histogram, reach, self._reach, chronicle.distances, run.facts["algorithm"])
         plots.draw_phases(self.roots["phases"], self._phases, chronicle.shares(MAX_LISTED))
 
-    def _head(self, name: str, run: Any) -> Markup:
-        chronicle, facts = run.chronicle, run.facts
+    def _head(self, name: str, run: Any) -> str:
+        chronicle = run.chronicle
         now = time.time() if run.state == "running" else run.news_at
         rate, edges = chronicle.rates(now)
-        share = chronicle.done / max(1, chronicle.total)
-        trouble = "bad" if chronicle.failures else "good"
         numbers = [
             ("sources done", f"{chronicle.done:,}"),
             ("left", f"{chronicle.left:,}"),
@@ -147,44 +113,25 @@ class View:
             ("edges/s", html_fragments.edges_rate(chronicle, edges)),
             ("time so far", html_fragments.seconds(now - chronicle.started)),
             ("time left", html_fragments.seconds(chronicle.seconds_left(now)) if run.state == "running" else "-"),
-            ("failed sources", Markup(f'<span class="{trouble}">{chronicle.failed_sources:,}</span>')),
+            ("failed sources", f"{chronicle.failed_sources:,}"),
             ("retries", f"{chronicle.retries:,}"),
         ]
-        others = [other for other in self._plugin.runs if other != name]
-        links = "".join(
-            f' <a href="?run={html_fragments.text(other)}">{html_fragments.text(other)}</a>' for other in reversed(others)
-        )
-        return Markup(
-            f"<h1>{html_fragments.text(html_fragments.title(facts))}</h1>"
-            f"<p>{html_fragments.text(facts['strategy'])} on {html_fragments.text(facts['device'])}, "
-            f"{facts['vertices']:,} vertices, "
-            f"{facts['stored_edges']:,} stored edges; results go to <code>{html_fragments.text(facts['output'])}</code>, "
-            f"{html_fragments.text(facts['means'])}</p>"
-            f'<p>Run {html_fragments.text(name)}: <b class="state">{html_fragments.text(_STATES[run.state])}</b>, '
-            f"{chronicle.whole.batches:,} batches"
-            f'<span class="soft">, last update {html_fragments.seconds(round(max(0.0, time.time() - run.news_at)))} ago'
-            + (f"; other runs:{links}" if links else "")
-            + f'</span></p>{html_fragments.cards(numbers)}<div class="meter"><i style="width: {100 * share:.2f}%"></i></div>'
-        )
+        title, ago = html_fragments.title(run.facts), round(max(0.0, time.time() - run.news_at))
+        others = [other for other in reversed(self._plugin.runs) if other != name]
+        return fragment("dashboard_parts.html", "head", name, run, title, _STATES[run.state], numbers, ago, others)
 
-    def _workers(self, run: Any) -> Markup:
+    def _workers(self, run: Any) -> str:
         """Return a table of workers with their progress and memory; if there are many, those with most sources."""
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
         shares = run.chronicle.shares(MAX_ROWS)
         names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
-        rows = []
-        for name in names:
-            share = shares.get(name)
-            done = (share.batches, share.sources, share.edges) if share else (0, 0, 0)
-            rows.append([name, *(f"{value:,}" for value in done), *state_of(present.get(name), name)])
-        more = len(set(present) | set(run.chronicle.workers)) - len(names)
-        heads = ("worker", "batches", "sources", "edges", "memory", "use", "metrics")
-        note = f'<p class="soft">and {more:,} more</p>' if more > 0 and OTHERS not in names else ""
-        return Markup(html_fragments.table(heads, rows, numbers=(1, 2, 3, 4, 5)) + note)
+        rows = [(name, shares.get(name, Share()), *state_of(present.get(name), name)) for name in names]
+        more = 0 if OTHERS in names else len(set(present) | set(run.chronicle.workers)) - len(names)
+        return fragment("dashboard_parts.html", "workers", rows, more)
 
 
-def state_of(worker: Any, name: str) -> tuple[str, str, str | Markup]:
-    """Return memory, utilization and the address of the metrics of a worker, and those of its GPU if it has one."""
+def state_of(worker: Any, name: str) -> tuple[str, str, str]:
+    """Return memory and utilization of a worker, or those of its GPU if it has one, and the address of its metrics."""
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"
     metrics, gpu = worker.metrics, worker.metrics.get("gpu")
@@ -199,5 +146,4 @@ def state_of(worker: Any, name: str) -> tuple[str, str, str | Markup]:
     if port is None:
         return memory, use, ""
     scheme = "https" if dask.config.get("distributed.scheduler.dashboard.tls.cert") else "http"
-    url = f"{scheme}://{worker.host}:{port}/metrics"
-    return memory, use, Markup(f'<a href="{html_fragments.text(url)}">metrics</a>')
+    return memory, use, f"{scheme}://{worker.host}:{port}/metrics"

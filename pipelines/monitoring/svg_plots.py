@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from markupsafe import Markup, escape
+
 from ..output.manifest_types import Histogram
-from .html_fragments import Markup, text
+from .html_fragments import printed
 from .plot_data import COLOURS, PHASE_COLOURS, Rates, rates_of, reach_of
 from .run_stats import OTHERS, PHASES, RunStats, Share
 
@@ -35,6 +37,10 @@ def ticks_of(start: float, end: float, most: int = _TICKS, whole: bool = False) 
     return [i * step for i in range(first, math.floor(end / step + 1e-9) + 1)]
 
 
+def _text(value: object) -> Markup:
+    return escape(printed(value))
+
+
 def _number(value: float) -> str:
     return f"{value:,.10g}"
 
@@ -57,13 +63,13 @@ class _Plane:
         self._x, self._y = x, y
         self.left, self.top = left, _TOP + _LEGEND_ROW * len(rows)
         self.right, self.bottom = width - _RIGHT, self.height - _BOTTOM
-        self._parts = [f'<text class="title" x="{left}" y="18">{text(title)}</text>']
+        self._parts = [f'<text class="title" x="{left}" y="18">{_text(title)}</text>']
         for i, row in enumerate(rows):
             at = left
             for name, colour in row:
                 y_of_row = 30 + _LEGEND_ROW * i
                 self._parts.append(f'<rect x="{at}" y="{y_of_row}" width="10" height="10" fill="{colour}"/>')
-                self._parts.append(f'<text x="{at + 14}" y="{y_of_row + 9}">{text(name)}</text>')
+                self._parts.append(f'<text x="{at + 14}" y="{y_of_row + 9}">{_text(name)}</text>')
                 at += _legend_width(name)
 
     def at_x(self, value: float) -> float:
@@ -80,7 +86,7 @@ class _Plane:
             self._parts.append(f'<path class="grid" d="M{at:.1f} {self.top}V{self.bottom}"/>')
             self._parts.append(f'<text class="middle" x="{at:.1f}" y="{self.bottom + 16}">{_number(tick)}</text>')
         middle = (self.left + self.right) / 2
-        self._parts.append(f'<text class="middle" x="{middle:.0f}" y="{self.bottom + 36}">{text(label)}</text>')
+        self._parts.append(f'<text class="middle" x="{middle:.0f}" y="{self.bottom + 36}">{_text(label)}</text>')
         self._parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
 
     def y_axis(self, label: str, percent: bool = False) -> None:
@@ -91,18 +97,18 @@ class _Plane:
             self._parts.append(f'<text class="end" x="{self.left - 6}" y="{at + 4:.1f}">{shown}</text>')
         middle = (self.top + self.bottom) / 2
         turned = f'transform="rotate(-90 14 {middle:.0f})"'
-        self._parts.append(f'<text class="middle" x="14" y="{middle:.0f}" {turned}>{text(label)}</text>')
+        self._parts.append(f'<text class="middle" x="14" y="{middle:.0f}" {turned}>{_text(label)}</text>')
 
     def rows_axis(self, names: Sequence[str]) -> None:
         """Name the rows 0, 1, ... from the top."""
         for i, name in enumerate(names):
             at = self.at_y(len(names) - i - 0.5) + 4
-            self._parts.append(f'<text class="end" x="{self.left - 6}" y="{at:.1f}">{text(name)}</text>')
+            self._parts.append(f'<text class="end" x="{self.left - 6}" y="{at:.1f}">{_text(name)}</text>')
 
     def bar(self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str) -> None:
         left, right, low, high = self.at_x(x[0]), self.at_x(x[1]), self.at_y(y[0]), self.at_y(y[1])
         place = f'x="{left:.2f}" y="{high:.2f}" width="{max(right - left, 0.3):.2f}" height="{low - high:.2f}"'
-        shown = f"<title>{text(title)}</title>" if title else ""
+        shown = f"<title>{_text(title)}</title>" if title else ""
         self._parts.append(f'<rect {place} fill="{colour}">{shown}</rect>')
 
     def line(self, path: Iterable[tuple[float, float]], colour: str) -> None:
@@ -111,7 +117,7 @@ class _Plane:
 
     def point(self, x: float, y: float, colour: str, title: str) -> None:
         place = f'cx="{self.at_x(x):.1f}" cy="{self.at_y(y):.1f}"'
-        self._parts.append(f'<circle {place} r="3" fill="{colour}"><title>{text(title)}</title></circle>')
+        self._parts.append(f'<circle {place} r="3" fill="{colour}"><title>{_text(title)}</title></circle>')
 
     def drawn(self) -> Markup:
         view = f'viewBox="0 0 {self.width} {self.height}"'

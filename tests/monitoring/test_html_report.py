@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pipelines.monitoring import html_report
-from pipelines.monitoring.svg_plots import ticks_of
+from pipelines.monitoring.svg import ticks_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from tests.support.fake_runs import HOSTILE, Text, batch, made_up
 from tests.support.processes import ran
@@ -121,7 +121,7 @@ def test_report_plots_are_whole_svg_inside_their_image(algorithm):
         root = ElementTree.fromstring(plot)
         width, height = map(float, root.get("viewBox").split()[2:])
         bars = [each for each in root.iter() if each.tag == "rect"]
-        assert bars or root.find("polyline") is not None
+        assert bars or root.find(".//polyline") is not None
         for bar in bars:
             x, y, wide, high = (float(bar.get(key)) for key in ("x", "y", "width", "height"))
             assert 0 <= x <= x + wide <= width + 1
@@ -135,7 +135,7 @@ def test_report_plots_show_all_pairs_and_all_seconds():
     rates, _, _, phases, reach, histogram = plots_of(html_report.page_of(manifest, "command"))
     titles = [each.text for each in ElementTree.fromstring(histogram).iter("title")]
     assert titles == [f"distance {i}: {40 * n} pairs" for i, n in enumerate([4, 12, 20, 4])]
-    assert ElementTree.fromstring(reach).findall("circle")[-1].find("title").text == "up to 3: 100.0 %"
+    assert ElementTree.fromstring(reach).findall(".//circle")[-1].find("title").text == "up to 3: 100.0 %"
     shown = [each.text for each in ElementTree.fromstring(phases).iter("title")]
     seconds = sum(float(title.rpartition(": ")[2].split()[1]) for title in shown)
     assert seconds == pytest.approx(sum(sum(part["phases"].values()) for part in manifest["parts"]), abs=0.01 * len(shown))

@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scripts.bench import cpu, gpu, level_traces, performance_page, roofline, svg_plots
+from pipelines.monitoring import svg
+from scripts.bench import cpu, gpu, level_traces, performance_page, roofline
 
 LIMITS = {
     "machine": "GPU",
@@ -131,9 +132,10 @@ def test_a_traced_graph_of_unknown_size_is_refused():
 def test_plot_has_one_dot_per_row_and_one_color_per_kind_of_iteration():
     rows = level_traces.thinned(a_bfs(), "bfs")
     both = level_traces.plot("road", {"bfs": {"rows": rows}, "sssp": {"rows": rows[1:2]}})
-    strokes = [path.get("stroke") for path in ElementTree.fromstring(both).iter("{http://www.w3.org/2000/svg}path")]
+    paths = ElementTree.fromstring(both).iter("{http://www.w3.org/2000/svg}path")
+    strokes = [path.get("stroke") for path in paths if path.get("stroke")]
     assert len(strokes) == 7  # six kinds above, one of them below
-    assert strokes[-1] == strokes[1] == svg_plots.colour(1)
+    assert strokes[-1] == strokes[1] == svg.look_of(1)[0]
     assert both.count("h0") == len(rows) + 1
 
 

@@ -1,0 +1,218 @@
+"""Plots as SVG: plain text, drawn in a few milliseconds, without a script; for the report and for pages of documentation.
+
+Colours of text and lines are those of the style sheet of the page, so the plots are light or dark as the reader has it. A
+file is light. The values of a bar are its ``<title>``, which browsers show where the pointer rests.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from .html_fragments import printed
+from .plot_data import COLOURS
+
+HEIGHT = 260
+TOP, BOTTOM, MARGIN = 34, 46, 12  # around the plane; ``MARGIN`` where there is no axis
+_LEFT = 62
+_LEGEND_ROW = 16
+_TICKS = 5
+_CHARACTER = 6.6  # width of one
+_SHAPES = ("circle", "square", "triangle")
+
+
+def look_of(i: int) -> tuple[str, str]:
+    """Return colour and shape of the marks of the label ``i``; colours start again with the next shape."""
+    return COLOURS[i % len(COLOURS)], _SHAPES[i // len(COLOURS) % len(_SHAPES)]
+
+
+def left_of(names: Iterable[str]) -> int:
+    """Return the width of a margin for the names of rows."""
+    return min(16 + math.ceil(_CHARACTER * max(map(len, names), default=0)), 400)
+
+
+def ticks_of(start: float, end: float, most: int = _TICKS, whole: bool = False) -> list[float]:
+    """Return round numbers within a range, at most about ``most``; whole numbers only if ``whole``."""
+    span = end - start
+    if not span > 0:
+        return [start]
+    step = 10.0 ** math.floor(math.log10(span / most))
+    step *= next(factor for factor in (1, 2, 5, 10) if factor * step * most >= span)
+    if whole:
+        step = max(1.0, round(step))
+    first = math.ceil(start / step - 1e-9)
+    return [i * step for i in range(first, math.floor(end / step + 1e-9) + 1)]
+
+
+def log_ticks_of(low: float, high: float) -> list[float]:
+    """Return 1, 2 and 5 times powers of ten within a range; powers alone if those are too many."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    fine = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= m * 10.0**p <= high]
+    return fine if len(fine) <= 2 * _TICKS else [t for t in fine if round(math.log10(t), 6).is_integer()]
+
+
+def _text(value: object) -> Markup:
+    return escape(printed(value))
+
+
+def _titled(title: str) -> str:
+    return f"<title>{_text(title)}</title>" if title else ""
+
+
+class Plane:
+    """A plot under construction: a plane between margins, in pixels of an image ``width`` wide.
+
+    Parameters
+    ----------
+    x, y : tuple of float
+        The values at the left and the right, and at the bottom and the top.
+    legend : sequence of tuple
+        Names with the colour, and the shape if it is no square, of what they stand for; above the plane.
+    log : str
+        The axes that are logarithmic: ``"x"`` or ``"y"``.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        width: int,
+        height: int = HEIGHT,
+        left: int = _LEFT,
+        bottom: int = BOTTOM,
+        legend: Iterable[tuple[str, ...]] = (),
+        log: str = "",
+    ):
+        rows = _legend_rows(legend, width - left - MARGIN)
+        self.width, self.height = width, height + _LEGEND_ROW * len(rows)
+        self._x, self._y, self._log = x, y, log
+        self.left, self.top = left, TOP + _LEGEND_ROW * len(rows)
+        self.right, self.bottom = width - MARGIN, self.height - bottom
+        self.parts: list[str] = []
+        if title:
+            self.text(left, 18, title, "title")
+        for i, row in enumerate(rows):
+            at = left
+            for name, *look in row:
+                self._mark(at + 5, 35 + _LEGEND_ROW * i, *look)
+                self.text(at + 14, 39 + _LEGEND_ROW * i, name)
+                at += _legend_width(name)
+
+    def at_x(self, value: float) -> float:
+        return self.left + self._share(value, self._x, "x") * (self.right - self.left)
+
+    def at_y(self, value: float) -> float:
+        return self.bottom - self._share(value, self._y, "y") * (self.bottom - self.top)
+
+    def _share(self, value: float, ends: tuple[float, float], axis: str) -> float:
+        value, low, high = map(math.log, (value, *ends)) if axis in self._log else (value, *ends)
+        return (value - low) / ((high - low) or 1)
+
+    def text(self, x: float, y: float, words: object, kind: str = "", more: str = "") -> None:
+        """Write at a place in pixels."""
+        classes = f' class="{kind}"' if kind else ""
+        self.parts.append(f'<text{classes} x="{x:.1f}" y="{y:.1f}"{more}>{_text(words)}</text>')
+
+    def rule(self, x: float | None = None, y: float | None = None, kind: str = "grid") -> None:
+        """Draw a line across the plane, at one value of an axis."""
+        place = f"M{self.left} {self.at_y(y):.1f}H{self.right}" if y is not None else ""
+        place += f"M{self.at_x(x):.1f} {self.top}V{self.bottom}" if x is not None else ""
+        self.parts.append(f'<path class="{kind}" d="{place}"/>')
+
+    def x_axis(self, label: str, whole: bool = False) -> None:
+        for tick in log_ticks_of(*self._x) if "x" in self._log else ticks_of(*self._x, whole=whole):
+            self.rule(x=tick)
+            self.text(self.at_x(tick), self.bottom + 16, f"{tick:,.10g}", "middle")
+        self.x_label(label)
+
+    def x_label(self, label: str) -> None:
+        self.text((self.left + self.right) / 2, self.bottom + 36, label, "middle")
+        self.parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
+
+    def y_axis(self, label: str, percent: bool = False) -> None:
+        for tick in log_ticks_of(*self._y) if "y" in self._log else ticks_of(*self._y):
+            self.rule(y=tick)
+            self.text(self.left - 6, self.at_y(tick) + 4, f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}", "end")
+        middle = (self.top + self.bottom) / 2
+        self.text(14, middle, label, "middle", f' transform="rotate(-90 14 {middle:.0f})"')
+
+    def rows_axis(self, names: Sequence[str]) -> None:
+        """Name the rows 0, 1, ... from the top."""
+        for i, name in enumerate(names):
+            self.text(self.left - 6, self.at_y(len(names) - i - 0.5) + 4, name, "end")
+
+    def bar(self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str = "") -> None:
+        left, right, low, high = self.at_x(x[0]), self.at_x(x[1]), self.at_y(y[0]), self.at_y(y[1])
+        place = f'x="{left:.2f}" y="{high:.2f}" width="{max(right - left, 0.3):.2f}" height="{low - high:.2f}"'
+        self.parts.append(f'<rect {place} fill="{colour}">{_titled(title)}</rect>')
+
+    def line(self, path: Iterable[tuple[float, float]], colour: str) -> None:
+        corners = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in path)
+        self.parts.append(f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="2"/>')
+
+    def strokes(self, paths: Iterable[Sequence[tuple[float, float]]], colour: str, width: float) -> None:
+        """Draw many short lines as one element; a line of one place is a dot."""
+        drawn = "".join(
+            f"M{'L'.join(f'{self.at_x(x):.0f} {self.at_y(y):.0f}' for x, y in path)}{'h0' if len(path) == 1 else ''}"
+            for path in paths
+        )
+        look = f'stroke="{colour}" stroke-width="{width}" stroke-linecap="round" fill="none"'
+        self.parts.append(f'<path d="{drawn}" {look}/>')
+
+    def mark(self, x: float, y: float, colour: str, shape: str = "circle", title: str = "") -> None:
+        self._mark(self.at_x(x), self.at_y(y), colour, shape, title)
+
+    def _mark(self, x: float, y: float, colour: str, shape: str = "square", title: str = "") -> None:
+        tag, place = {
+            "circle": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="4"'),
+            "ring": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="5" stroke="#000000" stroke-width="2"'),
+            "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
+            "triangle": ("path", f'd="M{x - 5:.1f} {y + 4:.1f}h10l-5 -9z"'),
+        }[shape]
+        self.parts.append(f'<{tag} {place} fill="{colour}">{_titled(title)}</{tag}>')
+
+
+def picture(*planes: Plane, file: bool = False) -> Markup:
+    """Return the element of an image of planes, one below the other; with ``file``, an image for itself."""
+    width, height, parts = planes[0].width, 0, []
+    between = "\n" if file else ""
+    for plane in planes:
+        parts.append(f'<g transform="translate(0 {height})">{between.join(plane.parts)}</g>')
+        height += plane.height
+    head, drawn = f'class="plot" viewBox="0 0 {width} {height}" role="img"', between.join(parts)
+    if not file:
+        return Markup(f"<svg {head}>{drawn}</svg>")
+    style = f'<style>\n{_light_style()}\n</style>\n<rect width="{width}" height="{height}" fill="#ffffff"/>'
+    return Markup(f'<svg xmlns="http://www.w3.org/2000/svg" {head}>\n{style}\n{drawn}\n</svg>\n')
+
+
+@functools.cache
+def _light_style() -> str:
+    """Return the rules for plots of the style sheet, with the colours of the light scheme in place."""
+    css = Path(__file__).with_name("templates").joinpath("style.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--(\w+): (#\w+)", css.partition("@media")[0]))
+    rules = "\n".join(line for line in css.splitlines() if line.startswith((".plot text", ".plot .")))
+    return re.sub(r"var\(--(\w+)\)", lambda name: light[name[1]], rules)
+
+
+def _legend_width(name: str) -> int:
+    return 28 + math.ceil(_CHARACTER * len(name))
+
+
+def _legend_rows(legend: Iterable[tuple[str, ...]], available: int) -> list[list[tuple[str, ...]]]:
+    rows: list[list[tuple[str, ...]]] = []
+    used = available
+    for entry in legend:
+        wide = _legend_width(entry[0])
+        if used + wide > available:
+            rows.append([])
+            used = 0
+        rows[-1].append(entry)
+        used += wide
+    return rows

@@ -168,7 +168,8 @@ def _python_mutants_of(path: Path) -> list[Mutant]:
 
 def _computing_nodes(node: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
     """Yield the nodes inside functions, but for signatures, type hints, assertions and the text of messages."""
-    if isinstance(node, ast.Assert):
+    compiled = isinstance(node, ast.FunctionDef) and "njit" in " ".join(map(ast.unparse, node.decorator_list))
+    if compiled or isinstance(node, ast.Assert):  # a compiled function can run no probe
         return
     if inside and hasattr(node, "lineno"):
         yield node

@@ -529,6 +529,7 @@ def test_oneway_takes_columns_of_any_kind(column):
     ("column", "message"),
     [
         ([1, 2, 0], "row 1: oneway column 'oneway' has 2, which is no direction; give yes, true or 1"),
+        (np.array([1, 2, 0], np.uint8), "row 1: .* has 2"),
         ([1, 0.5, 0], "row 1: .* has 0.5"),
         (["yes", "no", "reversible"], "row 2: .* has 'reversible', which is no direction"),
         (["yes", "", "no"], "row 1: .* has ''"),

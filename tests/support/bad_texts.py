@@ -11,6 +11,7 @@ TEXTS = {
     "header only": ("e.csv", "src,dst,weight\n", {}, "no edges"),
     "header only, by request": ("e.csv", "a,b", {"header": "yes"}, "no edges"),
     "comments only": ("e.txt", "# FromNodeId ToNodeId\n", {}, "no edges"),
+    "comments only in DIMACS": ("e.gr", "c nothing\n", {}, "no edges"),
     "a first edge that may be a header": ("e.csv", "alice,bob\nbob,carol\n", {}, "header='yes'"),
     "two vertices that are known as names, too": ("e.csv", "u,v\nv,w\n", {}, "header='yes'"),
     "a header that names nothing known": (

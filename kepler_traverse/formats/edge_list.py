@@ -48,12 +48,6 @@ class ReadOptions:
     where: Any = None
 
     def __post_init__(self):
-        for name in ("src_column", "dst_column", "weight_column", "oneway_column", "delimiter", "header", "id_type"):
-            value = getattr(self, name)
-            if not isinstance(value, str) and (value is not None or name in ("header", "id_type")):
-                raise InputError(f"{option_text(name)} must be a string, not {value!r}")
-        if self.weighted not in (True, False, None) or not isinstance(self.weighted, bool | None):
-            raise InputError(f"{option_text('weighted')} must be True, False or None, not {self.weighted!r}")
         if self.id_type not in ID_TYPES:
             raise InputError(f"{option_text('id_type')} {self.id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
         if self.header not in ("auto", "yes", "no"):

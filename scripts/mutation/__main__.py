@@ -149,9 +149,9 @@ def tests_for(file: str) -> tuple[Tests, ...]:
 class Copy:
     """A copy of what the tests need, with at most one mutant; code compiled without a mutant is reused."""
 
-    def __init__(self, folder: Path, tests_of_lines: dict[str, list[str]]):
+    def __init__(self, folder: Path, tests_of_lines: dict[str, list[str]], fast: set[str]):
         self.folder, self.cache = folder, folder / "simt"
-        self._tests_of_lines, self._fast = tests_of_lines, set[str]()
+        self._tests_of_lines, self._fast = tests_of_lines, fast
         self._passed: set[str] = set()  # tests that passed without a mutant
         self.cache.mkdir(parents=True, exist_ok=True)
         for name in PARTS:
@@ -161,8 +161,6 @@ class Copy:
                 shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, copy)
-        if tests_of_lines:
-            self._fast = fast_tests(folder)
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Return what becomes of a mutant, by the tests that run without ``--all`` before the others."""
@@ -285,18 +283,17 @@ def verdict(status: int, said: str) -> Outcome:
     return Outcome("killed", note, failed["test"] + (failed["case"] or ""))
 
 
-def fast_tests(folder: Path = ROOT) -> set[str]:
+def fast_tests(tests: Tests = ()) -> set[str]:
     """Return the tests that run without ``--all``."""
-    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    return set(subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True).stdout.splitlines())
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *tests]
+    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines())
 
 
 def tests_of_lines(mutants: list[Mutant], folder: Path) -> dict[str, list[str]]:
     """Return the tests of the lines of the Python mutants, as the folder keeps them from an earlier run, if it does."""
     kept, python = folder / "tests_of_lines.json", [mutant for mutant in mutants if mutant.file.endswith(".py")]
     if python and not kept.exists():
-        kept.write_text(json.dumps(Copy(folder / "lines", {}).tests_of_lines(python)))
+        kept.write_text(json.dumps(Copy(folder / "lines", {}, set()).tests_of_lines(python)))
     return json.loads(kept.read_text()) if python else {}
 
 
@@ -310,10 +307,11 @@ def run_all(mutants: list[Mutant], workers: int, seconds: float, folder: Path, k
     until = time.monotonic() + seconds
     one_at_a_time = threading.Lock()
     tests = tests_of_lines(mutants, folder)
+    fast = fast_tests(PYTHON_TESTS) if tests else set()
 
     def work(place: Path) -> None:
         try:
-            copy = Copy(place, tests)
+            copy = Copy(place, tests, fast)
             while time.monotonic() < until and not failures:
                 mutant = waiting.get_nowait()
                 outcome = copy.outcome(mutant)

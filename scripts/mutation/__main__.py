@@ -180,8 +180,14 @@ class Copy:
             return tests_for(mutant.file)
         of_line = self._tests_of_lines.get(f"{mutant.file}:{mutant.line}", [])
         tests = [test for test in of_line if (test in self._fast) == (tier == "fast")]
-        (self.folder / "tests.txt").write_text("\n".join(tests))
-        return (("@tests.txt", f"--timeout={TEST_LIMIT}"),) if tests else ()
+        files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+        runs = []
+        for begin, end in ((0, 2), (2, 8), (8, len(files))):  # a run collects whole files, which takes long
+            of_run = [test for test in tests if test.partition("::")[0] in files[begin:end]]
+            if of_run:
+                (self.folder / f"tests{begin}.txt").write_text("\n".join(of_run))
+                runs.append((f"@tests{begin}.txt", f"--timeout={TEST_LIMIT}"))
+        return tuple(runs)
 
     def tests_of_lines(self, mutants: list[Mutant]) -> dict[str, list[str]]:
         """Return the tests that run the line of each mutant, quickest first, by one run of PYTHON_TESTS.
@@ -238,7 +244,12 @@ class Copy:
     def _run(self, tests: Tests, hours: float = TIME_LIMIT / 3600) -> tuple[int, str]:
         """Return exit status and output of pytest, up to the first failure. The limit is CPU time."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", *SAME, *tests]
-        changes = {"SIMT_CACHE": str(self.cache), "SIMT_FLAGS": FLAGS, "PYTHONPATH": str(self.folder)}
+        changes = {
+            "NUMBA_CACHE_DIR": str(self.folder / "numba"),
+            "SIMT_CACHE": str(self.cache),
+            "SIMT_FLAGS": FLAGS,
+            "PYTHONPATH": str(self.folder),
+        }
         environment = {**os.environ, **changes, "CI": "1"}  # CI: the same examples for each mutant
         with tempfile.TemporaryFile("w+") as output:  # no pipe, which processes that a broken job leaves would hold open
             with subprocess.Popen(
@@ -274,7 +285,7 @@ def verdict(status: int, said: str) -> Outcome:
     if "SimtError: g++" in said:
         return Outcome("killed", f"compiler: {warning[1]}") if warning else Outcome("no mutant", "does not compile")
     failed = FAILED.search(said)
-    if not failed and re.search(r"errors? during collection|while loading conftest", said):
+    if not failed and re.search(r"ERROR collecting|while loading conftest", said):
         return Outcome("killed", "import")
     if not failed:
         raise RuntimeError(f"the tests did not run:\n{said[-5000:]}")
@@ -284,9 +295,10 @@ def verdict(status: int, said: str) -> Outcome:
 
 
 def fast_tests(tests: Tests = ()) -> set[str]:
-    """Return the tests that run without ``--all``."""
+    """Return the tests that run without ``--all``, and the functions that have one."""
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", *tests]
-    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines())
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
+    return {*found, *(test.partition("[")[0] for test in found)}
 
 
 def tests_of_lines(mutants: list[Mutant], folder: Path) -> dict[str, list[str]]:

@@ -191,7 +191,7 @@ def test_kernels_that_the_contract_does_not_launch_have_tests_of_their_own():
         (1, "E SimtError: kernel bfs: races <pc\nFAILED tests/a.py::test_b - s", ["killed", "races", "tests/a.py::test_b"]),
         (1, "SimtError: g++ -O\nerror: [-Werror=unused]\nFAILED tests/a.py::test_b", ["killed", "compiler: unused"]),
         (1, "SimtError: g++ -O\nerror: no ;\nFAILED tests/a.py::test_b", ["no mutant", "does not compile"]),
-        (2, "ERROR tests/a.py - NameError\n1 error during collection", ["killed", "import"]),
+        (2, "_ ERROR collecting tests/a.py _\nERROR tests/a.py - NameError", ["killed", "import"]),
         (-signal.SIGXCPU, "", ["killed", "does not end"]),
         (-signal.SIGSEGV, "", ["killed", "crashes: SIGSEGV"]),
     ],

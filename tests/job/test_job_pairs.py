@@ -15,6 +15,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import run_job, verify
 from pipelines.batch_sources import main
+from pipelines.output.pair_answers import rows_by_pair
 from pipelines.output.rows import Vertices
 from tests.support.devices import on_a_device, running
 
@@ -362,3 +363,10 @@ def test_ids_of_a_graph_with_edge_rows_are_copied_from_a_gpu(edges):
         there = Vertices(graph.to("cuda"))
         assert np.asarray(there.graph.ids).tolist() == np.asarray(graph.ids).tolist()
         assert there.graph.device == "cpu"
+
+
+@pytest.mark.parametrize(("rows", "says"), [([0, 2], "a row that the table of pairs does not have"), ([1, 1], "row 0")])
+def test_parts_without_each_row_of_the_table_once_are_no_answer(tmp_path, rows, says):
+    pq.write_table(pa.table({"pair": pa.array(rows, pa.int64())}), tmp_path / "part.parquet")
+    with pytest.raises(ValueError, match=says):
+        rows_by_pair([tmp_path / "part.parquet"])

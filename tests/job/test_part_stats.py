@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.results import checksum
 from pipelines.output.part_file import as_written
-from pipelines.output.part_stats import MAX_BINS, PartStats, counted, histogram_of, merged
+from pipelines.output.part_stats import (
+    MAX_BINS,
+    PartStats,
+    counted,
+    histogram_of,
+    histogram_of_values,
+    histograms_of_levels,
+    merged,
+)
 from tests.support import oracle
 
 RNG = np.random.default_rng(8)
@@ -86,3 +94,9 @@ def test_histogram_is_none_if_nothing_is_reached():
 @pytest.mark.parametrize("distances", [[0.0, 5e-324], [-1.7e308, 1.7e308], [1e300, 1.0000000000000002e300], [7.0]])
 def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
     assert sum(histogram_of(Distances(distances))["counts"]) == len(distances)
+
+
+def test_levels_beyond_the_bins_are_counted_as_distances_are():
+    counts = np.arange(1, 2 * MAX_BINS)
+    hops = np.repeat(np.arange(counts.size, dtype=np.int32), counts)
+    assert histograms_of_levels(counts[None], np.array([counts.size - 1])) == [histogram_of_values("bfs", hops)]

@@ -48,7 +48,7 @@ FLAGS = "-Wno-error -Werror=conversion -Werror=uninitialized -Werror=maybe-unini
 TIME_LIMIT = 400  # seconds; a mutant that takes longer does not end
 FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+::test_(?P<name>\w+))(?P<case>\[.*?\])?(?= - |$)", re.MULTILINE)
 Tests = tuple[str, ...]  # arguments of pytest
-SAME = ("--all", "--hypothesis-seed=0", "-p", "no:cacheprovider")  # all orders of threads; the same examples for each mutant
+SAME = ("--hypothesis-seed=0", "-p", "no:cacheprovider")  # the same examples for each mutant
 PYTHON_TESTS: Tests = ("tests/graph", "tests/hierarchy", "tests/job", "tests/traversal")
 TEST_LIMIT = 120  # seconds of one test of a Python mutant, in which processes may wait for each other
 
@@ -200,7 +200,9 @@ class Copy:
             lines = {mutant.line for mutant in mutants if mutant.file == file}
             path = self.folder / file
             path.write_text(probed(path.read_text(encoding="utf-8"), lines, probe.format(file=file)), encoding="utf-8")
-        self._run((*PYTHON_TESTS, f"--timeout={TEST_LIMIT}", "-p", "kepler_traverse._reached", "--maxfail=1000"), hours=2)
+        self._run(
+            (*PYTHON_TESTS, f"--timeout={TEST_LIMIT}", "-p", "kepler_traverse._reached", "--maxfail=1000", "--all"), hours=2
+        )
         log = self.folder / "kepler_traverse/_reached.py"
         seconds: dict[str, float] = defaultdict(float)
         failed = set()

@@ -27,6 +27,7 @@ The tests of the broken file run on the host harness.
 - {ran} mutants ran. {killed} were killed ({share:.1f} %), {by_compiler} of them by the compiler. {survived} survived.
 - {equivalent} of the survivors compute the same result for every input, so no test can kill them (*the same*). Of the
   other {others} mutants {share_of_others:.1f} % were killed.
+- The record names the test that killed {named} of them; {fast} of these tests run without `--all`, in part at least.
 - {not_run} further mutants have not run, or do not compile.
 """
 PYTHON = """
@@ -145,6 +146,7 @@ def counts_of(record: dict, python: bool = False) -> dict[str, float]:
         "by_compiler": sum(entry["note"].startswith("compiler: ") for entry in killed),
         "equivalent": equivalent,
         "others": others,
+        "named": sum("test" in entry for entry in killed),
         "fast": fast,
         "share": 100 * len(killed) / max(len(entries), 1),
         "share_of_others": 100 * len(killed) / max(others, 1),

@@ -41,7 +41,8 @@ class Rule:
         return {"type": "function-after", "function": {"type": "no-info", "function": self._check}, "schema": schema}
 
 
-Format = Annotated[int, Rule(ge=1, le=1)]
+FORMAT = 2  # of manifests and footers; the next one begins where code of this one cannot read them
+Format = Annotated[int, Rule(ge=FORMAT, le=FORMAT)]
 Count = Annotated[int, Rule(ge=0, lt=2**63)]
 Positive = Annotated[int, Rule(ge=1, lt=2**63)]
 Hash = Annotated[str, Rule(pattern="^[0-9a-f]{64}$")]

@@ -30,7 +30,7 @@ from kepler_traverse.results import Traversal
 
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
-from .manifest_types import Footer, PartEntry, PartSummary, checked
+from .manifest_types import FORMAT, Footer, PartEntry, PartSummary, checked
 from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
 from .row_groups import Encoding, RowGroupWriter
@@ -152,7 +152,7 @@ class _PartResults:
 
     def footer(self) -> dict[bytes, str]:
         footer = {
-            "format": 1,
+            "format": FORMAT,
             "version": __version__,
             "run": self._run,
             "part": self._number,

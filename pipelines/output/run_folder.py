@@ -20,7 +20,7 @@ from kepler_traverse.errors import OutputError
 from kepler_traverse.regular_files import irregular, json_of, read_regular, size_and_digest
 
 from .file_locks import NoLocksError, open_lock, take_lock
-from .manifest_types import Identity, Manifest, PartEntry, Status, TableEntry, checked
+from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .part_file import sync_folder
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
@@ -119,7 +119,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises
     ------
     OutputError
-        It cannot be read at all.
+        It cannot be read at all, or has another format.
     ValueError
         It is damaged, or not a manifest of this job.
     """
@@ -128,7 +128,17 @@ def read_manifest(folder: Path) -> Manifest:
         data = read_regular(path, MAX_MANIFEST_BYTES)
     except OSError as error:
         raise OutputError(f"{path}: the manifest cannot be read: {error.strerror}") from None
-    return checked(json_of(data), Manifest)
+    found = json_of(data)
+    written = found.get("format") if isinstance(found, dict) else None
+    if type(written) is int and written != FORMAT:
+        versions = found.get("versions")
+        version = versions.get("kepler_traverse") if isinstance(versions, dict) else None
+        by = f"kepler_traverse {version[:32]}" if isinstance(version, str) else "another version"
+        raise OutputError(
+            f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify it "
+            "with that version, or take a new folder"
+        )
+    return checked(found, Manifest)
 
 
 def mark_fits(folder: Path) -> bool:

@@ -21,7 +21,7 @@ from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import page_of
-from ..output.manifest_types import Built, Identity, Manifest, PartEntry, PartSummary
+from ..output.manifest_types import FORMAT, Built, Identity, Manifest, PartEntry, PartSummary
 from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
@@ -207,7 +207,7 @@ def _new_manifest(
 ) -> Manifest:
     graph = prepared.graph
     return {
-        "format": 1,
+        "format": FORMAT,
         "status": "running",
         "algorithm": settings.algorithm,
         "result": prepared.request.result,

@@ -162,9 +162,9 @@ TEXTS = {
     "a list": b"[]",
     "a number": b"7",
     "not UTF-8": b'{"format": "\xff\xfe"}',
-    "UTF-16": '{"format": 1}'.encode("utf-16"),
-    "nested deeply": b'{"format": 1, "parts": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
-    "nested": b'{"format": 1, "parts": ' + b"[" * 50 + b"]" * 50 + b"}",
+    "UTF-16": '{"format": 2}'.encode("utf-16"),
+    "nested deeply": b'{"format": 2, "parts": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "nested": b'{"format": 2, "parts": ' + b"[" * 50 + b"]" * 50 + b"}",
     "a key twice": None,
     "NaN": None,
     "infinity": None,
@@ -178,7 +178,7 @@ def test_a_manifest_that_is_no_json_of_one_meaning_is_refused(run, what):
     whole = (run.folder / MANIFEST).read_bytes()
     changed = {
         "cut short": whole[: len(whole) // 2],
-        "a key twice": whole.replace(b'"format": 1,', b'"format": 1, "format": 1,'),
+        "a key twice": whole.replace(b'"format": 2,', b'"format": 2, "format": 2,'),
         "NaN": whole.replace(b'"workers": 1', b'"workers": NaN'),
         "infinity": whole.replace(b'"read": ', b'"read": 1e999, "more": '),
         "beyond 64 bits": whole.replace(b'"duplicate_sources": 0', b'"duplicate_sources": ' + b"9" * 400),

@@ -17,6 +17,7 @@ from kepler_traverse.frames import table_of
 from kepler_traverse.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import settings_of
+from pipelines.output.manifest_types import FORMAT
 from pipelines.output.part_file import FOOTER_KEY, as_written, checked_part, part_name, write_part
 from pipelines.output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of
 from pipelines.run.prepare import read_options
@@ -76,7 +77,7 @@ class Output:
         limited = {"max_depth" if algorithm == "bfs" else "cutoff": limit}
         self.plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, **limited, targets=targets)
         self.manifest = {
-            "format": 1, "status": "done", "algorithm": algorithm, "result": settings.result, "means": "rows",
+            "format": FORMAT, "status": "done", "algorithm": algorithm, "result": settings.result, "means": "rows",
             "settings": asdict(settings), "identity": identity,
             "graph": {
                 "fingerprint": graph.fingerprint, "vertices": graph.n_vertices, "stored_edges": graph.n_edges,

@@ -135,8 +135,8 @@ def read_manifest(folder: Path) -> Manifest:
         version = versions.get("kepler_traverse") if isinstance(versions, dict) else None
         by = f"kepler_traverse {version[:32]}" if isinstance(version, str) else "another version"
         raise OutputError(
-            f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify it "
-            "with that version, or take a new folder"
+            f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify "
+            "it with that version, or take a new folder"
         )
     return checked(found, Manifest)
 

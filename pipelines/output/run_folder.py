@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> Manifest:
         data = read_regular(path, MAX_MANIFEST_BYTES)
     except OSError as error:
         raise OutputError(f"{path}: the manifest cannot be read: {error.strerror}") from None
-    found = json_of(data)
+    found: Any = json_of(data)
     written = found.get("format") if isinstance(found, dict) else None
     if type(written) is int and written != FORMAT:
         versions = found.get("versions")

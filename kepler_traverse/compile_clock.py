@@ -8,7 +8,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 
 class _Clock:
@@ -68,13 +69,13 @@ def listen() -> None:
     from numba.core import event
 
     class Listener(event.Listener):
-        def __init__(self, on_start, on_end):
+        def __init__(self, on_start: Callable[[], None], on_end: Callable[[], None]):
             self._on_start, self._on_end = on_start, on_end
 
-        def on_start(self, _event):
+        def on_start(self, _event: Any) -> None:
             self._on_start()
 
-        def on_end(self, _event):
+        def on_end(self, _event: Any) -> None:
             self._on_end()
 
     event.register("numba:compile", Listener(_CLOCK.begin, _CLOCK.end))

@@ -10,7 +10,7 @@ source.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,15 +107,15 @@ def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> 
     totals = [int(total) if bound < FLOAT64_EXACT else None for total, bound in zip(stats.total, bounds, strict=True)]
     for i, total in enumerate(totals):
         if total is None:
-            totals[i] = _sum_of_integers(distance[i], limit)
-            if abs(totals[i]) > MAX_INTEGER:
+            totals[i] = exact = _sum_of_integers(distance[i], limit)
+            if abs(exact) > MAX_INTEGER:
                 raise PrecisionError(
                     "the sum of a source's distances exceeds 2^63 - 1, the largest int64; scale the weights down"
                 )
     return np.array(totals, np.int64)
 
 
-def _extremes(stats: DistanceStats) -> tuple:
+def _extremes(stats: DistanceStats) -> tuple[list[Any], ...]:
     reached = stats.reached > 0
     return reached.tolist(), np.where(reached, stats.lowest, 0).tolist(), np.where(reached, stats.farthest, 0).tolist()
 
@@ -183,10 +183,10 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     return _backend_of(counts).summary_of_levels(counts)
 
 
-def _backend_of(distance: Array):
+def _backend_of(distance: Array) -> Any:
     return figures_on_gpu if device_of(distance) == "cuda" else cpu
 
 
-def _bound(limit: float | None, dtype: np.dtype):
+def _bound(limit: float | None, dtype: np.dtype) -> Any:
     """Return the largest distance that is not ignored, in the type of the distances."""
     return min(as_distance(np.inf if limit is None else limit, dtype), np.finfo(dtype).max)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import device_of, index_dtype, namespace
+from ._arrays import Array, device_of, index_dtype, namespace
 from .build import ENDS, WEIGHT_TYPES, graph_from_arrays, graph_from_numbers
 from .errors import EdgeListError, InputError, option_text
 from .formats import EdgeList
 from .formats.ids import read_ids
 from .graph import Graph
+from .protocols import Ids
 from .row_selection import RowSelection
 
 
@@ -75,7 +76,7 @@ def memory_given_back() -> Iterator[None]:
         pyarrow.set_memory_pool(before)
 
 
-def graph_of(edges: EdgeList, device: str, vertices, rules: BuildRules) -> Graph:
+def graph_of(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRules) -> Graph:
     """Build the graph. Errors of the builder name the file and the row.
 
     Parameters
@@ -111,7 +112,7 @@ def graph_of(edges: EdgeList, device: str, vertices, rules: BuildRules) -> Graph
         if edges.n_vertices is not None and vertices is None:
             return _from_range(arrays, edges, building)
         kind = arrays["src"].dtype
-        more = None if vertices is None else _integers(vertices, kind)
+        more: Array = None if vertices is None else _integers(vertices, kind)
         if edges.n_vertices is not None:
             first = edges.first_vertex
             more = np.union1d(np.arange(first, first + edges.n_vertices, dtype=kind), more)
@@ -126,15 +127,16 @@ def graph_of(edges: EdgeList, device: str, vertices, rules: BuildRules) -> Graph
         raise _placed(error, edges) from None
 
 
-def _are_strings(column) -> bool:
+def _are_strings(column: Any) -> bool:
     """Whether a column is pyarrow text; cuDF columns are always numbers here."""
     import pyarrow.types as kinds
 
     return hasattr(column, "chunks") and not kinds.is_integer(column.type)
 
 
-def _array(column, device: str):
+def _array(column: Any, device: str) -> Array:
     """Return a column as an array on the device, without a copy if its memory layout allows it."""
+    array: Array
     if isinstance(column, np.ndarray):
         array = column
     elif not hasattr(column, "chunks"):
@@ -148,7 +150,7 @@ def _array(column, device: str):
     return cuda.cp.asarray(array) if device == "cuda" else array.get()
 
 
-def _integers(vertices, kind: np.dtype) -> np.ndarray:
+def _integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
     """Return the user's additional vertices, in the type of the ids if they fit."""
     try:
         array = arguments.as_array("vertices", vertices)
@@ -163,7 +165,7 @@ def _integers(vertices, kind: np.dtype) -> np.ndarray:
     return array.astype(kind) if fits else array
 
 
-def _from_range(arrays: dict, edges: EdgeList, building: dict[str, Any]) -> Graph:
+def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, Any]) -> Graph:
     """Build from ids that are known to lie in a range."""
     first, n_vertices = edges.first_vertex, edges.n_vertices or 0
     kind = arrays["src"].dtype if first else np.dtype(np.int64)  # positions in a matrix have no type of their own
@@ -173,14 +175,17 @@ def _from_range(arrays: dict, edges: EdgeList, building: dict[str, Any]) -> Grap
         number -= first
         numbers.append(number)
     return graph_from_numbers(
-        *numbers,
+        numbers[0],
+        numbers[1],
         arrays.pop("weight", None),
         ids=namespace(numbers[0]).arange(first, first + n_vertices, dtype=kind),
         **building,
     )
 
 
-def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, building: dict[str, Any]) -> Graph:
+def _from_strings(
+    columns: dict[str, Any], device: str, n_vertices: int | None, vertices: Ids | None, building: dict[str, Any]
+) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host."""
     import pyarrow
     import pyarrow.compute as compute
@@ -204,7 +209,7 @@ def _from_strings(columns: dict, device: str, n_vertices: int | None, vertices, 
         codes = compute.index_in(ends.pop(role), value_set=ids.cast(text))
         numbers.append(_array(codes, device).astype(kind, copy=False))
     weight = _array(columns.pop("weight"), device) if "weight" in columns else None
-    return graph_from_numbers(*numbers, weight, ids=ids, **building)
+    return graph_from_numbers(numbers[0], numbers[1], weight, ids=ids, **building)
 
 
 def _placed(error: EdgeListError, edges: EdgeList) -> EdgeListError:

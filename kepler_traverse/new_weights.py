@@ -107,7 +107,7 @@ def _of_edges(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Any
 def _refuse_two_weights(graph: Graph, weights: Array) -> None:
     """Raise InputError if the two directions of an undirected edge have different weights."""
     backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
-    _, _, back = backend.transpose(graph.offsets, graph.targets, weights)
+    back: Array = backend.transpose(graph.offsets, graph.targets, weights)[2]
     bits = np.dtype(f"i{weights.itemsize}")
     for (first, there), (_, other) in zip(iter_slices(weights.view(bits)), iter_slices(back.view(bits)), strict=True):
         differ = namespace(there).flatnonzero(there != other)

@@ -16,7 +16,7 @@ import stat
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 MAX_DEPTH = 32  # of lists and objects in each other
 _KINDS = {
@@ -29,12 +29,12 @@ _KINDS = {
 }
 
 
-def irregular(path: Path, follow: bool = False) -> str:
+def irregular(path: str | os.PathLike[str], follow: bool = False) -> str:
     """Say what a path is if it is there and no regular file, else ``""``; nothing is opened."""
     return _KINDS.get(stat.S_IFMT(os.stat(path, follow_symlinks=follow).st_mode), "")
 
 
-def open_regular(path: Path, follow: bool = False) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO:
     """Open a regular file for reading; never waits.
 
     Parameters
@@ -60,7 +60,7 @@ def open_regular(path: Path, follow: bool = False) -> BinaryIO:
     raise OSError(errno.EINVAL, f"it is {what} and not a regular file", str(path))
 
 
-def read_regular(path: Path, max_bytes: int) -> bytes:
+def read_regular(path: str | os.PathLike[str], max_bytes: int) -> bytes:
     """Read a whole regular file.
 
     Raises
@@ -99,7 +99,7 @@ def sealed(facts: dict[str, Any]) -> bytes:
     return json.dumps(facts | {"checksum": digest}, indent=1).encode()
 
 
-def read_sealed(path: Path, max_bytes: int) -> tuple[Any, bool]:
+def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool]:
     """Read JSON of a regular file; return it, without its checksum, and whether it is what ``sealed`` made, to the byte.
 
     Raises
@@ -141,20 +141,20 @@ def json_of(data: bytes) -> object:
 _TOO_DEEP = f"lists and objects are more than {MAX_DEPTH} deep"
 
 
-def _contents(value):
+def _contents(value: Any) -> Any:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _once_each(pairs: list[tuple[str, object]]) -> dict:
+def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        seen = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))
+        keys = [key for key, _ in pairs]
+        twice = next(key for i, key in enumerate(keys) if key in keys[:i])
         raise ValueError(f"the key {twice!r} stands twice in one object")
     return result
 
 
-def _no_number(text: str):
+def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number")
 
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from .graph import BuildReport, Graph
 from .hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
 from .regular_files import differing_file, digests_of, irregular, read_sealed, sealed
 
+if TYPE_CHECKING:
+    import pyarrow
+
 FORMAT = 4  # raise it also where building a graph changes what it holds: stored ones are refused then
 _META = "meta.json"
 _MAX_META_BYTES = 2**24
@@ -31,7 +35,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PART = 1 << 22  # ids that are compared at a time, which avoids a temporary array as long as the ids
 
 
-def save_graph(graph: Graph, folder, origin: str = "") -> None:
+def save_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
     """Write a graph to a folder, which appears complete or not at all.
 
     Parameters
@@ -86,7 +90,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         path.chmod(path.stat().st_mode & ~_OTHERS_WRITE)
 
 
-def load_graph(folder, device: str = "cpu", *, verify: bool = False) -> Graph:
+def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: bool = False) -> Graph:
     """Read a graph that ``save_graph`` wrote.
 
     On the CPU the arrays are copy-on-write mappings of the files: pages are read on first use and shared between processes,
@@ -189,7 +193,7 @@ def _fault_of_edge_rows(graph: Graph) -> str:
     return ""
 
 
-def is_stored_graph(folder) -> bool:
+def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder holds a graph of ``save_graph``, of any version, and nothing else; no link is followed."""
     folder = Path(folder)
     if folder.is_symlink() or not folder.is_dir():
@@ -198,7 +202,7 @@ def is_stored_graph(folder) -> bool:
     return {_META, "offsets.npy"} <= names <= {_META, *FOLDERS.values(), *_FILES}
 
 
-def stored_origin(folder) -> str:
+def stored_origin(folder: str | os.PathLike[str]) -> str:
     """Return the ``origin`` that ``save_graph`` stored, ``""`` if there is no stored graph."""
     try:
         return _meta(Path(folder))["origin"]
@@ -226,7 +230,7 @@ def require_private(path: Path) -> None:
         raise InputError(f"{path}: others can write to it, and so choose the graph; chmod go-w it, if nobody has")
 
 
-def _meta(folder: Path) -> dict:
+def _meta(folder: Path) -> dict[str, Any]:
     try:
         meta, is_whole = read_sealed(folder / _META, _MAX_META_BYTES)
     except (OSError, ValueError):
@@ -239,7 +243,7 @@ def _meta(folder: Path) -> dict:
     return meta
 
 
-def _meta_fault(meta: dict) -> str:
+def _meta_fault(meta: dict[str, Any]) -> str:
     """Describe what is wrong with the metadata of a stored graph, ``""`` if nothing is."""
     files, report = meta.get("files"), meta.get("report")
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
@@ -263,7 +267,7 @@ def _meta_fault(meta: dict) -> str:
     return f"report.{wrong[0]} cannot be {json.dumps(report[wrong[0]])[:40]}" if wrong else ""
 
 
-def _is_loop(entry) -> bool:
+def _is_loop(entry: object) -> bool:
     """Whether an entry is a vertex and the negative weight of an edge to itself."""
     if not isinstance(entry, list) or len(entry) != 2:
         return False
@@ -271,7 +275,7 @@ def _is_loop(entry) -> bool:
     return type(vertex) is int and 0 <= vertex < 2**63 and type(weight) in (int, float) and weight < 0
 
 
-def _is_like(value, default) -> bool:
+def _is_like(value: object, default: object) -> bool:
     """Whether a value from JSON, which has lists alone, may stand where a default stands."""
     if isinstance(default, tuple):
         return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
@@ -291,7 +295,7 @@ def _require_regular(path: Path) -> None:
         raise ValueError(f"{path.name} is {what}")
 
 
-def _save_strings(ids, path: Path) -> None:
+def _save_strings(ids: pyarrow.Array, path: Path) -> None:
     import pyarrow
     import pyarrow.ipc
 
@@ -300,7 +304,7 @@ def _save_strings(ids, path: Path) -> None:
         writer.write_table(table)
 
 
-def _open_strings(path: Path):
+def _open_strings(path: Path) -> pyarrow.Array:
     import pyarrow
     import pyarrow.ipc
 

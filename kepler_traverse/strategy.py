@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeVar
 
 from . import arguments
+from ._arrays import Array
 from .algorithms import ALGORITHMS
 from .errors import InputError, StrategyError
 from .exact import Sums
@@ -21,8 +22,8 @@ StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 class Outcome(NamedTuple):
     """Result of a strategy for one source. The fields are those of ``Traversal``, except ``below``."""
 
-    distance: object
-    predecessor: object | None
+    distance: Array
+    predecessor: Array | None
     limit: float | None
     rounds: int
     counters: dict[str, int] | None = None
@@ -35,11 +36,11 @@ class MultiSourceOutcome(NamedTuple):
     Counts stay on the device that computed them. A caller that needs them in host memory copies them.
     """
 
-    distance: object | None
-    predecessor: object | None
+    distance: Array | None
+    predecessor: Array | None
     limits: list[Any]
     rounds: list[int]
-    counts: object | None = None
+    counts: Array | None = None
     below: float | None = None  # as in ``Outcome``
     routes: Any = None
 

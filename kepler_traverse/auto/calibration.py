@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def _file(device: str) -> Path | None:
     return folder / f"machine-{device}-{name}.json"
 
 
-def _names(device: str) -> tuple:
+def _names(device: str) -> tuple[str | int | None, ...]:
     """Properties that distinguish one machine from another."""
     if device == "cuda":
         there = cuda.cp.cuda.Device()
@@ -91,7 +92,7 @@ def _write(file: Path, machine: Machine) -> None:
         temporary.unlink(missing_ok=True)  # the next process measures again
 
 
-def _best(call) -> float:
+def _best(call: Callable[[], object]) -> float:
     """Fewest seconds of several calls, after one warm-up call."""
     call()
     taken = []
@@ -130,11 +131,11 @@ def _measure_gpu() -> Machine:
     source, copied = cp.zeros(_COPIED, np.uint8), cp.empty(_COPIED, np.uint8)
     word = cp.zeros(1, np.int64)
 
-    def copy():
+    def copy() -> None:
         copy_into(copied, source)
         cp.cuda.get_current_stream().synchronize()
 
-    def step():
+    def step() -> None:
         word.fill(0)
         word.get()
 

@@ -24,7 +24,7 @@ class Measured(NamedTuple):
     """Measured and estimated seconds of one group of sources."""
 
     strategy: str
-    sources: int
+    sources: float
     seconds: float
     estimated: float
 

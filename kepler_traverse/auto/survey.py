@@ -30,7 +30,7 @@ _MIN_EDGES = 1 << 17  # edges that the searches on the CPU may always visit: les
 _WEIGHTS = 1 << 14  # weights from which the spread is estimated
 _SAMPLED, _NEAR = 1 << 12, 64  # sampled edges; two ends are near if their numbers differ by at most V / _NEAR
 _SEED = 7
-_SEEN_OF: weakref.WeakKeyDictionary[Graph, list] = weakref.WeakKeyDictionary()
+_SEEN_OF: weakref.WeakKeyDictionary[Graph, list[Seen]] = weakref.WeakKeyDictionary()
 
 
 class Seen(NamedTuple):
@@ -87,7 +87,8 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
     spread = shape.spread
     if algorithm == "sssp":
         step = max(1, graph.n_edges // _WEIGHTS)
-        sample = edge_weights.sample(graph.weights, step) if graph.device == "cuda" else graph.weights[::step]
+        weights: Array = graph.weights
+        sample = edge_weights.sample(weights, step) if graph.device == "cuda" else weights[::step]
         weights = sample.astype(np.float64)
         spread = float(weights.std() / abs(weights.mean())) if weights.mean() else 0.0
     skew = largest * graph.n_vertices / graph.n_edges
@@ -120,7 +121,7 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
             break
         # The first search may take half of the budget, since the others may be as large.
         most = budget // 2 if mark == 1 else budget
-        reached, walked, levels, *earlier, is_whole = bounded_search(
+        reached, walked, levels, reached_earlier, levels_earlier, is_whole = bounded_search(
             graph.offsets, graph.targets, source, most, seen, mark, queue
         )
         budget -= walked
@@ -128,7 +129,8 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
             found.append(Seen(reached / n, walked / m, levels))
         else:
             likely = 1.0 if mark == 1 else found[0].reach
-            found.append(Seen(likely, likely, _all_levels(reached, levels, *earlier, n), False))
+            rounds = _all_levels(reached, levels, reached_earlier, levels_earlier, n)
+            found.append(Seen(likely, likely, rounds, False))
     return _seen(shape, found)
 
 

@@ -7,6 +7,8 @@ gives its position, which needs no second pass. The predecessor is the smallest 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
@@ -15,6 +17,10 @@ from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
+if TYPE_CHECKING:
+    from ..graph import Graph
+    from ..query import Query
+
 _WORD = 64
 _SHARE = 256  # frontier vertices, or words of the bitmap, that a thread takes at a time
 
@@ -22,9 +28,9 @@ _SHARE = 256  # frontier vertices, or words of the bitmap, that a thread takes a
 class Run:
     """The state of a CPU traversal: the frontier as a queue or as a bitmap, whichever the last step left."""
 
-    counted = None
+    counted: dict[str, int] | None = None
 
-    def __init__(self, graph, query):
+    def __init__(self, graph: Graph, query: Query):
         n = graph.n_vertices
         self.graph = graph
         self.distance = np.empty(n, np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ..cuda.launch import PackedLaunches, launch
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+    from ..query import Query
 
 BLOCK = 256  # threads; small, so that a block with a hub occupies few threads
 
@@ -36,7 +41,10 @@ class Run:
     ``queue_capacity``: vertices that a queue of the frontier takes; None: all.
     """
 
-    counted = None
+    @property
+    def counted(self) -> dict[str, int] | None:
+        """Counters of the strategy, if it has any and they were requested."""
+        return None
 
     def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
         n, index = graph.n_vertices, graph.targets.dtype
@@ -75,11 +83,11 @@ class Run:
 class PushRun(Run):
     """A traversal by the push kernels."""
 
-    def __init__(self, graph, query):
+    def __init__(self, graph: Graph, query: Query):
         super().__init__(graph, query)
         self.push = {scope: PackedLaunches(kernel(entry, graph.targets.dtype)) for scope, entry in _PUSH.items()}
 
-    def push_arguments(self) -> dict:
+    def push_arguments(self) -> dict[str, Any]:
         """Return the arguments of the push kernels that stay the same while the two queues keep their order."""
         frontier = self.frontier
         return {
@@ -105,7 +113,7 @@ def push(scope: str):
     def step(run: PushRun, level: int) -> None:
         frontier = run.frontier
         frontier.clear_counters()
-        changed = {
+        changed: dict[str, Any] = {
             "n_frontier": np.int64(frontier.size),
             "level": np.int32(level + 1),
             "capacity": np.int64(frontier.capacity),

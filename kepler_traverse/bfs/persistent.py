@@ -6,6 +6,7 @@ See persistent_cluster.cu and persistent_grid.cu.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -141,7 +142,7 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
 def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
     """Kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits: for even and uneven degrees."""
     chunk, warps = bfs_tuning.CHUNKS["push" if directed else "pull"]
-    shared = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
+    shared: dict[str, Any] = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
     begins = _CLUSTER.variant(**shared, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster()))
     goes_on = [_GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=uneven) for uneven in (0, 1)]
     return [Request(entry) for entry in (begins, *goes_on)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -118,7 +119,7 @@ def _farthest(distances):
     return max(np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances)
 
 
-def _csr(graph) -> tuple:
+def _csr(graph) -> tuple[Any, ...]:
     return graph.offsets, graph.targets, graph.weights
 
 

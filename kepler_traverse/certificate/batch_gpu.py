@@ -17,6 +17,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -123,7 +124,7 @@ class Checker:
             self._unreached = cp.asarray(np.full(size, unreached, kind))
         self._best = copy_of(self._unreached)
 
-    def _hops(self, sources, distances, kind: np.dtype, limits: list):
+    def _hops(self, sources, distances, kind: np.dtype, limits: list[Any]):
         """Return the findings of a block of hop counts, in GPU memory."""
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
         memory, pitch = flatten_distances(distances)
@@ -146,7 +147,7 @@ class Checker:
         launch(self._kernel(_FINALIZE_HOPS, **width), self._n_hubs * lanes, checked)
         return findings
 
-    def _common(self, sources, findings) -> dict:
+    def _common(self, sources, findings) -> dict[str, Any]:
         """Arguments of the kernels that transpose distances and of those that check them."""
         return {
             "n_vertices": self._n,
@@ -156,7 +157,7 @@ class Checker:
             "findings": findings,
         }
 
-    def _edges(self) -> dict:
+    def _edges(self) -> dict[str, Any]:
         """The reverse graph, and its hubs, as the kernels that check edges take them."""
         return {
             "offsets": self._reverse.offsets,
@@ -166,7 +167,7 @@ class Checker:
             "counts": self._counts,
         }
 
-    def _weighted(self, sources, distances, kind: np.dtype, limits: list) -> np.ndarray:
+    def _weighted(self, sources, distances, kind: np.dtype, limits: list[Any]) -> np.ndarray:
         ordered, graph = np.dtype(f"i{kind.itemsize}"), self._graph
         self._allocate_for(ordered, int(np.array(np.inf, kind).view(ordered)))
         memory, pitch = flatten_distances(distances)
@@ -233,7 +234,7 @@ class Checker:
         return summary
 
 
-_WEIGHTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_WEIGHTS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def are_interleaved_valid(graph, sources: np.ndarray, distances: InterleavedDistances, limit: float) -> bool:
@@ -249,7 +250,7 @@ def are_interleaved_valid(graph, sources: np.ndarray, distances: InterleavedDist
     return of_graph[key].fits and distances.is_certified(graph.reverse, of_graph[key].in_units, sources, limit)
 
 
-def list_hubs(graph) -> tuple:
+def list_hubs(graph) -> tuple[Any, ...]:
     """Return adjacency lists of CHUNK edges or more in any order, their chunks as kernels read them, and both numbers."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     hubs, chunks = cp.empty(m // CHUNK + 1, index), cp.empty(2 * m // CHUNK + 1, np.uint64)
@@ -259,7 +260,7 @@ def list_hubs(graph) -> tuple:
     return hubs, chunks, counts
 
 
-def _limits_of(limit, first: int, size: int) -> list:
+def _limits_of(limit, first: int, size: int) -> list[Any]:
     """Return the limit of each source of a block; None where there is none."""
     if not isinstance(limit, np.ndarray):
         return [limit] * size

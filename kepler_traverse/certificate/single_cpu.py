@@ -7,6 +7,8 @@ expect it, and an edge costs one access out of order. Hop counts are 8 or 16 bit
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -126,7 +128,7 @@ def _with_padding(neighbours) -> np.ndarray:
     return neighbours if neighbours.size >= SIXTEEN else np.append(neighbours, np.zeros(SIXTEEN, neighbours.dtype))
 
 
-def _as_weighted(graph, distance) -> tuple:
+def _as_weighted(graph, distance) -> tuple[Any, ...]:
     """Weights and distances of one float type; an edge without a weight counts 1."""
     if distance.dtype.kind == "f":
         return graph.weights, distance

@@ -48,8 +48,8 @@ def check(graph, result, limit) -> list[int]:
     hubs = batch_gpu.list_hubs(graph)
     explained = cp.zeros(graph.n_vertices, np.uint8)
     counts = cp.asarray(np.array([0, 0, n, 0, 0, n, 0, n, 0], np.int64))
-    check_edges, look = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
-    check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.CHUNK), *types) for entry in (check_edges, look))
+    entries = (_CHECK_WEIGHTED, _LOOK_AT_WEIGHTED) if weighted else (_CHECK_HOPS, _LOOK_AT_HOPS)
+    check_edges, look = (kernel(entry.variant(CHUNK=batch_gpu.CHUNK), *types) for entry in entries)
     checked = {
         "n_vertices": n,
         "distance": distance,

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -14,7 +16,7 @@ _COUNTERS = 4  # of one bin or level, a power of two
 LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
 
 
-def figures(distance, offsets, limit) -> tuple:
+def figures(distance, offsets, limit) -> tuple[Any, ...]:
     """Columns of ``kepler_traverse.distance_stats.DistanceStats``."""
     k, n = distance.shape
     counts, extremes = np.empty((k, 2), np.int64), np.empty((k, 2), distance.dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, NoReturn
 
 from ..errors import ForkError
 
@@ -36,12 +37,10 @@ def _threads_are_lost() -> bool:
     parallel = sys.modules.get("numba.np.ufunc.parallel")
     if parallel is None or getattr(parallel, "_threading_layer", None) != "omp":
         return False
-    from numba.np.ufunc import omppool
-
-    return omppool.openmp_vendor == "GNU"
+    return sys.modules["numba.np.ufunc.omppool"].openmp_vendor == "GNU"
 
 
-def _parallel_kernels():
+def _parallel_kernels() -> list[Any]:
     """The compiled functions of this package that run on several threads."""
     from numba.core.dispatcher import Dispatcher
 
@@ -52,11 +51,11 @@ def _parallel_kernels():
     return [kernel for kernel in found.values() if kernel.targetoptions.get("parallel")]
 
 
-def _disarm(kernel) -> None:
+def _disarm(kernel: Any) -> None:
     """Drop the compiled code, so that each call compiles, and raise there: every holder of the kernel gets the error."""
     kernel._clear()
     kernel._compile_for_args = _refuse
 
 
-def _refuse(*_, **__):
+def _refuse(*_: Any, **__: Any) -> NoReturn:
     raise ForkError(_MESSAGE)

@@ -10,7 +10,8 @@ from numba import njit
 
 from . import threads
 from .atomics import atomic_add
-from .distance_stats import PIECE, folded
+from .distance_stats import folded
+from .simd_figures import PIECE
 
 NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN = range(4)
 

@@ -110,9 +110,9 @@ def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], o
         except BaseException as error:  # a further Ctrl-C, while this thread waits for the others
             interrupt = interrupt or error
             stop()
-    for error in [interrupt, *errors]:
-        if error is not None:
-            raise error
+    for first in [interrupt, *errors]:
+        if first is not None:
+            raise first
 
 
 def _executor() -> ThreadPoolExecutor:

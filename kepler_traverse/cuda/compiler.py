@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..compile_clock import compiling
 from ..errors import DeviceError
@@ -35,12 +36,12 @@ class Kernel:
     """A compiled entry point, with the types that its arguments must have."""
 
     entry: Entry
-    function: object
+    function: Any  # cupy.cuda.Function or RawKernel
     dtypes: tuple[np.dtype, ...]
     layout: np.dtype | None = None  # of the argument struct, for a kernel that takes one
 
 
-def kernel(entry: Entry, vertex_t, weight_t=np.float32) -> Kernel:
+def kernel(entry: Entry, vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) -> Kernel:
     """Return the kernel of an entry point for the given types.
 
     Raises
@@ -134,7 +135,7 @@ class Compilation:
         One per kernel file and set of constants.
     """
 
-    def __init__(self, futures: list[Future]):
+    def __init__(self, futures: list[Future[Any]]):
         self._futures = futures
 
     @property
@@ -166,7 +167,7 @@ def compile_times() -> CompileTimes:
     return _module.times()
 
 
-def _key(entry: Entry, types: dict[str, np.dtype]) -> tuple:
+def _key(entry: Entry, types: dict[str, np.dtype]) -> tuple[Any, ...]:
     return entry.file, options(entry, types), entry.is_cooperative
 
 
@@ -179,7 +180,7 @@ class _Modules:
 
     def cache_clear(self) -> None:
         """Forget all modules, and start the times again."""
-        self._futures: dict[tuple, Future] = {}
+        self._futures: dict[tuple[Any, ...], Future[Any]] = {}
         self._times = CompileTimes(0, 0.0, 0.0)
 
     def times(self) -> CompileTimes:
@@ -203,7 +204,7 @@ class _Modules:
         finally:
             self._add(waiting=time.perf_counter() - began)
 
-    def start(self, device: int, keys: list[tuple]) -> list[Future]:
+    def start(self, device: int, keys: list[tuple[Any, ...]]) -> list[Future[Any]]:
         """Compile in threads what is not compiled and is not being compiled."""
         found = {key: self._future(key) for key in keys}
         if new := {key: future for key, (future, is_new) in found.items() if is_new}:
@@ -214,7 +215,7 @@ class _Modules:
             pool.shutdown(wait=False)
         return [future for future, _ in found.values()]
 
-    def _future(self, key: tuple) -> tuple[Future, bool]:
+    def _future(self, key: tuple[Any, ...]) -> tuple[Future[Any], bool]:
         """The result of a compilation, and whether the caller is to make it; one that failed is made again."""
         with self._lock:
             future = self._futures.get(key)
@@ -223,7 +224,7 @@ class _Modules:
             future = self._futures[key] = Future()
             return future, True
 
-    def _compile(self, key: tuple, future: Future, device: int | None = None) -> None:
+    def _compile(self, key: tuple[Any, ...], future: Future[Any], device: int | None = None) -> None:
         file, compiler_options, is_cooperative = key
         began = time.perf_counter()
         try:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from .._arrays import Array
 from . import cp
 
 
-def copy_of(array):
+def copy_of(array: Array) -> Array:
     """A copy of a contiguous array."""
     copied = cp.empty(array.shape, array.dtype)
     copy_into(copied, array)
     return copied
 
 
-def copy_into(target, source) -> None:
+def copy_into(target: Array, source: Array) -> None:
     """Copy a contiguous array into another of the same type and size, on the current stream.
 
     Raises

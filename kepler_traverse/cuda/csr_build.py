@@ -17,6 +17,7 @@ with 40 bytes per edge.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -217,7 +218,7 @@ def _sort_lists(offsets, targets, weights) -> int:
     return stored
 
 
-def _sorted_with(keys, weights) -> tuple:
+def _sorted_with(keys, weights) -> tuple[Any, ...]:
     """Sort keys, and their weights with them."""
     order = cp.argsort(keys)
     sorted_keys, sorted_weights = cp.empty(keys.size, np.int64), cp.empty(keys.size, weights.dtype)

@@ -14,6 +14,7 @@ each result:
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ _OF_LEVELS = _of_hops(
 ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
-def figures(distance, offsets, limit) -> tuple:
+def figures(distance, offsets, limit) -> tuple[Any, ...]:
     """Columns of ``kepler_traverse.distance_stats.Figures``."""
     (k, n), kind = distance.shape, distance.dtype
     size = _n_reduction_blocks(n)
@@ -90,7 +91,7 @@ def figures(distance, offsets, limit) -> tuple:
     return fold_records(records, kind)
 
 
-def fold_records(records, kind: np.dtype) -> tuple:
+def fold_records(records, kind: np.dtype) -> tuple[Any, ...]:
     """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of ``figures``."""
     k, size, _ = records.shape
     while size > 1:
@@ -167,13 +168,13 @@ def _kernel(entry: Entry, kind: np.dtype):
     return kernel(entry.variant(TILE=STRETCH, LEVELS=LEVELS, HOP_BYTES=kind.itemsize), np.int32)
 
 
-def _distances(distance, limit) -> dict:
+def _distances(distance, limit) -> dict[str, Any]:
     memory, pitch = flatten_distances(distance)
     n_sources, n_vertices = map(np.int64, distance.shape)
     return {"distance": memory, "pitch": pitch, "n_vertices": n_vertices, "n_sources": n_sources, "limit": limit}
 
 
-def _hops_of(distance) -> tuple:
+def _hops_of(distance) -> tuple[Any, ...]:
     memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._arrays import Array
 from . import cp
 from .compiler import kernel
 from .copies import copy_of
@@ -34,7 +35,7 @@ _SAMPLE = _entry("weights_sample", "weight_t* weights", "int64 step", "int64 n_s
 ENTRIES = (_FROM_INTEGERS, _CHECK, _WITHOUT_NEGATIVE_ZEROS, _COUNT_NEGATIVE_LOOPS, _SUM, _SAMPLE)
 
 
-def from_integers(integers, dtype):
+def from_integers(integers: Array, dtype: np.dtype) -> Array:
     """Integers that a type holds exactly, in that type; below 2^63 in absolute value."""
     if integers.dtype == dtype:
         return copy_of(cp.ascontiguousarray(integers))
@@ -49,7 +50,7 @@ def from_integers(integers, dtype):
     return weights
 
 
-def check(weights) -> tuple[int, int, int]:
+def check(weights: Array) -> tuple[int, int, int]:
     """Count numbers that are not finite, the position of the first of them, and negative zeros; of float weights."""
     found = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
     launch(kernel(_CHECK, np.int32, weights.dtype), weights.size, (weights, np.int64(weights.size), found))
@@ -57,7 +58,7 @@ def check(weights) -> tuple[int, int, int]:
     return n_bad, first, n_zeros
 
 
-def without_negative_zeros(weights):
+def without_negative_zeros(weights: Array) -> Array:
     """A copy of float weights in which each -0.0 is 0.0."""
     cleared = cp.empty(weights.size, weights.dtype)
     args = (weights, np.int64(weights.size), cleared)
@@ -65,7 +66,7 @@ def without_negative_zeros(weights):
     return cleared
 
 
-def count_negative_loops(src, dst, weights) -> int:
+def count_negative_loops(src: Array, dst: Array, weights: Array) -> int:
     """Edges from a vertex to itself with a weight below zero."""
     counter = cp.zeros(1, np.int64)
     src, dst, weights = (cp.ascontiguousarray(column) for column in (src, dst, weights))
@@ -74,7 +75,7 @@ def count_negative_loops(src, dst, weights) -> int:
     return int(counter.get()[0])
 
 
-def total(weights) -> float:
+def total(weights: Array) -> float:
     """The sum in float64, the same in every run; infinite where float64 cannot hold it."""
     sums = cp.empty(min(SUMS, weights.size), np.float64)
     args = (weights, np.int64(weights.size), np.int64(sums.size), sums)
@@ -85,7 +86,7 @@ def total(weights) -> float:
         return math.inf
 
 
-def sample(weights, step: int) -> np.ndarray:
+def sample(weights: Array, step: int) -> np.ndarray:
     """Every ``step``-th weight, NumPy."""
     samples = cp.empty(-(-weights.size // step), weights.dtype)
     args = (weights, np.int64(step), np.int64(samples.size), samples)

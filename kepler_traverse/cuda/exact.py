@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._arrays import Array
 from . import cp
 from .compiler import kernel
 from .kernel_spec import Entry, arguments
@@ -21,7 +22,7 @@ ENTRIES = (_ANY_BEYOND,)
 _PER_THREAD = 16  # distances, so that few blocks are launched
 
 
-def any_beyond(distance, bound: int) -> bool:
+def any_beyond(distance: Array, bound: int) -> bool:
     """As ``kepler_traverse.exact.any_beyond``."""
     values, kind = cp.ascontiguousarray(distance).ravel(), distance.dtype
     found = cp.zeros(1, np.int32)

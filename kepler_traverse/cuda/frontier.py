@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import FrontierOverflowError
 from . import cp
@@ -23,7 +24,7 @@ class Frontier:
         The size of ``next``, and other numbers that a step counts.
     """
 
-    def __init__(self, capacity: int, dtype, n_counters: int = 2):
+    def __init__(self, capacity: int, dtype: DTypeLike, n_counters: int = 2):
         self.capacity = capacity
         self.queue, self.next = cp.empty(capacity, dtype), cp.empty(capacity, dtype)
         self.size = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._arrays import flatten_distances
+from .._arrays import Array, flatten_distances
 from . import cp
 from .compiler import kernel
 from .kernel_spec import Entry, arguments
@@ -44,7 +44,7 @@ _MAX_HOPS = _entry(
 ENTRIES = (_DEGREES, _DEGREE_SUMS, _FIRST_OF_DEGREE, _DEGREES_AT, _EDGES_AT, _COUNT_REACHED, _LIST_HUBS, _MAX_HOPS)
 
 
-def degrees(offsets):
+def degrees(offsets: Array) -> Array:
     """Out-degree of every vertex, int64."""
     n_vertices = offsets.size - 1
     found = cp.empty(n_vertices, np.int64)
@@ -52,7 +52,7 @@ def degrees(offsets):
     return found
 
 
-def degree_statistics(offsets) -> tuple[float, float, int]:
+def degree_statistics(offsets: Array) -> tuple[float, float, int]:
     """Mean, standard deviation and maximum of the out-degrees; zeros without a vertex."""
     n_vertices = offsets.size - 1
     if not n_vertices:
@@ -66,7 +66,7 @@ def degree_statistics(offsets) -> tuple[float, float, int]:
     return n_edges / n_vertices, math.sqrt(squares) / n_vertices, largest
 
 
-def hub(offsets) -> int:
+def hub(offsets: Array) -> int:
     """The first vertex of the highest degree."""
     n_vertices = offsets.size - 1
     _, _, largest = degree_statistics(offsets)
@@ -75,7 +75,7 @@ def hub(offsets) -> int:
     return int(first.get()[0])
 
 
-def degrees_at(offsets, vertices: np.ndarray) -> np.ndarray:
+def degrees_at(offsets: Array, vertices: np.ndarray) -> np.ndarray:
     """Out-degrees of some vertices, NumPy."""
     found = cp.empty(vertices.size, np.int64)
     sampled = (cp.asarray(vertices, np.int64), np.int64(vertices.size))
@@ -83,7 +83,7 @@ def degrees_at(offsets, vertices: np.ndarray) -> np.ndarray:
     return found.get()
 
 
-def edges_at(offsets, targets, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def edges_at(offsets: Array, targets: Array, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The vertices that some edges leave and those that they enter, NumPy."""
     sources, ends = cp.empty(positions.size, np.int64), cp.empty(positions.size, np.int64)
     sampled = (np.int64(offsets.size - 1), cp.asarray(positions, np.int64), np.int64(positions.size))
@@ -91,7 +91,7 @@ def edges_at(offsets, targets, positions: np.ndarray) -> tuple[np.ndarray, np.nd
     return sources.get(), ends.get()
 
 
-def count_reached(offsets, distance, half: int) -> tuple[int, int, int]:
+def count_reached(offsets: Array, distance: Array, half: int) -> tuple[int, int, int]:
     """Vertices that a search reached, their edges, and vertices at no more than ``half`` hops."""
     n_vertices = offsets.size - 1
     counts = cp.zeros(3, np.uint64)
@@ -101,7 +101,7 @@ def count_reached(offsets, distance, half: int) -> tuple[int, int, int]:
     return vertices, edges, early
 
 
-def max_hops(rows) -> int:
+def max_hops(rows: Array) -> int:
     """The largest of hop counts of shape (k, n), -1 if all are unreached; rows may be farther apart than they are long."""
     memory, pitch = flatten_distances(rows)
     found = cp.asarray(np.full(1, -1, np.int32))
@@ -110,7 +110,7 @@ def max_hops(rows) -> int:
     return int(found.get()[0])
 
 
-def hubs(offsets, least: int) -> tuple[np.ndarray, np.ndarray]:
+def hubs(offsets: Array, least: int) -> tuple[np.ndarray, np.ndarray]:
     """Vertices of at least ``least`` edges, ascending, and their degrees, NumPy."""
     n_vertices, n_edges = offsets.size - 1, int(offsets[-1:].get()[0])
     found, counter = cp.empty(2 * (n_edges // least), np.int64), cp.zeros(1, np.int64)

@@ -134,7 +134,7 @@ class InterleavedDistances:
         launch_blocks(self._kernel(_TO_ROWS), min(tiles, max_grid(_TO_ROWS.block)), args)
         return rows
 
-    def figures(self, offsets: Any, limit: Any) -> tuple:
+    def figures(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
         """Return the columns of ``kepler_traverse.distance_stats.DistanceStats``; see ``cuda.distance_stats.figures``."""
         k, n = self.shape
         n_blocks = -(-n // PIECE)
@@ -196,7 +196,7 @@ class InterleavedDistances:
             "unit": np.float64(self.unit),
         }
 
-    def _kernel(self, entry: Entry, **constants: int) -> Any:
+    def _kernel(self, entry: Entry, **constants: Any) -> Any:
         return kernel(entry.variant(FLOAT_BYTES=self.dtype.itemsize, **constants), np.int32, as_wide_as(self.lines.dtype))
 
 

@@ -14,6 +14,7 @@ path of a label has edges, and one more. The host reads the number of changes on
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ _MERGE = Entry("k_nearest_merge", _FILE, BLOCK, struct_arguments(_FILE, "MergeAr
 ENTRIES = (_MERGE,)
 
 
-def k_nearest(graph, weights, sources: np.ndarray, k: int, limit: int) -> tuple:
+def k_nearest(graph, weights, sources: np.ndarray, k: int, limit: int) -> tuple[Any, ...]:
     """Return the distances and the positions of the k nearest sources of each vertex.
 
     Parameters

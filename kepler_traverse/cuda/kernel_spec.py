@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 WARP = 32
 
@@ -85,7 +86,7 @@ class Entry:
     constants: tuple[tuple[str, int], ...] = ()
     argument_struct: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if isinstance(self.arguments, StructArguments) and not self.argument_struct:
             object.__setattr__(self, "argument_struct", self.arguments.struct_type)
 
@@ -213,6 +214,6 @@ def _kind_of(name: str, is_pointer: bool, types: dict[str, str]) -> str:
     return types.get(name, _NUMPY_NAMES.get(name, name))
 
 
-def chosen_types(vertex_t, weight_t=np.float32) -> dict[str, np.dtype]:
+def chosen_types(vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) -> dict[str, np.dtype]:
     """The open types for a graph; ``weight_t`` does not matter to kernels that touch no weight."""
     return {"vertex_t": np.dtype(vertex_t), "offset_t": np.dtype(np.int64), "weight_t": np.dtype(weight_t)}

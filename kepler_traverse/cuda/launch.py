@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait; cuda
 
 _WHOLE_DEVICE = 100  # multiprocessors; a partition of a device (MIG) has fewer
 
+Arguments = tuple[Any, ...] | dict[str, Any]
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
 
 
@@ -44,7 +46,7 @@ class ArgumentStruct(np.ndarray):
     arrays: tuple[tuple[int, object], ...]
 
 
-def launch(kernel: Kernel, work_items: int, args: tuple | dict, *, shared_bytes: int = 0) -> None:
+def launch(kernel: Kernel, work_items: int | np.integer, args: Arguments, *, shared_bytes: int = 0) -> None:
     """Run a kernel on the current stream over so many work items; for 0 there is no launch.
 
     Parameters
@@ -68,12 +70,12 @@ def launch(kernel: Kernel, work_items: int, args: tuple | dict, *, shared_bytes:
     _run(kernel, blocks, values, shared_bytes)
 
 
-def launch_blocks(kernel: Kernel, blocks: int, args: tuple | dict, *, shared_bytes: int = 0) -> None:
+def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes: int = 0) -> None:
     """Run a kernel as ``launch`` does, with that many blocks."""
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
 
 
-def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
+def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]:
     """Check the arguments once, for any number of launches: return ``run(**changed)``.
 
     Parameters
@@ -92,7 +94,7 @@ def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
     places = {argument.name: i for i, argument in enumerate(kernel.entry.arguments)}
     takes_struct = bool(kernel.entry.argument_struct)
 
-    def run(**changed) -> None:
+    def run(**changed: np.generic) -> None:
         for name, value in changed.items():
             i = places[name]
             if value.dtype != kernel.dtypes[i]:
@@ -106,7 +108,7 @@ def prepare(kernel: Kernel, blocks: int, args: tuple | dict):
     return run
 
 
-def prepare_items(kernel: Kernel, work_items: int, args: tuple | dict):
+def prepare_items(kernel: Kernel, work_items: int | np.integer, args: Arguments) -> Callable[..., None]:
     """Check the arguments once, as ``prepare`` does, for launches over so many work items as ``launch`` takes."""
     entry = kernel.entry
     blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
@@ -129,15 +131,17 @@ class PackedLaunches:
     def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
         self._kernel, self._shared_bytes = kernel, shared_bytes
         self._dtypes = dict(zip(_names_of(kernel.entry), kernel.dtypes, strict=True))
-        self._packed: dict[Hashable, tuple[tuple, dict]] = {}
+        self._packed: dict[Hashable, tuple[tuple[Any, ...], dict[str, np.ndarray]]] = {}
 
-    def launch(self, work_items: int, key: Hashable, pack: Callable[[], dict], **changed) -> None:
+    def launch(
+        self, work_items: int | np.integer, key: Hashable, pack: Callable[[], dict[str, Any]], **changed: np.generic
+    ) -> None:
         """Run the kernel over so many work items; otherwise as ``launch_blocks``."""
         entry = self._kernel.entry
         blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
         self.launch_blocks(blocks, key, pack, **changed)
 
-    def launch_blocks(self, blocks: int, key: Hashable, pack: Callable[[], dict], **changed) -> None:
+    def launch_blocks(self, blocks: int, key: Hashable, pack: Callable[[], dict[str, Any]], **changed: np.generic) -> None:
         """Run the kernel with that many blocks.
 
         Parameters
@@ -185,13 +189,13 @@ def _allow(kernel: Kernel, shared_bytes: int) -> None:
         kernel.function.max_dynamic_shared_size_bytes = shared_bytes
 
 
-def _run(kernel: Kernel, blocks: int, values: tuple, shared_bytes: int) -> None:
+def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int) -> None:
     _allow(kernel, shared_bytes)
     if blocks:
         kernel.function((blocks,), (kernel.entry.block,), values, **({"shared_mem": shared_bytes} if shared_bytes else {}))
 
 
-def checked(kernel: Kernel, args: tuple | dict) -> tuple:
+def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
     """Return the arguments as CuPy takes them, after their types are checked."""
     declared = kernel.entry.arguments
     if isinstance(args, dict):
@@ -214,10 +218,10 @@ def checked(kernel: Kernel, args: tuple | dict) -> tuple:
         if value.dtype != dtype:
             raise TypeError(f"{where} must be of type {dtype}, not {value.dtype}")
         values.append(value)
-    return (_struct_of(kernel.layout, values),) if kernel.entry.argument_struct else tuple(values)
+    return tuple(values) if kernel.layout is None else (_struct_of(kernel.layout, values),)
 
 
-def _in_order(entry: Entry, args: dict) -> tuple:
+def _in_order(entry: Entry, args: dict[str, Any]) -> tuple[Any, ...]:
     """Return named arguments in the order of the declaration."""
     names = _names_of(entry)
     if len(args) != len(names) or not args.keys() >= set(names):
@@ -232,7 +236,7 @@ def _names_of(entry: Entry) -> tuple[str, ...]:
     return tuple(argument.name for argument in entry.arguments)
 
 
-def _struct_of(layout: np.dtype, values: list) -> ArgumentStruct:
+def _struct_of(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
     """One struct of these values, with the addresses of those that are arrays."""
     arrays = tuple((i, value) for i, value in enumerate(values) if not isinstance(value, np.generic))
     words = values.copy()
@@ -248,7 +252,7 @@ def _struct_of(layout: np.dtype, values: list) -> ArgumentStruct:
 @functools.cache
 def _packer(layout: np.dtype) -> struct.Struct:
     """Packs the fields of a layout, aligned as in C; ``0q`` pads the end, as 8 bytes are the largest alignment."""
-    return struct.Struct("@" + "".join(layout.fields[name][0].char for name in layout.names) + "0q")
+    return struct.Struct("@" + "".join(layout[name].char for name in layout.names or ()) + "0q")
 
 
 def n_blocks(n_threads: int, block: int, largest: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def _joined(arrays):
     return joined
 
 
-def _ids(column) -> tuple:
+def _ids(column) -> tuple[Any, ...]:
     """An array of any integer type as kernels take it."""
     return column.view(np.uint8), np.int64(column.size), _code(column.dtype)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import EdgeListError, InputError, option_text
 from .arrow import read_arrow
@@ -38,7 +39,7 @@ FORMATS = (
 )
 
 
-def read_edges(paths, options: ReadOptions, format: str = "auto") -> EdgeList:
+def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeList:
     """Read an edge list from files, folders, globs or URLs.
 
     Parameters

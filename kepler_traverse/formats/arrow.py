@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ..errors import EdgeListError
 from .column_names import choose_columns
@@ -11,6 +12,9 @@ from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows
 from .text import no_rows
+
+if TYPE_CHECKING:
+    import pyarrow
 
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
@@ -46,7 +50,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         return edges_of(table, places, options, file, columns)
 
 
-def typed_columns(schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
+def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
     """Choose the columns of a typed file, those of its partitions among them."""
     import pyarrow.types as kinds
 
@@ -57,7 +61,9 @@ def typed_columns(schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
     return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 
 
-def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFile, columns) -> EdgeList:
+def edges_of(
+    table: pyarrow.Table, places: dict[str, Where], options: ReadOptions, file: DataFile, columns: EdgeColumns
+) -> EdgeList:
     """Check the columns of a typed table and bring them to the types of an edge list."""
     import pyarrow
 
@@ -65,7 +71,7 @@ def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFi
     if table.num_rows == 0:
         raise no_rows(file)
 
-    def column_of(name: str):
+    def column_of(name: str) -> pyarrow.ChunkedArray:
         is_partition = name in file.partition_names
         return file.partition_column(name, table.num_rows) if is_partition else table.column(name)
 
@@ -87,7 +93,7 @@ def edges_of(table, places: dict[str, Where], options: ReadOptions, file: DataFi
     )
 
 
-def _open(file: DataFile):
+def _open(file: DataFile) -> Any:
     """A reader of record batches that has seen that the file is whole."""
     import pyarrow.ipc
 

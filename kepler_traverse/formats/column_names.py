@@ -144,7 +144,7 @@ def _more_columns(names: list[str], options: ReadOptions, file: DataFile, column
 
 
 def _ends(names: list[str], options: ReadOptions, file: DataFile, positions: int) -> tuple[str, str]:
-    if options.src_column is not None:
+    if options.src_column is not None and options.dst_column is not None:
         return options.src_column, options.dst_column
     if len(names) < 2 or positions == 1:
         raise EdgeListError(f"{file}: an edge needs two columns, this file has only {listed(names)}")
@@ -163,7 +163,7 @@ def _ends(names: list[str], options: ReadOptions, file: DataFile, positions: int
     return pairs[0]
 
 
-def _weight(names, options: ReadOptions, file: DataFile, positions: int, known: list[str]) -> str | None:
+def _weight(names: list[str], options: ReadOptions, file: DataFile, positions: int, known: list[str]) -> str | None:
     if options.weight_column is not None or options.weighted is False:
         return options.weight_column
     if positions:

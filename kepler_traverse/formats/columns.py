@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
-from ..errors import option_text
+from ..errors import EdgeListError, option_text
 from .files import Where
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
 _DOUBTFUL = r"[\x00\n\x{feff}]"
@@ -13,7 +18,7 @@ _DOUBTFUL_PLAIN = _DOUBTFUL + r"|^[\s\p{Z}]|[\s\p{Z}]$"
 _OTHER_DELIMITERS = r"|^[,;|]|[,;|]$"
 
 
-def edge_column(column, where: Where, id_type: str):
+def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
     """Return a typed column (Parquet, Arrow) as an id or weight column.
 
     Parameters
@@ -43,7 +48,7 @@ def edge_column(column, where: Where, id_type: str):
     raise where.error(f"has type {column.type}; weights must be integers or floats")
 
 
-def without_dictionary(column):
+def without_dictionary(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     """Return a chunked array of dictionary type with its values in place of indices; string views become strings."""
     import pyarrow
     import pyarrow.types as kinds
@@ -55,7 +60,7 @@ def without_dictionary(column):
     return pyarrow.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
 
 
-def plain_column(column):
+def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     """Return a chunked array without a dictionary or string views, for which pyarrow lacks functions."""
     import pyarrow
     import pyarrow.types as kinds
@@ -65,7 +70,7 @@ def plain_column(column):
     return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
 
 
-def is_number_type(kind) -> bool:
+def is_number_type(kind: pyarrow.DataType) -> bool:
     """Whether a typed column holds numbers that could be weights."""
     import pyarrow.types as kinds
 
@@ -73,7 +78,7 @@ def is_number_type(kind) -> bool:
     return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 
-def check_type(kind, where: Where) -> None:
+def check_type(kind: pyarrow.DataType, where: Where) -> None:
     """Refuse a type that can be no id, before anything is read."""
     import pyarrow.types as kinds
 
@@ -83,7 +88,7 @@ def check_type(kind, where: Where) -> None:
         raise where.error(f"has type {kind}; vertex ids must be integers or strings")
 
 
-def null_error(column, where: Where):
+def null_error(column: pyarrow.ChunkedArray, where: Where) -> EdgeListError:
     """The error for a column with nulls: how many, and the first."""
     import pyarrow.compute
 
@@ -93,7 +98,7 @@ def null_error(column, where: Where):
     return where.error(f"has {column.null_count} missing {values}, the first here; every {what}", first)
 
 
-def _ids(column, where: Where, id_type: str):
+def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
     import pyarrow
     import pyarrow.types as kinds
 
@@ -111,7 +116,7 @@ def _ids(column, where: Where, id_type: str):
         raise where.error(f"does not fit {option_text('id_type', id_type)} ({error}); take a wider type") from None
 
 
-def type_for_all(pieces: list, places: list[Where]):
+def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pyarrow.DataType:
     """Return the type that holds the columns of several files."""
     import pyarrow
     import pyarrow.compute
@@ -139,7 +144,7 @@ def type_for_all(pieces: list, places: list[Where]):
     return pyarrow.from_numpy_dtype(kind)
 
 
-def cast_exactly(column, kind, where: Where):
+def cast_exactly(column: pyarrow.ChunkedArray, kind: pyarrow.DataType, where: Where) -> pyarrow.ChunkedArray:
     """Cast a column; an integer that a float type cannot hold is refused with its row, not rounded."""
     import pyarrow.compute as compute
     import pyarrow.types as kinds
@@ -193,9 +198,10 @@ class IdText:
         # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
         self.signs = [bytes([sign]) for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if plain else b"")]
         self.type = pyarrow.type_for_alias(id_type)
-        self.chunks, self.rows = [], 0
+        self.chunks: list[pyarrow.Array] = []
+        self.rows = 0
 
-    def append(self, strings):
+    def append(self, strings: pyarrow.ChunkedArray) -> Self:
         """Take further rows (a pyarrow string array or chunked array); returns itself."""
         if strings.null_count:
             raise self._moved(null_error(strings, self.where))
@@ -203,13 +209,13 @@ class IdText:
         self.rows += len(strings)
         return self
 
-    def column(self):
+    def column(self) -> pyarrow.ChunkedArray:
         """All rows so far, as a chunked array."""
         import pyarrow
 
         return pyarrow.chunked_array(self.chunks, self.type)
 
-    def _names(self, strings):
+    def _names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         import pyarrow.compute as compute
 
         if self.plain and self.trim:
@@ -220,7 +226,7 @@ class IdText:
                 raise self.where.error(self._doubt(strings[row].as_py()), self.rows + row)
         return strings
 
-    def _may_be_doubtful(self, strings) -> bool:
+    def _may_be_doubtful(self, strings: pyarrow.ChunkedArray) -> bool:
         """Whether the bytes of all ids together hold a sign that matters at all, which is much faster than to match each."""
         for chunk in _chunks(strings):
             buffer = chunk.buffers()[2]
@@ -244,7 +250,7 @@ class IdText:
             return f"has {text[:40]!r}, with a blank at an end; remove the blank ({declared})"
         return f"has {text[:40]!r}; is that a delimiter? {option_text('format', 'csv')} reads other delimiters ({declared})"
 
-    def _integers(self, strings):
+    def _integers(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         import pyarrow
         import pyarrow.compute
 
@@ -270,8 +276,8 @@ class IdText:
                     raise self.where.error(problem, self.rows + row) from None
             raise
 
-    def _moved(self, error):
-        return type(error)(error.message, self.rows + error.row, error.column)
+    def _moved(self, error: EdgeListError) -> EdgeListError:
+        return type(error)(error.message, self.rows + (error.row or 0), error.column)
 
 
 class WeightText:
@@ -279,16 +285,17 @@ class WeightText:
 
     def __init__(self, where: Where):
         self.where = where
-        self.chunks, self.rows, self.integers = [], 0, True
+        self.chunks: list[pyarrow.Array] = []
+        self.rows, self.integers = 0, True
 
-    def append(self, strings):
+    def append(self, strings: pyarrow.ChunkedArray) -> Self:
         """Take further rows; returns itself."""
         import pyarrow
         import pyarrow.compute
 
         if strings.null_count:
             error = null_error(strings, self.where)
-            raise type(error)(error.message, self.rows + error.row, error.column)
+            raise type(error)(error.message, self.rows + (error.row or 0), error.column)
         clean, bad = integers_of(strings, plain=False)
         if self.integers and bad < 0:
             try:
@@ -309,7 +316,7 @@ class WeightText:
         self.rows += len(strings)
         return self
 
-    def column(self):
+    def column(self) -> pyarrow.ChunkedArray:
         """All rows so far, as a chunked array."""
         import pyarrow
 
@@ -323,7 +330,7 @@ class WeightText:
             column = cast_exactly(self.column(), pyarrow.float64(), self.where)
             self.chunks, self.integers = column.chunks, False
 
-    def _refuse_rounded(self, strings, floats) -> None:
+    def _refuse_rounded(self, strings: pyarrow.ChunkedArray, floats: pyarrow.ChunkedArray) -> None:
         """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""
         import pyarrow.compute as compute
 
@@ -350,7 +357,7 @@ def _is_within(text: str, low: int, high: int) -> bool:
     return len(digits) <= 20 and low <= int(digits or "0") * (-1 if text.startswith("-") else 1) <= high
 
 
-def _shown(value) -> str:
+def _shown(value: Any) -> str:
     """A value for a message, not longer than a line."""
     text = value.as_py()
     return repr(text) if len(text) <= 40 else f"{text[:40]!r}..."
@@ -366,11 +373,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _chunks(column) -> list:
+def _chunks(column: pyarrow.ChunkedArray) -> list[pyarrow.Array]:
     return column.chunks if hasattr(column, "chunks") else [column]
 
 
-def integers_of(strings, plain: bool):
+def integers_of(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.ChunkedArray, int]:
     """Return the strings without blanks and plus signs, and the first row that is no decimal integer, or -1.
 
     ``0x7`` is none, although Arrow would read it as 7. With ``plain`` neither are ``007``, ``+7`` and ``-0``.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from typing import Any
 
 from ..errors import EdgeListError, option_text
 from .column_names import choose_columns
@@ -156,7 +157,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
     return EdgeList(table=frame, columns=columns_of_all(columns), rows=tuple(rows))
 
 
-def _text_on_gpu(cudf, file: DataFile, layout: TextLayout):
+def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
     """All wanted columns as strings, or None if a row is short, long or has a gap."""
     names = [f"column {i}" for i in range(len(layout.names))]
     beyond = "beyond the last column"  # holds what a row has too much
@@ -183,7 +184,7 @@ def _text_on_gpu(cudf, file: DataFile, layout: TextLayout):
     return cudf.DataFrame({role: frame[name] for role, name in zip(layout.columns.roles, wanted, strict=True)})
 
 
-def _integers_on_gpu(cudf, text, columns: EdgeColumns, id_type: str, plain: bool):
+def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, plain: bool) -> Any:
     """Strings to integers, or None unless all are clean integers that fit for certain."""
     pattern = r"^(0|-?[1-9][0-9]*)$" if plain else r"^-?[0-9]+$"
     numbers = {}

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+from typing import TYPE_CHECKING
 
 from ..errors import EdgeListError
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -70,7 +74,7 @@ def numbers_type(options: ReadOptions) -> str:
     return "int64" if options.id_type in ("auto", "string") else options.id_type
 
 
-def as_strings(table):
+def as_strings(table: pyarrow.Table) -> pyarrow.Table:
     """Return the edges with their ids as strings."""
     for role in ("src", "dst"):
         table = table.set_column(table.column_names.index(role), role, table[role].cast("string"))
@@ -107,7 +111,7 @@ def _problem(file: DataFile) -> tuple[int, int]:
 class _Arcs(BlankSeparated):
     """The arcs of a .gr file as ``src, dst, weight`` lines."""
 
-    def __init__(self, file: DataFile, source):
+    def __init__(self, file: DataFile, source: pyarrow.NativeFile):
         super().__init__(file, source, b"c")
         self._row, self._in_head = 0, True
 

@@ -47,7 +47,7 @@ class ReadOptions:
     oneway_column: str | None = None
     where: Any = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.id_type not in ID_TYPES:
             raise InputError(f"{option_text('id_type')} {self.id_type!r} is none of {', '.join(map(repr, ID_TYPES))}")
         if self.header not in ("auto", "yes", "no"):
@@ -163,7 +163,7 @@ class EdgeList:
         The first of them: 1 in files, 0 in matrices.
     """
 
-    table: object
+    table: Any
     columns: EdgeColumns
     rows: tuple[tuple[str, int], ...]
     n_vertices: int | None = None

@@ -8,12 +8,16 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
 
 from ..errors import EdgeListError, InputError
 from ..regular_files import irregular
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -34,10 +38,10 @@ class DataFile:
         Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a table.
     """
 
-    filesystem: object
+    filesystem: Any
     path: str
     name: str
-    partitions: tuple[tuple[str, object], ...] = ()
+    partitions: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def named(cls, name: str) -> DataFile:
@@ -51,7 +55,7 @@ class DataFile:
     def partition_names(self) -> list[str]:
         return [name for name, _ in self.partitions]
 
-    def partition_column(self, name: str, rows: int):
+    def partition_column(self, name: str, rows: int) -> pyarrow.ChunkedArray:
         """The one value of a partition's column, for each row of the file."""
         import pyarrow
 
@@ -78,7 +82,7 @@ class DataFile:
         path = os.path.splitext(self.path)[0] if self.compression else self.path
         return os.path.splitext(path)[1].lower()
 
-    def open_stream(self):
+    def open_stream(self) -> pyarrow.NativeFile:
         """Open for reading from start to end, as a pyarrow input stream of the decompressed bytes."""
         import pyarrow
 
@@ -88,7 +92,7 @@ class DataFile:
         stream = pyarrow.CompressedInputStream(source, self.compression)
         return pyarrow.PythonFile(_Unpacked(stream, self), mode="r")
 
-    def open_random(self, memory_map: bool = False):
+    def open_random(self, memory_map: bool = False) -> pyarrow.NativeFile:
         """Open for reading at any position; a compressed file is decompressed into memory."""
         import pyarrow
 
@@ -100,7 +104,7 @@ class DataFile:
             return pyarrow.BufferReader(unpacked.getvalue())
         return pyarrow.memory_map(self.path) if memory_map and self.is_local else self._open_bytes()
 
-    def _open_bytes(self):
+    def _open_bytes(self) -> pyarrow.NativeFile:
         import pyarrow
 
         if self.is_local:
@@ -111,14 +115,14 @@ class DataFile:
 class _Unpacked(io.RawIOBase):
     """The bytes of a compressed file, up to a multiple of its size that no edge list reaches."""
 
-    def __init__(self, stream, file: DataFile):
+    def __init__(self, stream: pyarrow.NativeFile, file: DataFile):
         self._stream, self._file = stream, file
         self._left = max(_UNPACKED_FREELY, _MAX_RATIO * file.filesystem.size(file.path))
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         n = self._stream.readinto(buffer)
         self._left -= n
         if self._left < 0:
@@ -154,7 +158,7 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
         raise EdgeListError(f"{file}: cannot be read as {kind}, it may be cut short or damaged ({text})") from error
 
 
-def find_files(paths, endings: set[str]) -> list[DataFile]:
+def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
     """Expand paths, folders, globs and URLs, in the order given and by name within a folder or glob.
 
     Parameters
@@ -177,7 +181,7 @@ def find_files(paths, endings: set[str]) -> list[DataFile]:
 
 def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
     """Give each partition column the one type that the values of all files have: integers, floats, else strings."""
-    values: dict[str, list[str]] = {}
+    values: dict[str, list[str | None]] = {}
     for file in files:
         for name, text in file.partitions:
             values.setdefault(name, []).append(text)
@@ -232,7 +236,7 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
     return found
 
 
-def _inside(filesystem, root: str, path: str, endings: set[str]) -> list[DataFile]:
+def _inside(filesystem: Any, root: str, path: str, endings: set[str]) -> list[DataFile]:
     """Data files of a folder and its partitions."""
     found = []
     for name in sorted(filesystem.find(root)):
@@ -258,7 +262,7 @@ def _is_hidden(path: str) -> bool:
     return path.rstrip("/").rpartition("/")[2].startswith(("_", "."))
 
 
-def _data_file(filesystem, path: str) -> DataFile:
+def _data_file(filesystem: Any, path: str) -> DataFile:
     file = DataFile(filesystem, path, path, _partitions_of(path))
     return file if file.is_local else replace(file, name=filesystem.unstrip_protocol(path))
 

@@ -86,9 +86,8 @@ def write_geoparquet(
         for column in needed:
             if column not in columns.column_names:
                 raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, columns.column_names))}")
-    coordinates = Coordinates(
-        places["vertex"], *(numbers_of(f"vertices[{name!r}]", places[name]) for name in (x, y)), (x, y)
-    )
+    at_x, at_y = (numbers_of(f"vertices[{name!r}]", places[name]) for name in (x, y))
+    coordinates = Coordinates(places["vertex"], at_x, at_y, (x, y))
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
     if hulls:

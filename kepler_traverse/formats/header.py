@@ -26,9 +26,9 @@ def holds_names(rows: list[list[str]], options: ReadOptions, others: list[str]) 
     first = [value.strip() for value in rows[0]]
     if options.header != "auto":
         return options.header == "yes"
-    ends = {options.src_column, options.dst_column}
+    ends = {name for name in (options.src_column, options.dst_column) if name is not None}
     # A number as a name means a position, and may be an id of the first edge, too.
-    if None not in ends and ends <= {*first, *others} and not any(map(is_number, ends)) and ends & set(first):
+    if options.src_column is not None and ends <= {*first, *others} and not any(map(is_number, ends)) and ends & set(first):
         return True
     pairs = [pair for pair in end_pairs([*first, *others]) if set(pair) & set(first)]
     if any(len(start) > 1 for start, _ in pairs):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, option_text
 from ..regular_files import open_regular
+
+if TYPE_CHECKING:
+    import pyarrow
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 # Names of the column that holds the ids, where a file has several.
@@ -42,10 +47,10 @@ class IdFile:
 
     path: str
     what: str
-    values: list
+    values: list[Any]
     is_text: bool
 
-    def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list:
+    def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any]:
         """Return the ids in the type of a graph's ids.
 
         Parameters
@@ -97,7 +102,7 @@ class IdFile:
         return InputError(f"{self.path}, {where} of the file of {self.what}: {problem}")
 
 
-def read_ids(path, what: str) -> IdFile:
+def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     """Read a local file of vertex ids.
 
     Parameters
@@ -128,7 +133,7 @@ def read_ids(path, what: str) -> IdFile:
 
 
 @contextmanager
-def _refused(path, what: str) -> Iterator[None]:
+def _refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     """Turn errors of reading a file into InputError."""
     try:
         yield
@@ -140,7 +145,7 @@ def _refused(path, what: str) -> Iterator[None]:
         raise InputError(f"{name}: the file of {what} cannot be read: {problem}") from None
 
 
-def is_vertex_table(path) -> bool:
+def is_vertex_table(path: str | os.PathLike[str]) -> bool:
     """Whether a file of vertices is CSV with column names, of which one is known to be that of the ids."""
     if Path(path).suffix.lower() != ".csv":
         return False
@@ -150,7 +155,7 @@ def is_vertex_table(path) -> bool:
     return len(names) > 1 and any(_is_known("vertices", name) for name in names)
 
 
-def read_vertex_table(path, names: list[str]):
+def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
     """Read attributes of vertices from a table of a file of vertices.
 
     Parameters
@@ -180,7 +185,7 @@ def read_vertex_table(path, names: list[str]):
         return _ids_of_column(path, "vertices", table[column]), {name: table[name] for name in names}
 
 
-def _table(path):
+def _table(path: str | os.PathLike[str]) -> pyarrow.Table:
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -204,7 +209,7 @@ def _lines(data: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
 
 
-def _parquet_column(path: Path, what: str) -> list:
+def _parquet_column(path: Path, what: str) -> list[Any]:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
@@ -212,7 +217,7 @@ def _parquet_column(path: Path, what: str) -> list:
         return _ids_of_column(path, what, file.read(columns=[chosen]).column(0)).values
 
 
-def _column_of_ids(path, names: list[str], what: str) -> str:
+def _column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
     names = [name for name in names if not name.startswith("__index_level_")]
     chosen = names if len(names) == 1 else [name for name in names if _is_known(what, name)]
     if len(chosen) != 1:
@@ -224,7 +229,7 @@ def _column_of_ids(path, names: list[str], what: str) -> str:
     return chosen[0]
 
 
-def _ids_of_column(path, what: str, column) -> IdFile:
+def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray) -> IdFile:
     values = column.to_pylist()
     if None in values:
         raise InputError(f"{path}: row {values.index(None)} of the file of {what} is null; every row must be a vertex id")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from typing import TYPE_CHECKING
 
 from ..errors import EdgeListError, option_text
 from .columns import cast_exactly
@@ -14,6 +15,9 @@ from .dimacs import as_strings, check_numbers, numbers_type, only_file
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, Where, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -128,7 +132,7 @@ class _Entries(BlankSeparated):
         return lines
 
 
-def _typed(file: DataFile, table, field: str):
+def _typed(file: DataFile, table: pyarrow.Table, field: str) -> pyarrow.Table:
     """Weights of a real matrix are floats, also if all happen to be whole numbers."""
     import pyarrow
 
@@ -139,7 +143,7 @@ def _typed(file: DataFile, table, field: str):
     return table
 
 
-def _both_ways(table, symmetry: str):
+def _both_ways(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
     """Add the entries on the other side of the diagonal."""
     import pyarrow
     import pyarrow.compute as compute

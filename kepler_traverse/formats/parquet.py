@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import TYPE_CHECKING, Any
 
 from ..errors import EdgeListError
 from .arrow import edges_of, typed_columns
@@ -11,6 +12,9 @@ from .columns import check_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
 from .files import DataFile, Where, reading
 from .text import no_rows
+
+if TYPE_CHECKING:
+    import pyarrow
 
 # Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the host of an H200 16.8
 # million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF; almost all of the latter is its import. The bound
@@ -60,14 +64,14 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         return edges_of(table, places, options, file, columns)
 
 
-def _check_head(source, file: DataFile) -> None:
+def _check_head(source: pyarrow.NativeFile, file: DataFile) -> None:
     """Refuse what does not begin as a Parquet file does: readers go by the end alone."""
     if source.read(4) != b"PAR1":
         raise EdgeListError(f"{file}: it does not begin as a Parquet file does; it may be damaged")
     source.seek(0)
 
 
-def _columns(schema, file: DataFile, options: ReadOptions) -> tuple[EdgeColumns, dict[str, Where]]:
+def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> tuple[EdgeColumns, dict[str, Where]]:
     """Choose columns and refuse ids of a wrong type before anything is read."""
     import pyarrow.types as kinds
 
@@ -125,7 +129,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
     return EdgeList(table=table, columns=columns, rows=tuple(rows))
 
 
-def _plain_numbers(schemas: list[dict], options: ReadOptions) -> bool:
+def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:
     """Whether all files hold integer ids of the type asked for and number weights, and joining them loses nothing."""
     import numpy as np
     import pyarrow
@@ -142,7 +146,7 @@ def _plain_numbers(schemas: list[dict], options: ReadOptions) -> bool:
     return all(len(of) == 1 or (np.result_type(*of).kind in "iu") for of in kinds_of.values())
 
 
-def _frame(cudf, files: list[DataFile], names: list[str]):
+def _frame(cudf: Any, files: list[DataFile], names: list[str]) -> Any:
     with contextlib.ExitStack() as opened:
         sources = [
             file.path if file.is_plain_path else opened.enter_context(file.filesystem.open(file.path, "rb"))

@@ -101,7 +101,7 @@ def arrow_column(name: str, values: Any) -> Any:
     return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
 
 
-def row_mask(kept, n_rows: int):
+def row_mask(kept: np.ndarray, n_rows: int) -> Any:
     """Rows that are kept as a mask, by which pyarrow takes them out of columns of any size."""
     import pyarrow
 

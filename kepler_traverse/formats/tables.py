@@ -613,16 +613,16 @@ def _edges_of_arrays(
     _same_lengths(columns)
     if n_vertices is not None:
         refuse_absurd_size(source, n_vertices)
-    for role in ("src", "dst") if n_vertices is not None and columns["src"].size else ():
-        if columns[role].dtype.kind not in "iu":
-            raise EdgeListError(f"{role}: vertex ids must be integers, not {columns[role].dtype}", column=role)
-        low, high = extent(columns[role])
-        if low < 0 or high >= n_vertices:
-            odd = low if low < 0 else high
-            raise EdgeListError(
-                f"{source} has {n_vertices} vertices, from 0 on, but {names.roles[role]} holds {odd}; correct the data",
-                column=role,
-            )
+        for role in ("src", "dst") if columns["src"].size else ():
+            if columns[role].dtype.kind not in "iu":
+                raise EdgeListError(f"{role}: vertex ids must be integers, not {columns[role].dtype}", column=role)
+            low, high = extent(columns[role])
+            if low < 0 or high >= n_vertices:
+                odd = low if low < 0 else high
+                raise EdgeListError(
+                    f"{source} has {n_vertices} vertices, from 0 on, but {names.roles[role]} holds {odd}; correct the data",
+                    column=role,
+                )
     return EdgeList(
         table=columns, columns=names, rows=((source.name, int(columns["src"].size)),), first_vertex=0, n_vertices=n_vertices
     )

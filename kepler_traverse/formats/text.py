@@ -6,12 +6,18 @@ import codecs
 import io
 import re
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import EdgeListError, option_text
 from .columns import IdText, WeightText, edge_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions
 from .files import DataFile, Where
 from .selection import row_mask, select_rows, text_column
+
+if TYPE_CHECKING:
+    import pyarrow
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
 MAX_LINE_LENGTH = 1 << 20
@@ -62,7 +68,9 @@ class TextLayout:
         return next(written for written in self.names if written.strip() == name)
 
 
-def read_lines(file: DataFile, source, layout: TextLayout, options: ReadOptions = NO_OPTIONS) -> EdgeList:
+def read_lines(
+    file: DataFile, source: pyarrow.NativeFile, layout: TextLayout, options: ReadOptions = NO_OPTIONS
+) -> EdgeList:
     """Read all rows of one file.
 
     Parameters
@@ -149,7 +157,9 @@ def read_lines(file: DataFile, source, layout: TextLayout, options: ReadOptions 
     )
 
 
-def _selected(table, layout: TextLayout, options: ReadOptions, file: DataFile):
+def _selected(
+    table: pyarrow.Table, layout: TextLayout, options: ReadOptions, file: DataFile
+) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Apply the filter to the text of all rows."""
     import pyarrow
 
@@ -206,7 +216,7 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text.strip()) is not None
 
 
-def first_lines(file: DataFile, source, count: int) -> list[str]:
+def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[str]:
     """Return the first lines that are not blank, without their ends, at most ``count``.
 
     Raises
@@ -214,7 +224,8 @@ def first_lines(file: DataFile, source, count: int) -> list[str]:
     EdgeListError
         A line without end, or text in an encoding other than UTF-8.
     """
-    lines, rest = [], b""
+    lines: list[bytes] = []
+    rest = b""
     while len(lines) < count:
         block = source.read(1 << 16)
         if not lines and not rest:
@@ -254,7 +265,7 @@ class BlankSeparated(io.RawIOBase):
         Characters that start a comment when they start a line.
     """
 
-    def __init__(self, file: DataFile, source, comment: bytes):
+    def __init__(self, file: DataFile, source: pyarrow.NativeFile, comment: bytes):
         self._file, self._source = file, source
         self._comment = re.compile(rb"^[ \t]*[" + re.escape(comment) + rb"].*\n?", re.MULTILINE)
         self._signs = comment
@@ -264,7 +275,7 @@ class BlankSeparated(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         while self._at == len(self._ready):
             block = self._source.read(BLOCK_BYTES)
             if self._is_start:

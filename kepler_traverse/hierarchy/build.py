@@ -88,7 +88,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
         raise HierarchyError(f"no hierarchy: {reason}")
     graph = graph.to("cpu")  # contraction has many small steps, for which a CPU is the better device
     began = time.perf_counter()
-    unit = 1.0 if metric == "hops" or graph.integer_weights else unit_of(graph.weights)
+    unit: Any = 1.0 if metric == "hops" or graph.integer_weights else unit_of(graph.weights)
     reverse = graph.reverse if graph.directed else None
     graphs = [each for each in (graph, reverse) if each is not None]
     units = [np.ones(each.n_edges, np.int64) if metric == "hops" else _in_units(each, unit) for each in graphs]

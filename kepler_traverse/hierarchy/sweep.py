@@ -11,6 +11,8 @@ Sums are of 32-bit integers where no sum can reach ``UNREACHED[int32]``, and els
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -18,7 +20,7 @@ from ..cpu.simd_sums import ask_for_line, clear_line, lower_line, turn_square
 
 LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
 DOUBLINGS = {kind: (0,) * (lanes.bit_length() - 1) for kind, lanes in LANES.items()}
-UNREACHED = {np.dtype(np.int32): np.int32(2**30), np.dtype(np.int64): np.int64(2**62)}
+UNREACHED: dict[np.dtype, Any] = {np.dtype(np.int32): np.int32(2**30), np.dtype(np.int64): np.int64(2**62)}
 _AHEAD = 48  # columns before one is turned, its line is asked for
 _BLOCK = 64  # columns that are written for one source after the other, while their lines are in the cache
 _NONE = -1

@@ -15,9 +15,9 @@ class SweepState:
         self.is_set = np.zeros(n_places, np.uint8)
         self.heap, self.reached = np.empty((2, n_vertices), np.int32)
         self._n_vertices, self._kind = n_vertices, kind
-        self._tentative = None
+        self._tentative: np.ndarray | None = None
 
-    def arrays(self):
+    def arrays(self) -> tuple[np.ndarray, ...]:
         if self._tentative is None:
             self._tentative = np.full(self._n_vertices, UNREACHED[self._kind], self._kind)
         return self.lines, self.is_set, self._tentative, self.heap, self.reached

@@ -192,8 +192,9 @@ def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> di
 def _by_one_search(graph: Graph, counts_hops: bool, numbers: np.ndarray, k: int, limit: float | None) -> tuple[Array, Array]:
     most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
     if device_of(graph.offsets) == "cuda":
-        return gpu.k_nearest(graph, None if counts_hops else graph.reverse.weights.astype(np.int64), numbers, k, most)
-    weights = np.zeros(0, np.int64) if counts_hops else graph.weights.astype(np.int64)
+        weights: Array = None if counts_hops else graph.reverse.weights
+        return gpu.k_nearest(graph, None if weights is None else weights.astype(np.int64), numbers, k, most)
+    weights = np.zeros(0, np.int64) if counts_hops or graph.weights is None else graph.weights.astype(np.int64)
     return cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
 
 
@@ -214,7 +215,7 @@ def certify_labels(
     """
     here = graph.to("cpu")
     counts_hops, most = ALGORITHMS[algorithm].counts_hops, MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
-    weights: Any = np.zeros(0, np.int64) if counts_hops else here.weights.astype(np.int64)
+    weights = np.zeros(0, np.int64) if counts_hops or here.weights is None else here.weights.astype(np.int64)
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
     vertex = cpu.violation(here.offsets, here.targets, weights, numbers, owner.shape[1], most, *labels)
     if vertex >= 0:

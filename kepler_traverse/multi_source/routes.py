@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import at_most, is_reached, namespace, to_host
+from .._arrays import Array, at_most, is_reached, namespace, to_host
 from ..algorithms import ALGORITHMS
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
@@ -48,7 +48,8 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
     distance, n = traversals.distance, graph.n_vertices
     is_weighted = ALGORITHMS[traversals.algorithm].is_weighted
     reverse = graph.reverse
-    weights = reverse.weights.astype(distance.dtype, copy=False) if is_weighted else None
+    weights: Array = reverse.weights
+    weights = weights.astype(distance.dtype, copy=False) if is_weighted else None
     edges = (reverse.offsets, reverse.targets, weights)
     states: list[Any] = [None] * threads.max_threads()
     sizes = np.zeros(lists.vertices.size, np.int64)
@@ -82,7 +83,8 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
 
     All paths advance together by one vertex per step, so that a step is one operation on arrays.
     """
-    distance, predecessor = traversals.distance, traversals.predecessor
+    distance: Array = traversals.distance
+    predecessor: Array = traversals.predecessor
     xp = namespace(distance)
     rows = xp.asarray(np.repeat(np.arange(len(traversals)), np.diff(lists.offsets)))
     at = xp.asarray(lists.vertices)

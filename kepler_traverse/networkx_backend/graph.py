@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -214,5 +214,5 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
 
 def vertices_of(graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]) -> np.ndarray:
     """Vertex numbers of several nodes; ``error`` makes what is raised for a node that is not in the graph."""
-    numbers = [graph.number_of(node, lambda node=node: error(node)) for node in nodes]
+    numbers = [graph.number_of(node, partial(error, node)) for node in nodes]
     return np.array(numbers, np.int64)

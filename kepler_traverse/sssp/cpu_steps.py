@@ -7,10 +7,12 @@ the distances equal Dijkstra's bit for bit, in any order of relaxation and with 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
-from .._arrays import NO_PREDECESSOR, as_distance
+from .._arrays import NO_PREDECESSOR, Array, as_distance
 from ..cpu import threads
 from ..cpu.atomics import (
     atomic_add,
@@ -25,6 +27,10 @@ from ..cpu.atomics import (
 from ..errors import PrecisionError
 from .tuning import SERIAL_FRONTIER
 
+if TYPE_CHECKING:
+    from ..graph import Graph
+    from ..query import Query
+
 _UNRESOLVED = -1
 _SHARE = 256  # vertices of a frontier that a thread takes at a time
 _CHUNK = 1 << 14  # of all vertices
@@ -33,16 +39,17 @@ _CHUNK = 1 << 14  # of all vertices
 class Run:
     """The state of a CPU traversal."""
 
-    counted = None
+    counted: dict[str, int] | None = None
 
-    def __init__(self, graph, query):
-        n, index = graph.n_vertices, graph.targets.dtype
+    def __init__(self, graph: Graph, query: Query):
+        weights: Array = graph.weights
+        n, index, real = graph.n_vertices, graph.targets.dtype, weights.dtype
         self.graph = graph
-        self.distance = np.empty(n, graph.weights.dtype)
-        self.keys = self.distance.view(ordered_dtype(graph.weights.dtype))
+        self.distance = np.empty(n, real)
+        self.keys = self.distance.view(ordered_dtype(real))
         # With negative weights a path may lead through vertices beyond the limit: no pruning then.
-        bounded = query.limit is not None and not graph.has_negative_weights
-        self.limit = as_distance(query.limit if bounded else np.inf, graph.weights.dtype)
+        limit = np.inf if query.limit is None or graph.has_negative_weights else query.limit
+        self.limit = as_distance(limit, real)
         self.predecessor = np.empty(n, index) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), index)
         self.queued_in = np.empty(n, np.int32)  # the round that last put a vertex on the queue, for one entry a round
@@ -67,11 +74,12 @@ class Run:
             threads.run(_count_overflows, _chunks(graph), *edges, self.limit, self.counters)
             if self.counters[0]:
                 raise overflow_error(graph)
-        if self.predecessor is not None:
-            self.find_predecessors(source)
+        self.find_predecessors(source)
 
     def find_predecessors(self, source: int) -> None:
-        """Compute predecessors from final distances."""
+        """Compute predecessors from final distances, if there is an array for them."""
+        if self.predecessor is None:
+            return
         graph, layer = self.graph, self.queued_in  # the rounds are over, so the array is free
         edges = (graph.offsets, graph.targets, graph.weights, self.distance)
         self.predecessor.fill(NO_PREDECESSOR)
@@ -96,7 +104,7 @@ class Run:
             size = int(self.counters[0])
         if bool((np.isfinite(self.distance) & (self.predecessor == NO_PREDECESSOR)).any()):
             raise PrecisionError(
-                f"rounding in {graph.weights.dtype} closed a cycle of equal distances that no path enters; "
+                f"rounding in {self.distance.dtype} closed a cycle of equal distances that no path enters; "
                 "build the graph with weight_type='float64'"
             )
 

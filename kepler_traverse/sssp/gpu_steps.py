@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,10 @@ class Run:
     ``distance`` and ``predecessor``: arrays for the results, where the caller has some to use for both.
     """
 
-    counted = None
+    @property
+    def counted(self) -> dict[str, int] | None:
+        """Counters of the strategy, if it has any and they were requested."""
+        return None
 
     def __init__(self, graph, query, entries=_RELAX, n_counters: int = 2, distance=None, predecessor=None):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
@@ -72,7 +76,8 @@ class Run:
         self.parent = cp.empty(n, index) if graph.has_negative_weights else None
         self.relax = {name: kernel(entry, index, real) for name, entry in entries.items()}
         self.kernels = {entry: kernel(entry, index, real) for entry in _FINISH}
-        self._packed: dict = {}  # launches that go from one queue of the frontier to the next, by kernel
+        # Launches that go from one queue of the frontier to the next, by kernel.
+        self._packed: dict[Any, PackedLaunches] = {}
 
     def start(self, source: int) -> None:
         self.distance.fill(np.inf)
@@ -86,7 +91,7 @@ class Run:
     def frontier_size(self) -> int:
         return self.frontier.size
 
-    def launch_frontier(self, step, args: dict, **changed) -> None:
+    def launch_frontier(self, step, args: dict[str, Any], **changed) -> None:
         """Launch a kernel over the frontier; its arguments are packed once for each order of the two queues.
 
         ``args`` and ``changed`` are by name; ``changed`` are NumPy scalars that differ between launches.
@@ -95,7 +100,7 @@ class Run:
         if step not in self._packed:
             self._packed[step] = PackedLaunches(step)
 
-        def pack() -> dict:
+        def pack() -> dict[str, Any]:
             return {
                 "offsets": offsets,
                 "targets": targets,

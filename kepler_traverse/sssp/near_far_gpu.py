@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -142,7 +143,7 @@ def _has_short_lists(graph) -> bool:
     return graph.n_edges <= sssp_tuning.SHORT_LISTS * graph.n_vertices
 
 
-def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict]:
+def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]]:
     """The state of a run, and the kernel's arguments that it holds, by name."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     constants = dict(entry.constants)

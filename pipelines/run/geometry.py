@@ -58,6 +58,7 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
 
 def read_places(settings: Settings, strings: bool) -> Places:
     """Return the coordinates in the table of ``--vertices``."""
+    assert settings.vertices is not None  # --geometry is refused without it
     ids, columns = read_vertex_table(settings.vertices, list(_AXES))
     x, y = (numbers_of(f"{settings.vertices}: column {name!r}", columns[name]) for name in _AXES)
     in_degrees = all(np.abs(axis).max(initial=0) <= most for axis, most in zip((x, y), _DEGREES, strict=True))

@@ -129,7 +129,7 @@ def _options_of_kind(graph: Graph, settings: Settings) -> Reduction | KindOption
     if not kind.takes_cutoffs:
         return None
     values = None
-    if settings.values is not None:
+    if settings.values is not None and settings.vertices is not None:
         ids, columns = read_vertex_table(settings.vertices, settings.values)
         values = {VERTEX: ids.ids(graph.has_string_ids), **columns}
     weights = read_weights(graph, settings)

@@ -8,6 +8,8 @@ ones. The planes become bytes only when distances are written.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 from numba import njit, prange
@@ -99,7 +101,7 @@ class _Run:
         self._arrived = self._bitsets(self._bounds.size - 1)
         self._planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._used_planes = 0
-        self._level_counts: list[np.ndarray] = []
+        self._level_counts: list[Any] = []
 
     def _bitsets(self, n: int) -> np.ndarray:
         return np.zeros((n, self._words), np.uint64)
@@ -114,7 +116,7 @@ class _Run:
         """
         self._start(sources, query.output == "counts")
         n = self._graph.n_vertices
-        frontier = np.unique(sources)
+        frontier: Any = np.unique(sources)
         level = depth = 0
         size = frontier.size
         while size:

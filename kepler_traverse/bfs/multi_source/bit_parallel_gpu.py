@@ -13,10 +13,11 @@ level. The output reads the planes and seen, and writes one byte per source and 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..._arrays import hops_dtype
+from ..._arrays import Array, hops_dtype
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
@@ -201,18 +202,18 @@ def kernels(graph, query, group: int) -> list[Request]:
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
 
-def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict:
+def kernels_for(graph, words: int, entries, tuning: BitParallelGpuTuning = _DEFAULTS) -> dict[Entry, Any]:
     """Return the kernels for bitsets of ``words`` words."""
     variants, index = _variants(graph, words, entries, tuning), graph.targets.dtype
     start_compiling(Request(variant, index) for variant in variants.values())
     return {entry: kernel(variant, index) for entry, variant in variants.items()}
 
 
-def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict:
+def _variants(graph, words: int, entries, tuning: BitParallelGpuTuning) -> dict[Entry, Entry]:
     """Return for each entry the one with the constants for a graph and for bitsets of ``words`` words."""
     mean, _, largest = degree_statistics(graph.offsets)
     lanes = tuning.uneven_lanes if largest >= tuning.uneven_from * mean else tuning.even_lanes
-    chosen = {"WORDS": words, "LANES": min(words, lanes)}
+    chosen: dict[str, Any] = {"WORDS": words, "LANES": min(words, lanes)}
     return {
         entry: entry.variant(block=tuning.block, **chosen, **({"CHUNK": tuning.chunk} if entry.file == _BITS else {}))
         for entry in entries
@@ -230,7 +231,7 @@ class _Run:
         self._incoming = (reverse.offsets, reverse.targets)
         self.kernels = kernels_for(graph, words, ENTRIES, tuning)
         self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
-        self._planes = None if query.output == "counts" else self._new_planes(PLANES)
+        self._planes: Array = None if query.output == "counts" else self._new_planes(PLANES)
         bitmap = -(-n // 32)
         self._in_front, self._is_found, self._done, self._idle, self._touched = (
             cp.empty(bitmap, np.uint32) for _ in range(5)
@@ -242,10 +243,11 @@ class _Run:
         # Two copies: one is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS)
-        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
-        self._distance = self.padded = None
-        self._level_counts: list = []
-        self._launches: dict = {}  # see _prepared
+        self._target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._distance: Array = None
+        self.padded: Array = None
+        self._level_counts: list[Array] = []
+        self._launches: dict[Any, Any] = {}  # see _prepared
         self._push = PackedLaunches(self.kernels[_PUSH])
 
     def wait_for(self, targets) -> None:
@@ -375,7 +377,7 @@ class _Run:
             self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
         return self._launches[key]
 
-    def _push_arguments(self, counters) -> dict:
+    def _push_arguments(self, counters) -> dict[str, Any]:
         return {
             "offsets": self._graph.offsets,
             "targets": self._graph.targets,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..._arrays import MAX_HOP_COUNT, hops_dtype
+from ..._arrays import MAX_HOP_COUNT, Array, hops_dtype
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
@@ -152,7 +153,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.dtype, Entry]:
     """The kernels with the constants for a graph, by the type of hops."""
-    chosen = {
+    chosen: dict[str, Any] = {
         "SHARED_BITS": int(layout.shared_bits),
         "SHARED_WORDS": layout.shared_words,
         "SLOTS": layout.slots,
@@ -212,8 +213,11 @@ class _Run:
         self._taken = cp.zeros(1, np.int64)
         self._outcome = cp.zeros(group, np.int64)  # one Outcome per source
         self._columns = min(n, tuning.short_hops) + 1
-        self._dtype = self._distance = self._at_targets = self._counts = None
-        self._allocate(np.dtype(np.int16))
+        self._dtype = np.dtype(np.int16)
+        self._distance: Array = None
+        self._at_targets: Array = None
+        self._counts: Array = None
+        self._allocate(self._dtype)
         self._predecessor_kernels = kernels_for(graph, 1, tuple(PREDECESSORS.values())) if query.predecessors else None
 
     def _allocate(self, dtype) -> None:

@@ -85,7 +85,7 @@ def plan(graph, query, _group: int):
         predecessor = cpu_steps.point_back(graph, sources, distance) if query.predecessors else None
         kept = {"all": distance, "targets": at_targets, "counts": None}[query.output]
         if query.output == "counts":
-            counts = counts[:, : int(counts.any(axis=0).nonzero()[0].max(initial=0)) + 1]
+            counts = counts[:, : int(np.flatnonzero(counts.any(axis=0)).max(initial=0)) + 1]
         return MultiSourceOutcome(kept, predecessor, limits, levels.tolist(), counts if query.output == "counts" else None)
 
     return traverse

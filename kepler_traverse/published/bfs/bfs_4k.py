@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -139,17 +140,23 @@ class Run(gpu_steps.Run):
         super().__init__(graph, query, n_counters=3)
         index = graph.targets.dtype
         block_bytes, multiprocessor_bytes = shared_memory()
-        rule_knobs = None if query.knobs else rule(*degree_statistics(graph.offsets))
-        self.knobs = knobs = query.knobs or _fit_to_shared_memory(rule_knobs, block_bytes, index)
+        self.knobs = knobs = query.knobs or _fit_to_shared_memory(
+            rule(*degree_statistics(graph.offsets)), block_bytes, index
+        )
         self.limit = query.limit
         self.high_degree, self.min_high_degree = high_degree_vertices(graph, knobs)
         heavy = knobs.heavy if self.high_degree.size else "none"
-        constants = {
+        constants: dict[str, Any] = {
             "DUPLICATES": _DUPLICATES[knobs.duplicates],
             "APPEND": _APPEND[knobs.append],
             "COUNTING": int(knobs.counters),
         }
-        variant = {"block": knobs.k6, "launches_children": heavy == "children", "HEAVY": _HEAVY[heavy], **constants}
+        variant: dict[str, Any] = {
+            "block": knobs.k6,
+            "launches_children": heavy == "children",
+            "HEAVY": _HEAVY[heavy],
+            **constants,
+        }
         bytes_per_block = multiprocessor_bytes * knobs.k6 // threads_per_multiprocessor()
         self.many_memory = _SharedMemory(bytes_per_block, 0, index, knobs)
         many_blocks = kernel(MANY_BLOCKS.variant(**variant), index)
@@ -179,7 +186,7 @@ class Run(gpu_steps.Run):
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         """Those that both kernels take."""
         frontier, high_degree = self.frontier, self.high_degree
         return {
@@ -198,13 +205,13 @@ class Run(gpu_steps.Run):
             "counted": self.on_device,
         }
 
-    def arguments_of_many_blocks(self) -> dict:
+    def arguments_of_many_blocks(self) -> dict[str, Any]:
         return self.arguments() | {
             "edges_per_child": np.int32(self.knobs.k3 * self.knobs.k6),
             "hash_bits": np.int32(self.many_memory.hash_bits),
         }
 
-    def arguments_of_single_block(self) -> dict:
+    def arguments_of_single_block(self) -> dict[str, Any]:
         knobs, memory = self.knobs, self.single_memory
         # No path has as many hops as there are vertices.
         last_level = self.graph.n_vertices if self.limit is None else min(self.limit, self.graph.n_vertices)

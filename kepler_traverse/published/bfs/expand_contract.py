@@ -23,9 +23,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..._arrays import Array
 from ...bfs import gpu_steps
 from ...bfs.host_loop import levels, switch
 from ...cuda import cp
@@ -69,7 +71,7 @@ ENTRIES = (_EXPAND, _CONTRACT, _EXPAND_CONTRACT, _CONTRACT_EXPAND, _LIST_LEVEL)
 class VertexRun(gpu_steps.Run):
     """A traversal whose frontier is a queue of vertices, with duplicates."""
 
-    entries = (_EXPAND_CONTRACT, _LIST_LEVEL)
+    entries: tuple[Entry, ...] = (_EXPAND_CONTRACT, _LIST_LEVEL)
 
     def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
         super().__init__(graph, query, n_counters, queue_capacity)
@@ -78,7 +80,7 @@ class VertexRun(gpu_steps.Run):
         self.on_device = cp.zeros(len(_COUNTED), np.int64)
         self.overflows = 0
         culling = sum(bit for name, bit in _CULLING.items() if getattr(knobs, name))
-        constants = {"CULLING": culling, "COUNTING": int(knobs.counters)}
+        constants: dict[str, Any] = {"CULLING": culling, "COUNTING": int(knobs.counters)}
         kernels = {entry: kernel(entry.variant(**constants), graph.targets.dtype) for entry in self.entries}
         self._list_level = kernels.pop(_LIST_LEVEL)
         self.block_from, self.warp_from = _GATHERED_FROM[knobs.gathering]
@@ -98,7 +100,7 @@ class VertexRun(gpu_steps.Run):
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {"overflows": self.overflows}
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         """Every argument that a kernel may take and that does not change while the queues keep their places."""
         graph, frontier = self.graph, self.frontier
         return {
@@ -116,7 +118,7 @@ class VertexRun(gpu_steps.Run):
             "counted": self.on_device,
         }
 
-    def arguments_of(self, entry: Entry) -> dict:
+    def arguments_of(self, entry: Entry) -> dict[str, Any]:
         """Those of ``arguments`` that a kernel takes."""
         names = {argument.name for argument in entry.arguments}
         return {name: value for name, value in self.arguments().items() if name in names}
@@ -155,6 +157,8 @@ class EdgeRun(VertexRun):
     def __init__(self, graph, query):
         index, m = graph.targets.dtype, max(graph.n_edges, 1)
         super().__init__(graph, query, 3, m)
+        self.sources: Array
+        self.next_sources: Array
         self.sources, self.next_sources = cp.empty((2, m), index) if query.predecessors else (None, None)
         self.vertices = cp.empty(graph.n_vertices, index)
         self.resident = resident_threads()
@@ -167,7 +171,7 @@ class EdgeRun(VertexRun):
         self.expand(1)
         self.swap(self.frontier.read_counters()[0])
 
-    def arguments_of(self, entry: Entry) -> dict:
+    def arguments_of(self, entry: Entry) -> dict[str, Any]:
         frontier = self.frontier
         if entry is _EXPAND:
             edges = {"edges": frontier.next, "sources": self.next_sources}

@@ -23,6 +23,7 @@ multiprocessor. Here it is that of a cooperative launch of as many blocks. High-
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class _Run(gpu_steps.Run):
         self.shared_bytes = n_queues * self.queue_capacity * graph.targets.dtype.itemsize
         self.level = PackedLaunches(kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes)
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         """Return the arguments that the three kernels have in common."""
         frontier = self.frontier
         return {
@@ -105,7 +106,7 @@ class _Run(gpu_steps.Run):
             "counters": frontier.counters,
         }
 
-    def arguments_of_level(self) -> dict:
+    def arguments_of_level(self) -> dict[str, Any]:
         return self.arguments() | {"frontier": self.frontier.queue}
 
 
@@ -162,10 +163,10 @@ class WarpQueueRun(_Run):
             self.frontier.queue[: end - first] = cp.arange(first, end, dtype=self.frontier.queue.dtype)
             self.frontier.size = end - first
 
-    def arguments_of_single_block(self) -> dict:
+    def arguments_of_single_block(self) -> dict[str, Any]:
         return self.arguments_of_level() | {"max_frontier": np.int64(self.knobs.alone_up_to)}
 
-    def arguments_of_grid(self) -> dict:
+    def arguments_of_grid(self) -> dict[str, Any]:
         max_frontier = np.int64(self.knobs.grid_up_to)
         return self.arguments() | {"queue": self.frontier.queue, "max_frontier": max_frontier, "arrived": self.arrived}
 
@@ -174,12 +175,13 @@ def step(run: WarpQueueRun, level: int) -> int | None:
     """Advance by a single block, by a grid with barriers, or by one launch per level (3.3)."""
     knobs, frontier = run.knobs, run.frontier
     if frontier.size > max(knobs.alone_up_to, knobs.grid_up_to):
-        return expand(run, level)
+        expand(run, level)
+        return None
     # To stop at the level of a target, the host counts after each level.
     last_level = run.last_level if run.targets is None else level + 1
     frontier.clear_counters()
     is_alone = frontier.size <= knobs.alone_up_to
-    changed = {
+    changed: dict[str, Any] = {
         "n_frontier": np.int64(frontier.size),
         "level": np.int32(level),
         "last_level": np.int32(last_level),

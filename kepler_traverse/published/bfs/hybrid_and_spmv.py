@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class LayerRun(gpu_steps.Run):
         self.frontier.size, self.targets_left = self.frontier.read_counters()
 
 
-def _arguments_of_push(run: LayerRun) -> dict:
+def _arguments_of_push(run: LayerRun) -> dict[str, Any]:
     graph = run.graph
     return {
         "offsets": graph.offsets,
@@ -91,7 +92,7 @@ def _arguments_of_push(run: LayerRun) -> dict:
     }
 
 
-def _arguments_of_pull(run, capacity: int, queue) -> dict:
+def _arguments_of_pull(run, capacity: int, queue) -> dict[str, Any]:
     incoming = run.incoming
     return {
         "in_offsets": incoming.offsets,

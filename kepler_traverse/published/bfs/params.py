@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ...errors import InputError
 
@@ -12,14 +13,14 @@ BLOCKS = (32, 64, 128, 256, 512, 1024)
 MAX_DEFERRED = 4096  # vertices; with 64-bit numbers 32 KiB of the 48 KiB that a block has by default
 
 
-def check_knobs(strategy: str, knobs, *rules: tuple[str, str, bool]) -> None:
+def check_knobs(strategy: str, knobs: Any, *rules: tuple[str, str, bool]) -> None:
     """Reject the first knob that does not fit. A rule is the name of a knob, what is expected, and whether it fits."""
     for name, expected, fits in rules:
         if not fits:
             raise InputError(f"knob {name} of {strategy} must be {expected}, not {getattr(knobs, name)!r}")
 
 
-def is_whole(value, minimum: int, maximum: int) -> bool:
+def is_whole(value: Any, minimum: int, maximum: int) -> bool:
     """Whether a value is a whole number from ``minimum`` to ``maximum``."""
     return not isinstance(value, bool) and value in range(minimum, maximum + 1)
 
@@ -42,7 +43,7 @@ class VirtualWarpKnobs:
 
     width: int = 16
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if type(self.width) is not int or self.width not in WIDTHS:
             raise InputError(f"knob width of scan_virtual_warp must be one of {WIDTHS}, not {self.width!r}")
 
@@ -68,7 +69,7 @@ class DeferKnobs:
     defer_from: int = 16
     room: int = 2048
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, end, expected in (
             ("defer_from", 2**63, "a whole number from 0 on"),
             ("room", MAX_DEFERRED + 1, f"a whole number from 0 to {MAX_DEFERRED}"),
@@ -99,7 +100,7 @@ class BlockQueueKnobs:
     queues: str = "block"
     room: int = 8192
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_knobs(
             "queue_of_blocks",
             self,
@@ -137,7 +138,7 @@ class WarpQueueKnobs:
     room: int = 3584
     split_above: int = 7
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_knobs(
             "queue_of_warps",
             self,
@@ -180,7 +181,7 @@ class GatherKnobs:
     history_culling: bool = True
     counters: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         switches = ("bits", "warp_culling", "history_culling", "counters")
         check_knobs(
             "a strategy that gathers",
@@ -255,7 +256,7 @@ class Bfs4kKnobs:
     duplicates: str = "hash64"
     counters: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, expected, fits in (
             ("k1", f"one of {WIDTHS}", self.k1 in WIDTHS),
             ("k2", "a share from 0 to 1", isinstance(self.k2, (int, float)) and 0 <= self.k2 <= 1),

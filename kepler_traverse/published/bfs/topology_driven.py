@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -95,13 +96,13 @@ class Scan(gpu_steps.Run):
     ``walked``: the arguments of ``entry`` that describe the graph. ``n_threads``: the number of threads that have work.
     """
 
-    def __init__(self, graph, query, entry: Entry, walked: dict, n_threads: int, shared_bytes: int = 0):
+    def __init__(self, graph, query, entry: Entry, walked: dict[str, Any], n_threads: int, shared_bytes: int = 0):
         super().__init__(graph, query, queue_capacity=1)
         self.walked, self.n_threads = walked, n_threads
         self.kernel = kernel(entry, graph.targets.dtype)
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         """The arguments of the kernel that are the same in all levels."""
         results = {"distance": self.distance, "predecessor": self.predecessor}
         return {**self.walked, **results, "counters": self.frontier.counters}
@@ -119,12 +120,12 @@ def scan_level(run: Scan, level: int) -> None:
     run.targets_left = run.frontier.advance()
 
 
-def graph_arguments(graph) -> dict:
+def graph_arguments(graph) -> dict[str, Any]:
     """The arguments of a scan of all vertices."""
     return {"offsets": graph.offsets, "targets": graph.targets, "n_vertices": np.int64(graph.n_vertices)}
 
 
-def edge_list_arguments(graph) -> dict:
+def edge_list_arguments(graph) -> dict[str, Any]:
     """The arguments of a scan of all edges: the graph as an edge list."""
     sources = cp.empty_like(graph.targets)
     launch(kernel(_LIST_SOURCES, sources.dtype), graph.n_vertices, {**graph_arguments(graph), "sources": sources})
@@ -175,7 +176,7 @@ class FlagScan(Scan):
         self.flags.fill(0)
         self.visited[source] = self.in_frontier[source] = 1
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         results = {"distance": self.distance, "predecessor": self.predecessor}
         flags = {"visited": self.visited, "frontier": self.in_frontier, "updated": self.updated}
         return {**self.walked, **flags, **results}

@@ -19,6 +19,7 @@ a search early.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class SweepRun(gpu_steps.Run):
         super().__init__(graph, query, {"sweep": _SWEEP})
         self.sweep = PackedLaunches(self.relax["sweep"])
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         offsets, targets, weights = self.edges
         return {
             "offsets": offsets,
@@ -105,7 +106,7 @@ class MaskRun(gpu_steps.Run):
         self.mask.fill(0)
         self.mask[source] = 1
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         offsets, targets, weights = self.edges
         return {
             "offsets": offsets,
@@ -142,7 +143,7 @@ class WorkFrontRun(gpu_steps.Run):
         _, _, self.largest_degree = degree_statistics(graph.offsets)
         self.relax_balanced = PackedLaunches(self.relax["relax"])
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, Any]:
         offsets, targets, weights = self.edges
         frontier = self.frontier
         return {

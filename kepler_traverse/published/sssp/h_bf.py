@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -162,7 +163,7 @@ class Run(gpu_steps.Run):
         if self.n_skipped or n_only:
             self.classified = classified
 
-    def arguments(self, i: int) -> dict:
+    def arguments(self, i: int) -> dict[str, Any]:
         """Return the arguments that all kernels of round ``i`` since the last wait have in common."""
         graph, frontier = self.graph, self.frontier
         return {
@@ -182,7 +183,7 @@ class Run(gpu_steps.Run):
             "counted": self.on_device,
         }
 
-    def arguments_of_relax(self, i: int) -> dict:
+    def arguments_of_relax(self, i: int) -> dict[str, Any]:
         knobs = self.knobs
         return self.arguments(i) | {
             "frontier": self.frontier.queue,
@@ -233,14 +234,14 @@ class Run(gpu_steps.Run):
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
-    def finish(self, source: int) -> None:
+    def finish(self, source: int, n_open: int | None = None) -> None:
         n = self.n_vertices
         if self.words is not None:
             launch(self.relax["unpack"], n, (self.words, n, self.keys))
         if self.n_skipped:
             edges = (self.graph.offsets, self.classified, self.graph.weights)
             launch(self.relax["close"], n, (*edges, n, self.limit, self.keys, self.on_device))
-        super().finish(source)
+        super().finish(source, n_open)
 
 
 def _compiled_for(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 from ...errors import InputError
 
@@ -19,13 +20,13 @@ DELTA_BUCKETS = 8
 BLOCK = 256
 
 
-def _require(strategy: str, name: str, value, expected: str, fits: bool) -> None:
+def _require(strategy: str, name: str, value: Any, expected: str, fits: bool) -> None:
     if not fits:
         raise InputError(f"knob {name} of {strategy} must be {expected}, not {value!r}")
 
 
-def _is_number(value, minimum: float) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and value >= minimum
+def _is_number(value: Any, minimum: float) -> bool:
+    return not isinstance(value, bool) and issubclass(type(value), Real) and math.isfinite(value) and value >= minimum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class NearFarKnobs:
 
     edges_a_pile: float = EDGES_PER_PILE
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         value = self.edges_a_pile
         _require("near_far_piles", "edges_a_pile", value, "a number, 0 or more", _is_number(value, 0))
 
@@ -70,7 +71,7 @@ class BucketKnobs:
     edges_a_bucket: float = EDGES_PER_PILE
     n_buckets: int = MAX_BUCKETS
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         value, n = self.edges_a_bucket, self.n_buckets
         _require("buckets", "edges_a_bucket", value, "a number, 0 or more", _is_number(value, 0))
         fits = isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= MAX_BUCKETS
@@ -95,7 +96,7 @@ class DeltaSteppingKnobs:
 
     delta: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _require("delta_stepping", "delta", self.delta, "a number, 0 or more", _is_number(self.delta, 0))
 
 
@@ -118,7 +119,7 @@ class ThresholdKnobs:
 
     threshold: str = "lightest_edges"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         fits = self.threshold in ("lightest_edges", "minimum")
         _require("threshold_front", "threshold", self.threshold, "'lightest_edges' or 'minimum'", fits)
 
@@ -175,8 +176,8 @@ class HBfKnobs:
     heavy_degree: int = 4096
     counters: bool = False
 
-    def __post_init__(self):
-        def is_whole(value, least: int, most: int) -> bool:
+    def __post_init__(self) -> None:
+        def is_whole(value: Any, least: int, most: int) -> bool:
             return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
         checks = {

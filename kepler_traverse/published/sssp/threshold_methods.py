@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -117,7 +118,7 @@ class Run(gpu_steps.Run):
         *sizes, self.waiting = self._sizes_on_host.tolist()
         return sizes
 
-    def _arguments(self) -> dict:
+    def _arguments(self) -> dict[str, Any]:
         """Return the arguments that the split and relax kernels have in common."""
         return {
             "keys": self.keys,
@@ -127,7 +128,7 @@ class Run(gpu_steps.Run):
             "sizes": self.sizes,
         }
 
-    def _arguments_of_relax(self, vertices) -> dict:
+    def _arguments_of_relax(self, vertices) -> dict[str, Any]:
         graph, frontier = self.graph, self.frontier
         return self._arguments() | {
             "offsets": graph.offsets,

@@ -103,7 +103,7 @@ def plan(graph, query, group: int):
         if needs_check and _any_beyond(distance, EXACT_BELOW[kind] * hierarchy.unit):
             return source_per_thread.plan(graph, query, k)(sources, lists)
         predecessor = None
-        if query.predecessors:
+        if single is not None:
             predecessor = np.empty(distance.shape, graph.targets.dtype)
             for i, source in enumerate(numbers.tolist()):
                 single.distance[:] = distance[i]

@@ -126,7 +126,7 @@ class _Run:
         if query.output == "targets" and query.targets is not None:
             self._sweep, columns = self._device.restricted(query.targets)
             self._columns = cp.asarray(columns)
-        constants = {"WORDS": words_per_thread(lanes, kind)}
+        constants: dict[str, Any] = {"WORDS": words_per_thread(lanes, kind)}
         self._kernels = {entry: kernel(entry.variant(**constants), np.int32, as_wide_as(kind)) for entry in ENTRIES}
         self._lines = cp.empty((self._sweep.n_places, lanes), kind)
         self._is_set = cp.zeros(self._sweep.n_places, np.uint8)

@@ -7,10 +7,11 @@ and an entry of a pile.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..._arrays import as_distance
+from ..._arrays import Array, as_distance
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
@@ -136,10 +137,10 @@ class _Run:
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.output == "all" or self._single is not None
         self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
-        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self._target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._target_offsets = self._at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
-            self._at_target_vertices = cp.empty((group, self._target_vertices.size), real)
+            self._at_target_vertices = cp.empty((group, query.targets.size), real)
         self._piles = cp.empty((self._n_blocks, 3, n), index)
         self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
         self._taken = cp.zeros(1, np.int64)
@@ -156,7 +157,7 @@ class _Run:
         if self._query.output == "targets":
             self._at_target_vertices = cp.empty(lists.vertices.size, self._distance.dtype)
 
-    def search(self, sources) -> tuple[list, np.ndarray]:
+    def search(self, sources) -> tuple[list[Any], np.ndarray]:
         """Search from each source. Return its rounds, the distance up to which it is complete, and its last threshold."""
         graph, k = self._graph, sources.size
         ordered = f"i{self._distance.itemsize}"

@@ -7,6 +7,7 @@ from 32 sources, 128 bytes of float32, and again after each improvement.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,7 @@ class _Run:
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
         self._hubs = _chunks_of_hubs(graph.offsets, chunk)
         self._counters = cp.zeros(3, np.int64)
-        self._launches: dict = {}
+        self._launches: dict[Any, Any] = {}
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
@@ -133,7 +134,7 @@ class _Run:
         """Take other targets: the next searches may end once the distances of all of them are final."""
         self._target_vertices = cp.asarray(targets, np.int64)
 
-    def search(self, sources) -> tuple[int, list, object]:
+    def search(self, sources) -> tuple[int, list[Any], Any]:
         """Relax until no distance improves. Return rounds, up to where each source is complete, and the last threshold."""
         self._start(sources)
         width, rounds, edges, pile_rounds = self._first_width, 0, 0, 0
@@ -209,7 +210,9 @@ class _Run:
         by_vertex = self._distances if is_full else self._distances[self._target_vertices]
         distance = cp.ascontiguousarray(by_vertex[:, :k].T)
         predecessor = cp.empty((k, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
-        for i, source in enumerate(sources.tolist() if single is not None else ()):
+        for i, source in enumerate(sources.tolist()):
+            if single is None:
+                break
             single.distance[...] = distance[i]
             single.finish(source)
             if predecessor is not None:

@@ -84,7 +84,7 @@ def plan(graph, query, _group: int):
             raise cpu_steps.overflow_error(graph)
         limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
         predecessor = None
-        if query.predecessors:
+        if single is not None:
             predecessor = np.empty(distance.shape, graph.targets.dtype)
             for i, source in enumerate(numbers):
                 single.distance[:] = distance[i]

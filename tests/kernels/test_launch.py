@@ -43,7 +43,7 @@ def kernel():
     calls = []
     types = chosen_types(np.int32, np.float64)
     dtypes = tuple(argument.dtype(types) for argument in ENTRY.arguments)
-    return SimpleNamespace(entry=ENTRY, function=lambda *call: calls.append(call), dtypes=dtypes, calls=calls)
+    return SimpleNamespace(entry=ENTRY, function=lambda *call: calls.append(call), dtypes=dtypes, layout=None, calls=calls)
 
 
 def good():

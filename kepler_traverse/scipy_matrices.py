@@ -27,22 +27,25 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
     InputError
         The matrix is not square, or nothing that SciPy can read.
     """
-    import scipy.sparse
-    from scipy.sparse.csgraph._validation import validate_graph
+    from scipy import sparse
+    from scipy.sparse import csgraph as of_scipy
 
     try:
-        is_sparse = scipy.sparse.issparse(csgraph)
-        if is_sparse:
+        if isinstance(csgraph, np.ma.MaskedArray):
+            masked = np.ma.array(csgraph.data, mask=np.ma.getmaskarray(csgraph))  # SciPy needs a mask of the array's shape
+            matrix = of_scipy.csgraph_from_masked(masked)
+        elif sparse.issparse(csgraph) or hasattr(csgraph, "to_scipy_sparse"):
+            if not sparse.issparse(csgraph):  # of the package sparse, converted as SciPy does
+                csgraph = csgraph.to_scipy_sparse(accept_fv=[0, np.inf, np.nan]).tocsc()
             arguments.sparse("csgraph", csgraph)
-        elif isinstance(csgraph, np.ma.MaskedArray):
-            csgraph = np.ma.array(csgraph.data, mask=np.ma.getmaskarray(csgraph))  # SciPy needs a mask of the array's shape
-        if is_sparse and csgraph.format in _OWN_FORMATS and csgraph.dtype.kind in "biuf":
             if not directed and csgraph.format == "csc":
                 csgraph = csgraph.T  # as SciPy does; the order of the neighbors depends on it
             matrix = csgraph.tocsr()
+            if csgraph.format not in _OWN_FORMATS or matrix.dtype.kind not in "biuf":
+                matrix = matrix.astype(np.float64, copy=False)
+                arguments.sparse("csgraph", matrix)  # SciPy converts a damaged matrix to a damaged one
         else:
-            matrix = validate_graph(csgraph, directed, dense_output=False)
-            arguments.sparse("csgraph", matrix)  # SciPy converts a damaged matrix to a damaged one
+            matrix = of_scipy.csgraph_from_dense(csgraph, null_value=0)
     except InputError:
         raise
     except (ValueError, TypeError, AttributeError) as error:

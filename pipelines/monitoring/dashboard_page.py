@@ -11,7 +11,7 @@ from bokeh.models import Div
 
 from . import html_fragments, plots
 from .html_fragments import environment, fragment
-from .plot_data import MAX_ROWS
+from .plot_data import MAX_ROWS, histogram_of, phases_of, rates_of
 from .run_stats import MAX_LISTED, OTHERS, Share
 
 _UPDATE_EVERY = 1000  # milliseconds
@@ -21,17 +21,6 @@ _STATES = {
     "failed": "ended with failures",
     "interrupted": "interrupted",
     "gone": "the job ended without a message; its output folder has the finished batches, and --resume continues",
-}
-_ROOTS = ("head", "sources", "edges", "histogram", "reach", "phases", "workers", "slowest", "trouble")
-
-_PAGES = {
-    "kepler": "kepler",
-    "status": "status",
-    "workers": "workers",
-    "tasks": "tasks",
-    "groups": "groups",
-    "phases": "individual-fine-performance-metrics",
-    "profile": "profile",
 }
 
 
@@ -45,7 +34,6 @@ def document(plugin: Any, scheduler: Any, extra: dict[str, Any], doc: Document) 
         doc.add_root(root)
     doc.title = "kepler-traverse"
     doc.template = environment().get_template("dashboard.html")
-    doc.template_variables["pages"] = _PAGES
     doc.add_periodic_callback(view.update, _UPDATE_EVERY)
 
 
@@ -65,13 +53,10 @@ class View:
     def __init__(self, plugin: Any, scheduler: Any, asked: str) -> None:
         self._plugin, self._scheduler, self._asked = plugin, scheduler, asked
         self._drawn: tuple[Any, ...] | None = None
-        self._sources = {"sources": plots.rate_source(), "edges": plots.rate_source()}
-        self._reach, self._phases = plots.reach_source(), plots.phase_source()
-        self.roots = {what: plots.rate_figure(source, what) for what, source in self._sources.items()}
-        self.roots["histogram"] = plots.histogram_figure(self._reach)
-        self.roots["reach"] = plots.reach_figure(self._reach)
-        self.roots["phases"] = plots.phase_figure(self._phases)
-        self.roots |= {name: _text() for name in _ROOTS if name not in self.roots}
+        titles = {what: f"{what} per second, by worker" for what in ("sources", "edges")} | {"phases": "seconds by phase"}
+        self.roots = {name: plots.bars_figure(title) for name, title in titles.items()}
+        self.roots |= {"histogram": plots.bars_figure("distances", legend=False), "reach": plots.reach_figure()}
+        self.roots |= {name: _text() for name in ("head", "workers", "slowest", "trouble")}
 
     def update(self) -> None:
         """Update the text and, if there are new messages, the plots."""
@@ -96,11 +81,13 @@ class View:
 
     def _draw(self, run: Any) -> None:
         chronicle = run.chronicle
-        for what, source in self._sources.items():
-            plots.draw_rates(self.roots[what], source, chronicle, what)
-        histogram, reach = self.roots["histogram"], self.roots["reach"]
-        plots.draw_reach(histogram, reach, self._reach, chronicle.distances, run.facts["algorithm"])
-        plots.draw_phases(self.roots["phases"], self._phases, chronicle.shares(MAX_LISTED))
+        for what in ("sources", "edges"):
+            plots.draw_bars(self.roots[what], rates_of(chronicle, what))
+        plots.draw_bars(self.roots["phases"], phases_of(chronicle.shares(MAX_LISTED)))
+        if chronicle.distances is not None:
+            found = histogram_of(chronicle.distances, run.facts["algorithm"])
+            plots.draw_bars(self.roots["histogram"], found)
+            plots.draw_reach(self.roots["reach"], found)
 
     def _head(self, name: str, run: Any) -> str:
         chronicle = run.chronicle

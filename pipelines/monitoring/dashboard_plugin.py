@@ -14,13 +14,15 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import dask
 from distributed import Client, SchedulerPlugin
 
-from ..output.manifest_types import Histogram
 from .run_stats import RunStats
+
+if TYPE_CHECKING:
+    from ..output.manifest_types import Histogram
 
 PLUGIN = TOPIC = PATH = "kepler"
 MAX_RUNS = 8  # runs per scheduler whose statistics are kept

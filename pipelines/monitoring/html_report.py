@@ -13,10 +13,11 @@ from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
-from . import html_fragments, svg_plots
+from . import html_fragments
 from .console import columns_text
-from .plot_data import MAX_ROWS, time_unit, timeline_data
+from .plot_data import MAX_ROWS, histogram_of, phases_of, rates_of, timeline_of
 from .run_stats import PHASES, RunStats, batch_of
+from .svg_plots import draw_bars, draw_reach
 
 PAUSE = 60.0  # seconds without work after which the pause is removed from the time axis: the run was resumed
 _STATUS = {
@@ -213,13 +214,10 @@ def _shown(value: Any) -> str:
 def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> dict[str, Markup]:
     drawn = {}
     if batches:
-        names = chronicle.busiest(MAX_ROWS)
-        lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
-        unit, size = time_unit(chronicle.ended - chronicle.started)
-        drawn = {what: svg_plots.rates(chronicle, what) for what in ("sources", "edges")}
-        drawn["timeline"] = svg_plots.timeline(timeline_data(batches, lanes, chronicle.started, size), names, unit)
-        drawn["phases"] = svg_plots.phases(chronicle.shares(MAX_ROWS))
+        drawn = {what: draw_bars(rates_of(chronicle, what)) for what in ("sources", "edges")}
+        drawn["timeline"] = draw_bars(timeline_of(chronicle, batches))
+        drawn["phases"] = draw_bars(phases_of(chronicle.shares(MAX_ROWS)))
     if chronicle.distances is not None:
-        for plot in (svg_plots.reach, svg_plots.histogram):
-            drawn[plot.__name__] = plot(chronicle.distances, manifest["algorithm"])
+        found = histogram_of(chronicle.distances, manifest["algorithm"])
+        drawn |= {"reach": draw_reach(found), "histogram": draw_bars(found)}
     return drawn

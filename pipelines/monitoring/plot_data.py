@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..output.manifest_types import Histogram
-from .run_stats import OTHERS, PHASES, RunStats
+from .run_stats import OTHERS, PHASES, RunStats, Share
+
+if TYPE_CHECKING:
+    from ..output.manifest_types import Histogram
 
 # Readable on white and on black.
 COLOURS = (
@@ -38,120 +40,118 @@ def large_unit(most: float) -> tuple[str, float]:
     return "", 1.0
 
 
-class Rates(NamedTuple):
-    """Stacked bars over time.
+class Bars(NamedTuple):
+    """A plot of rectangles in the units of its axes.
 
     Attributes
     ----------
-    columns : dict of str to list or array
-        ``left, right, bottom, top, rate, worker, colour`` of each bar, in the units of the axes.
-    x_label, y_label : str
-    x_end, y_end : float
+    columns : dict of str to list
+        ``left, right, bottom, top, label, colour, tip`` of each rectangle, and more. ``label`` is for the legend, if it is
+        not empty, and ``tip`` for the pointer.
+    title, x_label, y_label : str
+    x, y : tuple of float
+        Where the axes begin and end.
+    rows : tuple of str
+        Names along the vertical axis, from the top, in place of numbers.
+    hops : bool
+        Whether the horizontal axis is that of whole hops.
     """
 
-    columns: dict[str, Any]
+    columns: dict[str, list[Any]]
+    title: str
     x_label: str
     y_label: str
-    x_end: float
-    y_end: float
+    x: tuple[float, float]
+    y: tuple[float, float]
+    rows: tuple[str, ...] = ()
+    hops: bool = False
 
 
-def rates_of(chronicle: RunStats, what: str) -> Rates:
+def _columns(bars: Sequence[tuple[Any, ...]], *more: str) -> dict[str, list[Any]]:
+    keys = ("left", "right", "bottom", "top", "label", "colour", "tip", *more)
+    return {key: [bar[i] for bar in bars] for i, key in enumerate(keys)}
+
+
+def rates_of(chronicle: RunStats, what: str) -> Bars:
     """Return what each worker did per second in each bin of time; ``what`` is "sources" or "edges"."""
     begins, rates = chronicle.series(what)
-    unit, time_size = time_unit(chronicle.ended - chronicle.started)
+    unit, second = time_unit(chronicle.ended - chronicle.started)
     total = sum(rates.values(), np.zeros(begins.size))
     word, size = large_unit(total.max())
     bottom = np.zeros(begins.size)
-    keys = ("left", "right", "bottom", "top", "rate", "worker", "colour")
-    columns: dict[str, list[Any]] = {key: [] for key in keys}
+    bars = []
     for i, (name, rate) in enumerate(rates.items()):
-        some = np.flatnonzero(rate)
-        columns["left"].append(begins[some] / time_size)
-        columns["right"].append((begins[some] + chronicle.width) / time_size)
-        columns["bottom"].append(bottom[some] / size)
-        columns["top"].append((bottom[some] + rate[some]) / size)
-        columns["rate"].append(rate[some])
-        columns["worker"] += [name] * some.size
-        columns["colour"] += [colour_of(i, name)] * some.size
+        for k in np.flatnonzero(rate):
+            left, right = begins[k] / second, (begins[k] + chronicle.width) / second
+            tip = f"{name}: {rate[k]:,.1f} {what}/s, from {left:.3g} to {right:.3g}"
+            place = (left, right, bottom[k] / size, (bottom[k] + rate[k]) / size)
+            bars.append((*place, name, colour_of(i, name), tip, rate[k]))
         bottom += rate
-    numbers = {key: np.concatenate(column) for key, column in columns.items() if key not in ("worker", "colour") and column}
-    return Rates(
-        columns | numbers,
-        f"{unit} from the start",
-        f"{word}{what}/s",
-        begins.size * chronicle.width / time_size,
-        1.05 * total.max() / size or 1,
-    )
+    x, y = (0, begins.size * chronicle.width / second), (0, 1.05 * total.max() / size or 1)
+    title, labels = f"{what} per second, by worker", (f"{unit} from the start", f"{word}{what}/s")
+    return Bars(_columns(bars, "rate"), title, *labels, x, y)
 
 
-class Reach(NamedTuple):
-    """A histogram of distances, and the hop plot.
+def phases_of(shares: dict[str, Share]) -> Bars:
+    """Return the seconds of each worker by phase."""
+    named = {name: share for name, share in shares.items() if name != OTHERS}  # a bar of many would dwarf the rest
+    bars, longest = [], 0.0
+    for i, (name, share) in enumerate(named.items()):
+        left = 0.0
+        for phase in PHASES:
+            took = share.phases.get(phase, 0.0)
+            tip = f"{name}: {phase} {took:,.2f} s"
+            bars.append((left, left + took, *_row(i, len(named)), phase, PHASE_COLOURS[phase], tip, took))
+            left += took
+        longest = max(longest, left)
+    title = "seconds by phase" + (" of the busiest workers" if len(named) < len(shares) else "")
+    ends = (0, 1.03 * longest or 1), (0, len(named) or 1)
+    return Bars(_columns(bars, "seconds"), title, "seconds of work", "", *ends, tuple(named))
 
-    Attributes
-    ----------
-    columns : dict of str to array
-        ``left, right, first, last, count, height, within`` of each bin.
-    y_label : str
-    y_end : float
-        Of the histogram.
-    x_start, x_end : float
+
+def _row(i: int, count: int) -> tuple[float, float]:
+    return count - i - 0.875, count - i - 0.125
+
+
+def histogram_of(distances: Histogram, algorithm: str) -> Bars:
+    """Return how many pairs of source and vertex lie at each distance.
+
+    ``columns`` also has ``first, last, count`` of each bar, and for the hop plot ``within``, the share of the reached pairs
+    up to ``last``, with ``tip_within``.
     """
-
-    columns: dict[str, np.ndarray]
-    y_label: str
-    y_end: float
-    x_start: float
-    x_end: float
-
-
-def reach_of(distances: Histogram, algorithm: str) -> Reach:
-    """Return the bins of a histogram of distances, with the share of the pairs that lie within each."""
     hops = algorithm == "bfs"
     counts = np.asarray(distances["counts"], np.float64)
-    first = (distances["first"] + np.arange(counts.size)) * distances["width"]
-    last = first + distances["width"] - hops  # whole hops: the last one of a bin, where a distance has its limit
+    firsts = (distances["first"] + np.arange(counts.size)) * distances["width"]
+    lasts = firsts + distances["width"] - hops  # whole hops: the last one of a bin, where a distance has its limit
     word, size = large_unit(counts.max())
-    columns = {
-        "left": first - 0.5 * hops,
-        "right": last + 0.5 * hops,
-        "first": first,
-        "last": last,
-        "count": counts,
-        "height": counts / size,
-        "within": np.cumsum(counts) / counts.sum(),
-    }
-    label = f"{word}pairs of source and vertex"
-    return Reach(columns, label, 1.05 * counts.max() / size, first[0] - 0.5 * hops, last[-1] + 0.5 * hops)
+    bars = []
+    for first, last, count, within in zip(firsts, lasts, counts, np.cumsum(counts) / counts.sum(), strict=True):
+        which = f"{first:.10g}" if first == last else f"{first:.10g} to {last:.10g}"
+        place = (first - 0.5 * hops, last + 0.5 * hops, 0, count / size)
+        tip, tip_within = f"distance {which}: {count:,.0f} pairs", f"up to {last:.10g}: {100 * within:.1f} %"
+        bars.append((*place, "", COLOURS[0], tip, first, last, count, within, tip_within))
+    columns = _columns(bars, "first", "last", "count", "within", "tip_within")
+    ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.05 * counts.max() / size)
+    return Bars(columns, "distances", "hops" if hops else "distance", f"{word}pairs of source and vertex", *ends, hops=hops)
 
 
-def timeline_data(batches: Sequence[dict[str, Any]], lanes: dict[str, str], started: float, unit: float) -> dict[str, Any]:
-    """Bars of batches in the lanes of their workers, each cut by phase.
-
-    Parameters
-    ----------
-    batches : list of dict
-        As ``run_stats.batch_of`` makes them, with ``started`` and ``ended`` on the axis of ``started``.
-    lanes : dict of str to str
-        The lane of each worker.
-    unit : float
-        Seconds of the axis's unit.
-    """
-    columns: dict[str, list[Any]] = {key: [] for key in ("lane", "left", "right", "colour", "phase", "seconds", "part")}
+def timeline_of(chronicle: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
+    """Return when each worker was busy, and with what; ``batches`` are as ``run_stats.batch_of`` makes them."""
+    names = chronicle.busiest(MAX_ROWS)
+    lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
+    unit, second = time_unit(chronicle.ended - chronicle.started)
+    bars = []
     for bar in _bars(batches, lanes):
-        begin, took = bar["started"] - started, bar["ended"] - bar["started"]
+        begin, took = bar["started"] - chronicle.started, bar["ended"] - bar["started"]
         phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
         scale = min(1.0, took / max(sum(phases.values()), 1e-9))  # what a bar of several lacks is the time between them
         for phase, seconds in phases.items():
-            columns["lane"].append(bar["lane"])
-            columns["left"].append(round(begin / unit, 5))
+            place = (begin / second, (begin + seconds * scale) / second, *_row(names.index(bar["lane"]), len(names)))
+            bars.append((*place, phase, PHASE_COLOURS[phase], f"{bar['shown']}: {phase} {seconds:.3f} s"))
             begin += seconds * scale
-            columns["right"].append(round(begin / unit, 5))
-            columns["colour"].append(PHASE_COLOURS[phase])
-            columns["phase"].append(phase)
-            columns["seconds"].append(round(seconds, 4))
-            columns["part"].append(bar["shown"])
-    return columns
+    columns = _columns(bars)
+    ends = (0, 1.01 * max(columns["right"], default=0.0) or 1), (0, len(names) or 1)
+    return Bars(columns, "timeline of batches", f"{unit} from the start", "", *ends, tuple(names))
 
 
 def _bars(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dict[str, Any]]:

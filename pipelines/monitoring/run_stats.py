@@ -11,11 +11,12 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..output.manifest_types import Histogram
+if TYPE_CHECKING:  # which imports the table of result kinds
+    from ..output.manifest_types import Histogram
 
 PHASES = ("load", "compile", "traverse", "certify", "rows", "write")
 OTHERS = "others"

@@ -188,7 +188,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 def source_number(graph: Graph, given: str | None) -> int:
     """Return the number of the vertex with that id; without an id, of the vertex with the highest degree."""
     if given is None:
-        return int(to_host(graph.degrees).argmax())
+        return int(to_host(graph.derived.degrees).argmax())
     is_number = not graph.has_string_ids and given.removeprefix("-").isdecimal()
     return int(graph.numbers_of([int(given) if is_number else given])[0])
 

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from .formats.geoparquet import write_geoparquet
     from .graph import Graph
     from .multi_source.planning import MultiSourcePlan
+    from .new_weights import with_weights
     from .path_frames import paths
     from .plan import Plan
     from .read import read_graph
     from .registry import strategies
     from .results import Traversal, Traversals
     from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many, sssp_pairs
+    from .storage import load_graph, save_graph
 
 # pyproject.toml reads this line without importing anything; a plain checkout has it, too.
 __version__ = "0.1.0"
@@ -65,16 +67,19 @@ __all__ = [
     "certify",
     "certify_many",
     "graph_from_edges",
+    "load_graph",
     "paths",
     "plan_bfs",
     "plan_bfs_many",
     "plan_sssp",
     "plan_sssp_many",
     "read_graph",
+    "save_graph",
     "sssp",
     "sssp_many",
     "sssp_pairs",
     "strategies",
+    "with_weights",
     "write_geoparquet",
 ]
 
@@ -106,16 +111,19 @@ _HOMES = {
     "certify": "certificate",
     "certify_many": "certificate",
     "graph_from_edges": "edges",
+    "load_graph": "storage",
     "paths": "path_frames",
     "plan_bfs": "bfs",
     "plan_bfs_many": "bfs",
     "plan_sssp": "sssp",
     "plan_sssp_many": "sssp",
     "read_graph": "read",
+    "save_graph": "storage",
     "sssp": "sssp",
     "sssp_many": "sssp",
     "sssp_pairs": "sssp",
     "strategies": "registry",
+    "with_weights": "new_weights",
     "write_geoparquet": "formats.geoparquet",
 }
 

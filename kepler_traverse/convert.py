@@ -20,7 +20,29 @@ _AT_ONCE = 1 << 16  # edges that are Python objects at a time
 
 
 def from_networkx(graph: Any, weight: str | None = None) -> Graph:
-    """Convert a graph of NetworkX; see ``Graph.from_networkx``."""
+    """Convert a graph of NetworkX, or of OSMnx, on the CPU.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        All nodes are integers, or all are strings. They are the ids. Parallel edges keep the minimum weight.
+    weight : str, optional
+        The edge attribute that is the weight, as ``"length"`` for a street network of OSMnx. Every edge must have it.
+        Without a name the graph has no weights.
+
+    Raises
+    ------
+    InputError
+        Nodes of other or of mixed types, or an edge without the attribute: NetworkX takes such an edge for 1 long.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> roads = networkx.Graph()
+    >>> roads.add_edge("Ulm", "Bonn", minutes=240)
+    >>> from_networkx(roads, weight="minutes")
+    <Graph: 2 vertices, 2 stored edges, undirected, integer weights, cpu>
+    """
     for method in ("is_directed", "is_multigraph", "edges", "nodes", "number_of_edges"):
         if not hasattr(graph, method):
             raise InputError(f"graph must be a graph of NetworkX, not {arguments.describe(graph)}")
@@ -86,7 +108,21 @@ def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
 
 
 def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -> Graph:
-    """Convert a graph of igraph; see ``Graph.from_igraph``."""
+    """Convert a graph of igraph, on the CPU.
+
+    Parameters
+    ----------
+    graph : igraph.Graph
+    weight : str, optional
+        The edge attribute that is the weight. Without a name the graph has no weights.
+    ids : str, optional
+        The vertex attribute that holds the ids, as ``"name"``. By default ids are igraph's 0..n-1.
+
+    Raises
+    ------
+    InputError
+        No such attribute, ids that are missing, of other or of mixed types or given twice, or weights that are missing.
+    """
     for method in ("ecount", "vcount", "is_directed", "vs", "es"):
         if not hasattr(graph, method):
             raise InputError(f"graph must be a graph of igraph, not {arguments.describe(graph)}")
@@ -114,7 +150,18 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
 
 
 def from_cugraph(graph: Any) -> Graph:
-    """Convert a graph of cuGraph; see ``Graph.from_cugraph``."""
+    """Convert a graph of cuGraph, in GPU memory. Its weights are used if it has any.
+
+    Parameters
+    ----------
+    graph : cugraph.Graph
+        On one GPU. Vertices are integers, which stay in GPU memory, or strings, which give a graph on the CPU.
+
+    Raises
+    ------
+    InputError
+        Ids of several columns.
+    """
     for method in ("view_edge_list", "is_directed", "is_weighted", "nodes"):
         if not hasattr(graph, method):
             raise InputError(f"graph must be a graph of cuGraph, not {arguments.describe(graph)}")
@@ -151,9 +198,15 @@ def _one_name(columns: Any, internal: str, names: list[str]) -> str:
 
 
 def to_scipy(graph: Graph) -> Any:
-    """Convert to a SciPy matrix; see ``Graph.to_scipy``."""
+    """Return the adjacency matrix as ``scipy.sparse.csr_array`` of shape (n_vertices, n_vertices).
+
+    Rows and columns are vertex numbers, in the order of ``ids``. An edge without a weight is an int8 one. A weight of
+    zero is an explicit zero, which SciPy's ``csgraph`` takes for an edge. Self-loops of negative weight are entries of
+    the diagonal. The matrix is a copy: changing it does not change the graph.
+    """
     import scipy.sparse
 
+    _require_graph(graph)
     n = graph.n_vertices
     weights = np.ones(graph.n_edges, np.int8) if graph.weights is None else _as_given(graph, to_host(graph.weights))
     arrays = (weights, to_host(graph.targets), to_host(graph.offsets))
@@ -169,7 +222,11 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def to_arrow(graph: Graph) -> Any:
-    """Convert to an Arrow table of edges; see ``Graph.to_arrow``."""
+    """Return the edges as a ``pyarrow.Table`` with columns ``src``, ``dst`` and, with weights, ``weight``.
+
+    Ids are the user's. An undirected edge is one row. Self-loops of negative weight are rows. Vertices without an edge
+    are in no row; ``ids`` has all.
+    """
     import pyarrow
 
     src, dst, weights = _edges_once(graph)
@@ -181,7 +238,14 @@ def to_arrow(graph: Graph) -> Any:
 
 
 def to_networkx(graph: Graph, weight: str = "weight") -> Any:
-    """Convert to a NetworkX graph; see ``Graph.to_networkx``."""
+    """Return a ``networkx.DiGraph``, or ``networkx.Graph`` if undirected.
+
+    Parameters
+    ----------
+    graph : Graph
+    weight : str
+        The edge attribute that gets the weights.
+    """
     import networkx
 
     arguments.text("weight", weight, "the name of an edge attribute")
@@ -199,8 +263,13 @@ def to_networkx(graph: Graph, weight: str = "weight") -> Any:
     return made
 
 
+def _require_graph(graph: Graph) -> None:
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+
+
 def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Ends and weights of all edges on the host, each undirected edge once, and self-loops of negative weight."""
+    _require_graph(graph)
     offsets, targets = to_host(graph.offsets), to_host(graph.targets)
     src = np.repeat(np.arange(graph.n_vertices, dtype=targets.dtype), np.diff(offsets))
     weights = None if graph.weights is None else to_host(graph.weights)

@@ -28,6 +28,7 @@ from . import arguments
 from ._arrays import FLOAT64_EXACT, MAX_HOP_COUNT, NO_PREDECESSOR, to_host, unreached_of
 from .bfs import REGISTRY as BFS
 from .bfs import plan_bfs_many
+from .convert import to_scipy
 from .cpu.breadth_first_order import NO_VERTEX
 from .cpu.breadth_first_order import breadth_first_order as visit_in_order
 from .cpu.scipy_results import write_distances, write_predecessors
@@ -428,7 +429,7 @@ def _graph_of(csgraph: Any, matrix: Any, directed: bool, weighted: bool) -> Grap
 
 
 def _for_scipy(csgraph: Any, matrix: Any) -> Any:
-    return csgraph.to("cpu").to_scipy() if matrix is None else matrix
+    return to_scipy(csgraph.to("cpu")) if matrix is None else matrix
 
 
 def _has_infinite_gains(matrix: Any, unweighted: bool) -> bool:
@@ -508,7 +509,7 @@ def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
         return True
     if graph.has_negative_weights:
         return False
-    return graph.max_sum < FLOAT64_EXACT if graph.integer_weights else graph.distance_dtype == np.float64
+    return graph.derived.max_sum < FLOAT64_EXACT if graph.integer_weights else graph.distance_dtype == np.float64
 
 
 def _from_nearest(

@@ -234,7 +234,7 @@ class Registry:
         table = pairs.pair_table(*numbers)
         # A plan for one source has its targets from the beginning, so that every strategy for one source can stop at them.
         # Few are looked up in a hierarchy, if there is one.
-        is_few = graph.known_hierarchy_of(self.algorithm.metric) is not None and table.rows.size <= FEW_PATHS
+        is_few = graph.derived.known_hierarchy(self.algorithm.metric) is not None and table.rows.size <= FEW_PATHS
         is_one = table.sources.size == 1 and not is_few
         plan = self.plan_multi_source(
             graph,

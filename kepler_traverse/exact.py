@@ -29,6 +29,14 @@ from .errors import PrecisionError, option_text
 from .graph import Graph
 
 
+def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
+    """Describe, for display, the type of a search's distances and the guarantee for their sums."""
+    if ALGORITHMS[algorithm].counts_hops:
+        return {"type": "int32", "sums": "hops"}
+    exact = "exact integers" if graph.returns_integers else "exact integers, or an error" if graph.integer_weights else ""
+    return {"type": str(graph.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
+
+
 class Sums:
     """The type that the sums of a plan are computed in.
 
@@ -53,7 +61,7 @@ class Sums:
 
     def _decide(self) -> None:
         """Decide whether distances of a result must be checked."""
-        longest = self.graph.max_sum if self._is_exact else 0
+        longest = self.graph.derived.max_sum if self._is_exact else 0
         if self._limit is not None:
             longest = min(longest, self._limit)
         self._may_round = self._is_exact and longest >= EXACT_BELOW[self.dtype]
@@ -98,7 +106,7 @@ class Sums:
                 f"leave {option_text('weight_type')} out for exact integer distances"
             )
         wider = list(EXACT_BELOW)
-        self.graph = self.graph.with_sums_in(wider[wider.index(self.dtype) + 1].name)
+        self.graph = self.graph.derived.sums_in(wider[wider.index(self.dtype) + 1].name)
         self._decide()
 
 

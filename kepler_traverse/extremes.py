@@ -357,7 +357,7 @@ class _Searches:
         CertificateError
             A distance is wrong.
         """
-        graph = self.graph.linked_reverse() if backward else self.graph
+        graph = self.graph.derived.linked_reverse() if backward else self.graph
         for group in self._plan(graph, backward, numbers.size).iter_groups(numbers):
             if self.certified:
                 certify_many(graph, group.sources, group.distance).require()
@@ -451,7 +451,8 @@ class _Eccentricities:
         self._widening = 1.0 if self._is_exact else _widening(self.graph)
         self.out = _Bounds(self._xp, n, self.dtype)
         self.back = _Bounds(self._xp, n, self.dtype) if self.graph.directed else self.out
-        degrees = self.graph.degrees + (self.graph.linked_reverse().degrees if self.graph.directed else 0)
+        derived = self.graph.derived
+        degrees = derived.degrees + (derived.linked_reverse().derived.degrees if self.graph.directed else 0)
         # Among equal bounds a vertex of high degree is near to more vertices.
         self._tie = self._xp.asarray((to_host if self._xp is np else self._xp.asarray)(degrees)) / (int(degrees.max()) + 1)
         if n == 1:
@@ -633,7 +634,7 @@ class _Closeness:
         """Return the vertices of the largest bounds, of which those of high degree come first."""
         if chosen.size <= size:
             return chosen
-        tie = self.graph.degrees[chosen] / (self.graph.max_degree + 1) * 1e-9
+        tie = self.graph.derived.degrees[chosen] / (self.graph.derived.max_degree + 1) * 1e-9
         key = self._xp.minimum(self._bound[chosen], 1e300) * (1 + tie)
         return chosen[self._xp.argpartition(key, chosen.size - size)[chosen.size - size :]]
 
@@ -694,11 +695,11 @@ class _Closeness:
         xp = self._xp
         if not self._weighted and self.graph.device == "cpu":
             cpu.bound_component(
-                distance, self._labels, int(self._labels[vertex]), least, self.graph.degrees, n_inside, self._bound
+                distance, self._labels, int(self._labels[vertex]), least, self.graph.derived.degrees, n_inside, self._bound
             )
             return
         members = xp.flatnonzero(self._labels == self._labels[vertex])
-        least = least[members] if self._weighted else least[distance[members]] - self.graph.degrees[members]
+        least = least[members] if self._weighted else least[distance[members]] - self.graph.derived.degrees[members]
         bound = xp.where(least > 0, self._closeness(n_inside - 1, xp.maximum(least, 0)), np.inf)
         self._bound[members] = xp.minimum(self._bound[members], bound)
 
@@ -745,7 +746,7 @@ class _Closeness:
 
     def _bound_by_weight(self, most: Array) -> Array:
         xp = self._xp
-        lightest = float(self.graph.min_weight) if self.graph.n_edges else np.inf
+        lightest = float(self.graph.derived.min_weight) if self.graph.n_edges else np.inf
         if lightest <= 0:
             return xp.where(most > 1, np.inf, 0.0)
         return (most - 1) / max(self.graph.n_vertices - 1, 1) / lightest * _SLACK
@@ -753,7 +754,7 @@ class _Closeness:
     def _bound_by_walks(self, most: Array, is_exact: Array) -> Array:
         """Bound the closeness by the number of walks of each length."""
         xp, graph = self._xp, self.graph
-        degrees = graph.degrees
+        degrees = graph.derived.degrees
         walks, shorter = degrees, None
         left = most - 1
         covered, sums = xp.zeros((2, graph.n_vertices), np.int64)

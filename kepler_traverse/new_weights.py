@@ -1,4 +1,4 @@
-"""Other weights on the edges of a graph: ``Graph.with_weights``."""
+"""Other weights on the edges of a graph."""
 
 from __future__ import annotations
 
@@ -19,11 +19,46 @@ from .graph import Graph
 from .protocols import CsrBackend, EdgeRowsBackend
 from .row_selection import RowSelection
 
-_SAME_TOPOLOGY = ("degrees", "max_degree")
 
+def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: str = "auto") -> Graph:
+    """Return a graph with other weights on the same edges, which is not built again.
 
-def graph_with_weights(graph: Graph, weight: Any, per: str, weight_type: str) -> Graph:
-    """Return a graph with other weights; see ``Graph.with_weights``."""
+    The result is equal to a graph that is built from the same rows with these weights: of parallel edges the smallest of the
+    new weights counts, and ``edge_rows`` follow it. The topology is shared with the graph, not copied.
+
+    Parameters
+    ----------
+    graph : Graph
+    weight : number array
+        By the rules of ``graph_from_edges``, and on the device of the graph.
+    per : {"row", "edge"}
+        ``"row"``: one weight per row of the edge list, ``report.rows`` of them, those of rows that a filter left out
+        included. They have no effect, whatever they are. It needs a graph that was built with ``edge_ids=True``.
+        ``"edge"``: one weight per stored edge, ``n_edges`` of them, in the order of ``targets``. In an undirected
+        graph both directions of an edge must have one weight. ``edge_rows`` stay as they are.
+    weight_type : {"auto", "float32", "float64"}
+        As for ``graph_from_edges``.
+
+    Raises
+    ------
+    EdgeListError
+        A wrong number of weights, or weights that building refuses; the message names the row.
+    InputError
+        The graph does not know its rows (``per="row"``); it has self-loops of negative weight, or the two
+        directions of an edge differ (``per="edge"``).
+    DeviceError
+        Weights and graph are on different devices.
+
+    Examples
+    --------
+    >>> graph = graph_from_edges([1, 2, 1], [2, 3, 2], [5, 1, 7], edge_ids=True)
+    >>> graph.edge_rows.tolist()
+    [0, 1]
+    >>> rush_hour = with_weights(graph, [9, 2, 8])
+    >>> rush_hour.weights.tolist(), rush_hour.edge_rows.tolist()
+    ([8.0, 2.0], [2, 1])
+    """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     arguments.choice("per", per, ("row", "edge"))
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
     if per == "row" and graph.edge_rows is None:
@@ -51,10 +86,9 @@ def graph_with_weights(graph: Graph, weight: Any, per: str, weight_type: str) ->
         may_pull=False,
         report=replace(graph.report, weight_source=source, weight_column="", negative_zeros=zeros),
     )
-    made._take_cached(graph, _SAME_TOPOLOGY)
-    if graph.known_hierarchy_of("hops") is not None:  # of the same edges
-        made._keep_hierarchy(graph.known_hierarchy_of("hops"), "hops")
-    return made.with_reverse() if graph.may_pull else made
+    made.derived.take_topology(graph)
+    weighted: Graph = made.derived.with_reverse() if graph.may_pull else made
+    return weighted
 
 
 def _of_rows(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Array, int, bool, dict[int, Any]]:

@@ -1,97 +1,19 @@
-"""Protocols of objects whose implementations share no base class.
-
-Each protocol lists all members that callers use. A strategy is planned once and run many times: ``Strategy.plan`` allocates,
-compiles and returns a ``Search``. ``MultiSourceStrategy.plan`` returns a ``MultiSourceSearch``.
-"""
+"""Protocols of objects whose implementations share no base class. Each protocol lists all members that callers use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 
 from ._arrays import Array
-
-if TYPE_CHECKING:
-    from .cuda.kernel_trace import Iteration
-    from .graph import Graph
-    from .query import Query, TargetLists
-    from .strategy import MultiSourceOutcome, Outcome
 
 VertexId = Any  # int or str: the user's own id of a vertex
 Ids = Any  # a list, range, array, Series or Arrow array of them
 Sources = Any  # Ids, one VertexId, a set of them, or "all"
 Frame = Any  # pandas.DataFrame or cudf.DataFrame
 Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``knobs``
-
-
-class Search(Protocol):
-    """A search that is compiled and whose arrays are allocated."""
-
-    def __call__(self, source_vertex: int, /) -> Outcome:
-        """Search from a vertex number. The arrays of the outcome are valid until the next call."""
-        ...
-
-
-class TracedSearch(Search, Protocol):
-    """A search in one launch, whose kernel records the start time of each iteration."""
-
-    def iterations(self) -> list[Iteration]:
-        """Return the iterations of the last search, or none if the kernel was compiled without a trace."""
-        ...
-
-
-class MultiSourceSearch(Protocol):
-    """A search from several sources that is compiled and whose arrays are allocated."""
-
-    def __call__(self, source_vertices: np.ndarray, /) -> MultiSourceOutcome:
-        """Search from at most a group of vertex numbers. The arrays of the outcome are valid until the next call."""
-        ...
-
-
-class Prepare(Protocol):
-    """Function that makes a search: ``Strategy.plan``."""
-
-    def __call__(self, graph: Graph, query: Query, /) -> Search:
-        """Check, compile and allocate."""
-        ...
-
-
-class TargetListSearch(Protocol):
-    """A search from several sources which may have targets of their own: what ``plan`` returns if ``takes_target_lists``."""
-
-    def __call__(self, source_vertices: np.ndarray, lists: TargetLists | None = None, /) -> MultiSourceOutcome:
-        """Search from at most a group of vertex numbers.
-
-        With ``lists`` a search may stop once the targets of its source are settled. The distances of an outcome with
-        ``Query.output="targets"`` are then of shape ``(n_targets,)``, in the order of the lists.
-        """
-        ...
-
-
-class PrepareMany(Protocol):
-    """Function that makes a search from several sources: ``MultiSourceStrategy.plan``."""
-
-    def __call__(self, graph: Graph, query: Query, group: int, /) -> MultiSourceSearch:
-        """Check, compile and allocate for up to ``group`` sources at once."""
-        ...
-
-
-class MultiSourceModule(Protocol):
-    """A module that implements a ``MultiSourceStrategy``; see the attributes of the same names there."""
-
-    @property
-    def plan(self) -> PrepareMany: ...
-
-    @property
-    def memory(self) -> Callable[..., int]: ...
-
-    @property
-    def group_size(self) -> Callable[[int], int]: ...
-
-    @property
-    def terms(self) -> Callable[..., dict[str, float]]: ...
 
 
 class TraversalRun(Protocol):

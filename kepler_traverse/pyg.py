@@ -150,7 +150,7 @@ class AddShortestPathEncoding(BaseTransform):
             return np.array(self.anchors, np.int64)
         if self.seed is not None:
             return np.random.default_rng(self.seed).permutation(n)[: self.anchors]
-        return np.argsort(-to_host(graph.degrees), kind="stable")[: self.anchors]
+        return np.argsort(-to_host(graph.derived.degrees), kind="stable")[: self.anchors]
 
     def _distances(self, graph: Graph, anchors: np.ndarray) -> tuple[Any, Any]:
         """Return distances and whether they are those of reached nodes, as tensors of shape (n_anchors, n_nodes)."""

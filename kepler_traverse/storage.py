@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import arguments
 from ._arrays import MAX_INTEGER, to_host
 from .cpu import csr_check
-from .errors import InputError
+from .errors import DeviceError, InputError
 from .graph import BuildReport, Graph
 from .hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
 from .regular_files import differing_file, digests_of, irregular, read_sealed, sealed
@@ -35,15 +36,39 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PART = 1 << 22  # ids that are compared at a time, which avoids a temporary array as long as the ids
 
 
-def save_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
-    """Write a graph to a folder, which appears complete or not at all.
+def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
+    """Write a graph to a folder, from which ``load_graph`` maps it without building it again.
+
+    The folder appears complete or not at all. An existing stored graph of this name is replaced.
 
     Parameters
     ----------
     graph : Graph
-        On either device.
+        On either device; its hierarchies are stored, too.
     folder : path
-        An existing folder of this name is replaced.
+
+    Raises
+    ------
+    InputError
+        Something else than a stored graph has this name, or the folder cannot be written.
+    """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    path = arguments.paths_of("folder", [folder])[0]
+    if os.path.lexists(path) and not is_stored_graph(path):
+        raise InputError(f"{path} exists and is no stored graph; name a new folder, or remove it")
+    try:
+        write_graph(graph, path)
+    except OSError as error:
+        raise InputError(f"{path}: the graph cannot be written: {error.strerror or error}") from error
+
+
+def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
+    """Write a graph to a folder, whatever is there; as ``save_graph``, without its checks.
+
+    Parameters
+    ----------
+    graph : Graph
+    folder : path
     origin : str
         Description of the input of the graph, for ``stored_origin``.
     """
@@ -83,14 +108,14 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     }
     (partial / _META).write_bytes(sealed(meta))
     for metric in FOLDERS:
-        hierarchy = graph.known_hierarchy_of(metric)
+        hierarchy = graph.derived.known_hierarchy(metric)
         if hierarchy is not None:
             save_hierarchy(hierarchy, partial, graph.fingerprint, metric)
     for path in partial.iterdir():  # whatever the umask: see require_private
         path.chmod(path.stat().st_mode & ~_OTHERS_WRITE)
 
 
-def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: bool = False) -> Graph:
+def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: bool = True) -> Graph:
     """Read a graph that ``save_graph`` wrote.
 
     On the CPU the arrays are copy-on-write mappings of the files: pages are read on first use and shared between processes,
@@ -110,13 +135,14 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
     Raises
     ------
     InputError
-        The folder holds no stored graph, or the graph is damaged.
+        The folder holds no stored graph, it is damaged, or with ``verify`` others could have written it.
     DeviceError
         This machine cannot use the device.
     """
-    folder = Path(folder)
+    arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
+    folder = Path(arguments.paths_of("folder", [folder])[0])
     meta = _meta(folder)
-    if verify:
+    if arguments.flag("verify", verify):
         for path in (folder, *folder.rglob("*")):
             require_private(path)
     try:
@@ -145,11 +171,12 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
         fault = fault or _fault_of_ids(graph) or _fault_of_edge_rows(graph)
         if fault:
             raise ValueError(fault)
-        if graph.integer_weights and graph.heaviest > MAX_INTEGER:
+        if graph.integer_weights and graph.derived.heaviest > MAX_INTEGER:
             raise ValueError("an integer weight is beyond int64")
         for metric in FOLDERS:
             if has_hierarchy(folder, metric):
-                graph._keep_hierarchy(load_hierarchy(folder, graph.n_vertices, graph.fingerprint, metric), metric)
+                hierarchy = load_hierarchy(folder, graph.n_vertices, graph.fingerprint, metric)
+                graph.derived.keep_hierarchy(hierarchy, metric)
     except MemoryError:
         raise  # says nothing about the files
     except Exception as error:  # whatever NumPy and PyArrow make of damaged bytes: no list of it is complete
@@ -194,7 +221,7 @@ def _fault_of_edge_rows(graph: Graph) -> str:
 
 
 def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a graph of ``save_graph``, of any version, and nothing else; no link is followed."""
+    """Whether a folder holds a graph of ``write_graph``, of any version, and nothing else; no link is followed."""
     folder = Path(folder)
     if folder.is_symlink() or not folder.is_dir():
         return False
@@ -203,7 +230,7 @@ def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
 
 
 def stored_origin(folder: str | os.PathLike[str]) -> str:
-    """Return the ``origin`` that ``save_graph`` stored, ``""`` if there is no stored graph."""
+    """Return the ``origin`` that ``write_graph`` stored, ``""`` if there is no stored graph."""
     try:
         return _meta(Path(folder))["origin"]
     except InputError:

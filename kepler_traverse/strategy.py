@@ -1,11 +1,17 @@
-"""Strategies: registry entries with a name, a device and a function that makes a plan. Independent of the algorithm."""
+"""Strategies: registry entries with a name, a device and a function that makes a plan. Independent of the algorithm.
+
+A strategy is planned once and run many times: ``Strategy.plan`` allocates, compiles and returns a ``Search``.
+``MultiSourceStrategy.plan`` returns a ``MultiSourceSearch``.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
 
 from . import arguments
 from ._arrays import Array
@@ -13,8 +19,7 @@ from .algorithms import ALGORITHMS
 from .errors import InputError, StrategyError
 from .exact import Sums
 from .graph import Graph
-from .protocols import MultiSourceModule, Prepare, PrepareMany
-from .query import Query
+from .query import Query, TargetLists
 
 StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
@@ -45,6 +50,66 @@ class MultiSourceOutcome(NamedTuple):
     routes: Any = None
 
 
+class Search(Protocol):
+    """A search that is compiled and whose arrays are allocated."""
+
+    def __call__(self, source_vertex: int, /) -> Outcome:
+        """Search from a vertex number. The arrays of the outcome are valid until the next call."""
+        ...
+
+
+class MultiSourceSearch(Protocol):
+    """A search from several sources that is compiled and whose arrays are allocated."""
+
+    def __call__(self, source_vertices: np.ndarray, /) -> MultiSourceOutcome:
+        """Search from at most a group of vertex numbers. The arrays of the outcome are valid until the next call."""
+        ...
+
+
+class Prepare(Protocol):
+    """Function that makes a search: ``Strategy.plan``."""
+
+    def __call__(self, graph: Graph, query: Query, /) -> Search:
+        """Check, compile and allocate."""
+        ...
+
+
+class TargetListSearch(Protocol):
+    """A search from several sources which may have targets of their own: what ``plan`` returns if ``takes_target_lists``."""
+
+    def __call__(self, source_vertices: np.ndarray, lists: TargetLists | None = None, /) -> MultiSourceOutcome:
+        """Search from at most a group of vertex numbers.
+
+        With ``lists`` a search may stop once the targets of its source are settled. The distances of an outcome with
+        ``Query.output="targets"`` are then of shape ``(n_targets,)``, in the order of the lists.
+        """
+        ...
+
+
+class PrepareMany(Protocol):
+    """Function that makes a search from several sources: ``MultiSourceStrategy.plan``."""
+
+    def __call__(self, graph: Graph, query: Query, group: int, /) -> MultiSourceSearch:
+        """Check, compile and allocate for up to ``group`` sources at once."""
+        ...
+
+
+class MultiSourceModule(Protocol):
+    """A module that implements a ``MultiSourceStrategy``; see the attributes of the same names there."""
+
+    @property
+    def plan(self) -> PrepareMany: ...
+
+    @property
+    def memory(self) -> Callable[..., int]: ...
+
+    @property
+    def group_size(self) -> Callable[[int], int]: ...
+
+    @property
+    def terms(self) -> Callable[..., dict[str, float]]: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class BaseStrategy:
     """What a strategy for one source and a strategy for several sources have in common.
@@ -58,7 +123,7 @@ class BaseStrategy:
     device : {"cpu", "cuda"}
     needs : frozenset of str
         Requirements: a subset of ``"weights"``, ``"non_negative"``, ``"narrow"`` (32-bit vertex numbers) and
-        ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``Graph.load`` has found; of hops without
+        ``"hierarchy"`` (one that ``Graph.hierarchy`` has built or ``load_graph`` has found; of hops without
         ``"weights"``).
     default : bool
         Whether ``auto`` may choose it. For one source ``auto`` takes the first default that fits.
@@ -106,7 +171,7 @@ class BaseStrategy:
             return "cannot take 2^31 vertices or more"
         if "non_negative" in self.needs and graph.has_negative_weights:
             return "cannot take negative weights"
-        if "hierarchy" in self.needs and graph.known_hierarchy_of(self.metric) is None:
+        if "hierarchy" in self.needs and graph.derived.known_hierarchy(self.metric) is None:
             if self.metric == "hops":
                 return "needs a hierarchy of hops, and this graph has none; build one by graph.hierarchy(metric='hops')"
             return "needs a hierarchy, and this graph has none; build one by graph.hierarchy()"

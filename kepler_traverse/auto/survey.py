@@ -96,7 +96,7 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
 
 
 def _degrees(graph: Graph) -> Array:
-    """Out-degrees. ``graph.degrees`` would keep them in memory, which no plan accounts for."""
+    """Out-degrees. ``graph.derived.degrees`` would keep them in memory, which no plan accounts for."""
     return graph_statistics.degrees(graph.offsets) if graph.device == "cuda" else np.diff(graph.offsets)
 
 

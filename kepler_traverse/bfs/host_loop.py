@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graph import Graph
-from ..protocols import LevelRun, LevelStep, Search
+from ..protocols import LevelRun, LevelStep
 from ..query import Query
-from ..strategy import Outcome
+from ..strategy import Outcome, Search
 
 
 @dataclass(frozen=True)

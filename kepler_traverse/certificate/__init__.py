@@ -298,7 +298,7 @@ def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
     allowed = kinds[kinds.index(graph.weights.dtype) :] if graph.returns_integers else [graph.weights.dtype]
     if dtype not in allowed:
         raise InputError(f"distances are {dtype}, and the graph has {graph.weights.dtype} weights")
-    return graph.with_sums_in(dtype.name)
+    return graph.derived.sums_in(dtype.name)
 
 
 def _unsound(graph: Graph, distance: Any) -> dict[str, str]:

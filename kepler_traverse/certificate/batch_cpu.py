@@ -82,7 +82,7 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     unfounded = np.zeros(graph.n_vertices, np.uint16)
     threads.run(_check_sums, len(found), *_csr(reverse), *state, graph.has_negative_weights, unfounded)
     summary = _summed(found)
-    if not graph.n_edges or leads_farther(graph.min_weight, _farthest(distances)):
+    if not graph.n_edges or leads_farther(graph.derived.min_weight, _farthest(distances)):
         return summary
     _found(*_csr(reverse), *_csr(graph), lines, unfounded)
     lost = np.flatnonzero(unfounded)

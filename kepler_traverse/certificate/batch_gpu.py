@@ -188,7 +188,7 @@ class Checker:
         if summary[[C1, C2], 0].any() or not found[_UNFOUNDED]:
             return summary
         farthest = found[_FARTHEST : _FARTHEST + 1].astype(ordered).view(kind)[0]
-        if not leads_farther(graph.min_weight, farthest):
+        if not leads_farther(graph.derived.min_weight, farthest):
             summary[C5] = self._in_cycles(kind, unfounded)
         return summary
 

@@ -14,7 +14,7 @@ from .batch import NOTHING
 
 def findings_of(graph, sources, distances, limit) -> np.ndarray:
     """As ``batch.findings_of``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
-    host = graph.with_sums_in("int64").to("cpu")
+    host = graph.derived.sums_in("int64").to("cpu")
     edges = (host.offsets, host.targets, host.weights)
     bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
     every = NOTHING.copy()
@@ -29,7 +29,7 @@ def findings_of(graph, sources, distances, limit) -> np.ndarray:
 
 def wrong_predecessors(graph, result) -> np.ndarray:
     """Return the vertices whose predecessor is missing or has no edge that explains their distance."""
-    host = graph.with_sums_in("int64").to("cpu")
+    host = graph.derived.sums_in("int64").to("cpu")
     arrays = (host.offsets, host.targets, host.weights, to_host(result.distance), to_host(result.predecessor))
     return np.flatnonzero(_unexplained(*arrays, result.source))
 

@@ -10,8 +10,7 @@ import numpy as np
 from .._arrays import Array
 
 if TYPE_CHECKING:
-    from ..protocols import Search
-    from ..strategy import Outcome
+    from ..strategy import Outcome, Search
 
 # In the order of the enumeration in trace.cuh.
 ITERATIONS = (
@@ -42,7 +41,7 @@ class Iteration(NamedTuple):
 
 @dataclass(frozen=True)
 class TracedSearch:
-    """A search in one launch, and the array in which its kernel records its iterations; see ``protocols.TracedSearch``.
+    """A search in one launch, and the array in which its kernel records its iterations.
 
     Attributes
     ----------

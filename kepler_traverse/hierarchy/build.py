@@ -37,12 +37,12 @@ def why_not(graph: Any, metric: str) -> str | None:
         return "the graph has no weights; name the weight column when reading it, or take metric='hops'"
     if graph.has_negative_weights:
         return "the graph has negative weights"
-    if graph.weights.dtype.kind == "i" and graph.heaviest >= MAX_SUM:
+    if graph.weights.dtype.kind == "i" and graph.derived.heaviest >= MAX_SUM:
         return "a weight is 2^61 or more"
     if not graph.integer_weights and unit_of(to_host(graph.weights)) is None:
         return (
             "the weights are floats whose sums depend on the order of addition; round them to integers of a small unit, as "
-            "graph.with_weights(numpy.rint(graph.weights * 1000).astype('int64'), per='edge')"
+            "with_weights(graph, numpy.rint(graph.weights * 1000).astype('int64'), per='edge')"
         )
     return None
 

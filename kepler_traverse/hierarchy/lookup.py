@@ -85,8 +85,8 @@ class Lookup:
         if size == NO_EDGE:
             raise CertificateError(
                 f"no edge explains a distance on the way from {self._graph.ids_at([self._source])[0]} to "
-                f"{self._graph.ids_at([target])[0]}: the hierarchy is not that of the graph; drop it by "
-                "graph.drop_hierarchy(), or delete the stored graph"
+                f"{self._graph.ids_at([target])[0]}: the hierarchy is not that of the graph; search in "
+                "graph.derived.without_hierarchy(), or delete the stored graph"
             )
         return self._path[:size][::-1].astype(self._graph.targets.dtype)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..display import in_units, limit_text, seconds_text, text_table
-
-if TYPE_CHECKING:
-    from .planning import MultiSourcePlan
 
 _CHOSEN, _OTHER = "*", " "
 
 
-def explanation_of(plan: MultiSourcePlan) -> str:
+def explanation_of(plan: Any) -> str:
     """Return lines that state the strategy, the reason, the alternatives, and the memory of one group."""
     shape, n_sources = plan.shape, plan.n_sources
     ranked = plan.ranked(n_sources)
@@ -47,7 +44,7 @@ def explanation_of(plan: MultiSourcePlan) -> str:
     return "\n".join(lines)
 
 
-def _reason(plan: MultiSourcePlan, n_candidates: int) -> str:
+def _reason(plan: Any, n_candidates: int) -> str:
     if plan.is_named:
         return "strategy= names it"
     if plan.n_sources == 1:

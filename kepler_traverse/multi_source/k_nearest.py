@@ -231,7 +231,11 @@ def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
             return False
     if counts_hops:
         return True
-    return graph.returns_integers and not graph.has_negative_weights and graph.max_sum + graph.heaviest < MAX_INTEGER
+    return (
+        graph.returns_integers
+        and not graph.has_negative_weights
+        and graph.derived.max_sum + graph.derived.heaviest < MAX_INTEGER
+    )
 
 
 def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: float | None, xp: Any) -> tuple[Array, Array]:

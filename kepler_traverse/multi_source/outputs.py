@@ -162,7 +162,7 @@ def graph_in_direction(graph: Graph, direction: str) -> Graph:
     """Return the graph, or its reverse for distances to a source (``direction="in"``)."""
     if arguments.choice("direction", direction, DIRECTIONS) == "out" or not graph.directed:
         return graph
-    return graph.linked_reverse()
+    return graph.derived.linked_reverse()
 
 
 def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCycleError:

@@ -25,10 +25,9 @@ from ..exact import Sums, WideningSearch
 from ..graph import Graph
 from ..hierarchy.estimate import Estimate, build_seconds
 from ..plan import Plan, strategy_that_ran, traversal_fields
-from ..protocols import MultiSourceSearch
 from ..query import Query, SourcesWithTargets, TargetLists
 from ..results import Traversal, Traversals
-from ..strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
+from ..strategy import MultiSourceOutcome, MultiSourceSearch, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
 from .explanation import explanation_of
 
 ONE_AT_A_TIME = "one_at_a_time"
@@ -213,7 +212,7 @@ class MultiSourcePlan:
         """
         graph, shape = self.graph, self._shape
         sweeps = [each for each in self._strategies if "hierarchy" in each.needs and each.device == graph.device]
-        if not sweeps or graph.known_hierarchy_of(sweeps[0].metric) is not None:
+        if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
             return None
         if sweeps[0].metric == "weights" and (not graph.integer_weights or graph.has_negative_weights):
             return None

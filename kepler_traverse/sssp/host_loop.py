@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..graph import Graph
-from ..protocols import RelaxStep, RoundRun, Search
+from ..protocols import RelaxStep, RoundRun
 from ..query import Query
-from ..strategy import Outcome
+from ..strategy import Outcome, Search
 from . import negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 

@@ -74,11 +74,11 @@ def plan_multi_source(graph, query, _group: int = 0):
 def _plan(graph, query):
     """As ``plan_multi_source``, but a negative cycle is named by vertex numbers."""
     device = graph.device
-    graph = graph.with_sums_in("int64")
+    graph = graph.derived.sums_in("int64")
     host = graph.to("cpu")
     edges = (host.offsets, host.targets, host.weights)
     negative = graph.has_negative_weights
-    if negative and graph.max_sum >= -_LOWEST:
+    if negative and graph.derived.max_sum >= -_LOWEST:
         raise overflow_error()
     limit = None if negative else query.limit  # with negative weights a path may lead through vertices beyond the limit
     bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))

@@ -17,6 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from kepler_traverse.exact import describe_distances
 from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
 
@@ -182,12 +183,12 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
                 "vertices": graph.n_vertices,
                 "stored_edges": graph.n_edges,
                 "directed": graph.directed,
-                "max_degree": graph.max_degree,
+                "max_degree": graph.derived.max_degree,
                 "built": graph.report.facts(),
             },
             "algorithm": plan.algorithm,
             "result": settings.result,
-            "distances": graph.distances_are(plan.algorithm),
+            "distances": describe_distances(graph, plan.algorithm),
             "direction": settings.direction,
             "device": plan.strategy.device,
             "strategy": plan.strategy.name,
@@ -205,13 +206,13 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     chosen = "chosen for this graph" if settings.strategy == "auto" else "as asked for"
     lines = [
         ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
-        ("degrees", f"at most {graph.max_degree:,}"),
+        ("degrees", f"at most {graph.derived.max_degree:,}"),
         ("built", f"{built.rows:,} rows; dropped: {_dropped(built)}"),
         *([("where", built.where)] if built.where else []),
         ("columns", columns_text(built.facts())),
         *(("note", note) for note in notes),
         ("result", f"{settings.result}: {OUTPUT_SCHEMAS[settings.result].means}"),
-        ("distances", "{type}, {sums}".format(**graph.distances_are(plan.algorithm))),
+        ("distances", "{type}, {sums}".format(**describe_distances(graph, plan.algorithm))),
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",

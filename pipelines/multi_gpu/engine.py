@@ -91,7 +91,7 @@ class _Plan:
         distance = np.full(self._graph.n_vertices, unreached)
         distance[source] = 0
         # cuGraph does not know vertices without edges.
-        if self._graph.degrees[source]:
+        if self._graph.derived.degrees[source]:
             for vertices, found in self.together.search(self._graph, source, limit, kind):
                 distance[vertices] = np.where(found == sentinel(found.dtype), unreached, found.astype(kind, copy=False))
         if limit is not None:

@@ -97,7 +97,7 @@ def edges_of(graph: Graph, traversal: Traversal) -> int:
         if traversal.algorithm == "bfs" and distance.size == graph.n_vertices and distance.min(initial=0) >= 0:
             return int(graph.offsets[-1])  # all are reached; the offsets need more memory than the hops, and are not read
         return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
-    return int(namespace(graph.offsets).where(traversal.reached, graph.degrees, 0).sum())
+    return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())
 
 
 def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:

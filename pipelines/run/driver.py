@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import CapacityError, OutputError
+from kepler_traverse.exact import describe_distances
 
 from ..cli import steps
 from ..cli.options import Settings
@@ -216,7 +217,7 @@ def _new_manifest(
         "settings": asdict(settings),
         "identity": identity,
         "fingerprint": fingerprint_of(identity),
-        "distances": graph.distances_are(prepared.request.algorithm),
+        "distances": describe_distances(graph, prepared.request.algorithm),
         "graph": {
             "fingerprint": graph.fingerprint,
             "vertices": graph.n_vertices,

@@ -19,7 +19,7 @@ from kepler_traverse import compile_clock, cuda
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.storage import save_graph
+from kepler_traverse.storage import write_graph
 
 from ..cli.options import OPTIONS, Settings
 from ..cli.supervisor import UNWATCHED, Supervision
@@ -410,7 +410,7 @@ class KeplerEngine:
         """Store the graph for the workers, unless it is stored already."""
         if run.prepared.folder is None:
             try:
-                save_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
+                write_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
             except OSError as error:
                 raise cannot_write(run.folder, error) from None
 

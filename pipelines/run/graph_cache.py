@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.storage import load_graph, require_private, save_graph, stored_origin
+from kepler_traverse.storage import load_graph, require_private, stored_origin, write_graph
 
 from ..output.file_locks import NoLocksError, open_lock, take_lock
 
@@ -60,7 +60,7 @@ def cached_graph(
         for left in cache.glob(f"{folder.name}.*.tmp"):  # by a run that was killed
             shutil.rmtree(left, ignore_errors=True)
         try:
-            save_graph(graph, folder, origin)
+            write_graph(graph, folder, origin)
         except OSError as error:
             raise _cannot_keep(cache, error) from None
     return graph, folder, False
@@ -80,7 +80,7 @@ def found_graph(cache: Path, origin: str, device: str, say: Callable[[str], None
     if stored_origin(folder) != origin:
         return None
     try:
-        return load_graph(folder, device, verify=True)
+        return load_graph(folder, device)
     except InputError as error:
         say(f"the graph is built again: {error}")
         return None

@@ -135,6 +135,8 @@ def prepare(
     origin = origin_of(settings) if given is None else _origin_of_graph(given)
     _start_compiling(settings)
     graph, folder, reused = _graph(settings, origin, stored, given)
+    if settings.hierarchy == "no":
+        graph = graph.derived.without_hierarchy()
     if check is not None:
         check(graph)
     built, compiled_to_build = time.perf_counter(), compile_clock.thread_seconds() - compiled
@@ -337,7 +339,7 @@ def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_source
         The settings ask for a hierarchy, and the graph has none.
     """
     metric = ALGORITHMS[settings.algorithm].metric
-    if settings.plan or graph.known_hierarchy_of(metric) is not None:
+    if settings.plan or graph.derived.known_hierarchy(metric) is not None:
         return False
     if plan is None:
         if settings.hierarchy != "yes":
@@ -385,7 +387,7 @@ def _graph(
     if stored is not None and origin and stored_origin(stored) == origin:
         # InputError: the graph is half-written, as after a crash of the machine. It is built again.
         with contextlib.suppress(InputError):
-            return load_graph(stored, _device(settings), verify=True), stored, True
+            return load_graph(stored, _device(settings)), stored, True
     return read(), None, False
 
 
@@ -476,7 +478,7 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
 
 def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
     """Draw distinct vertices that have an outgoing edge; a seed gives the same vertices on every machine and device."""
-    candidates = np.flatnonzero(to_host(graph.degrees))
+    candidates = np.flatnonzero(to_host(graph.derived.degrees))
     if count > candidates.size:
         raise InputError(
             f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer"
@@ -494,7 +496,7 @@ def load_of(prepared: Prepared) -> Load:
     """Return the sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
     request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
-    hierarchies = [graph.known_hierarchy_of(metric) for metric in FOLDERS]
+    hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
     distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize

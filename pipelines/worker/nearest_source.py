@@ -150,7 +150,7 @@ class NearestSourceTraverser:
             if self._request.certify != "none":
                 certify(rooted, traversal).require()
         columns, (vertex, source, distance) = library.nearest_columns(self._graph, traversal, self._plan.query.limit)
-        edges = int(self._graph.degrees[vertex].sum())
+        edges = int(self._graph.derived.degrees[vertex].sum())
         vertex, source, distance = to_host(vertex), to_host(source), to_host(distance)
         bits = [bits_of(vertex), bits_of(distance)]
         return Found(columns, source, bits, distance, edges, int(traversal.rounds), traversing.seconds)
@@ -232,7 +232,7 @@ class KNearestTraverser(NearestSourceTraverser):
 
     def _found(self, columns: dict[str, Column], bits: list[np.ndarray], rows: Any, rounds: int, seconds: float) -> Found:
         vertex, rank, source, distance = rows
-        edges = int(self._graph.degrees[vertex[rank == 1]].sum())
+        edges = int(self._graph.derived.degrees[vertex[rank == 1]].sum())
         return Found(
             columns, source, [*bits, bits_of(vertex), bits_of(rank), bits_of(distance)], distance, edges, rounds, seconds
         )

@@ -25,8 +25,6 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     The certificate needs all distances, so a certified plan outputs all of them. Without a certificate a plan may output
     only what the written result is derived from.
     """
-    if not request.uses_hierarchy:
-        graph.drop_hierarchy()
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
     if request.result == EXTREMES:
@@ -70,7 +68,9 @@ def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourceP
     """
     pairs: Any = request.pairs
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
-    by_distances = graph.known_hierarchy_of(ALGORITHMS[request.algorithm].metric) is not None and per_source <= FEW_PATHS
+    by_distances = (
+        graph.derived.known_hierarchy(ALGORITHMS[request.algorithm].metric) is not None and per_source <= FEW_PATHS
+    )
     by_distances &= proven and may_walk_by_distances(graph, request.algorithm)
     return (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(
         graph,

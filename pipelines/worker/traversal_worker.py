@@ -148,7 +148,10 @@ class TraversalWorker:
                 f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
                 f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
             )
-        return self._hold(load_graph(self.work.graph_folder, self.work.device), None, started)
+        graph = load_graph(self.work.graph_folder, self.work.device, verify=False)
+        if not self.work.request.uses_hierarchy:
+            graph = graph.derived.without_hierarchy()
+        return self._hold(graph, None, started)
 
     def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:
         compile_clock.listen()

@@ -160,7 +160,7 @@ def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
 
 def random_sources(graph, count: int, seed: int) -> np.ndarray:
     """Vertex numbers with an outgoing edge."""
-    degrees = graph.degrees.get() if graph.device == "cuda" else graph.degrees
+    degrees = graph.derived.degrees.get() if graph.device == "cuda" else graph.derived.degrees
     candidates = np.flatnonzero(degrees)
     return np.random.default_rng(seed).choice(candidates, min(count, candidates.size), replace=False)
 

@@ -91,7 +91,7 @@ def sources_of(graph, count: int, seed: int) -> np.ndarray:
     n = graph.n_vertices
     matrix = csr_matrix((np.ones(graph.n_edges, np.int8), graph.targets, graph.offsets), shape=(n, n))
     _, component = connected_components(matrix, connection="weak")
-    candidates = np.flatnonzero((component == np.bincount(component).argmax()) & (graph.degrees > 0))
+    candidates = np.flatnonzero((component == np.bincount(component).argmax()) & (graph.derived.degrees > 0))
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
 
 

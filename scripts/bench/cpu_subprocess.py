@@ -187,7 +187,7 @@ def planned(folder: str, algorithm: str, threads: int):
     from kepler_traverse.storage import load_graph
 
     numba.set_num_threads(threads)
-    graph = load_graph(Path(folder), "cpu")
+    graph = load_graph(Path(folder), verify=False)
     make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
     return make(graph, n_sources=CLUSTER[algorithm], result="distances")
 
@@ -212,7 +212,7 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
     rows, cores = Rows(Path(folder)), len(os.sched_getaffinity(0))
     stored = str(Path(folder) / "_graph")
     graph = rows.graph(directed == "True")
-    save_graph(graph, Path(stored), "")
+    save_graph(graph, Path(stored))
     sources = np.resize(rows.sources, CLUSTER[algorithm])
     compile_all(algorithm)
     groups = -(-sources.size // planned(stored, algorithm, cores).group)

@@ -69,7 +69,7 @@ class Bench:
     def sources_in_the_component(self, count: int) -> np.ndarray:
         from kepler_traverse import plan_bfs
 
-        hub = int(self.hops.degrees.argmax())
+        hub = int(self.hops.derived.degrees.argmax())
         reached = plan_bfs(self.hops, predecessors=False).run(hub).distance >= 0
         vertices = np.flatnonzero(reached.get())
         return np.random.default_rng(self.options.seed).choice(vertices, count, replace=count > vertices.size)

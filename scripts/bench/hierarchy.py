@@ -130,8 +130,7 @@ def contraction(graph: Graph, cores: list[int]) -> dict[str, float]:
     found, before = {}, numba.get_num_threads()
     for count in cores:
         numba.set_num_threads(count)
-        graph.drop_hierarchy()
-        found[str(count)] = graph.hierarchy().seconds
+        found[str(count)] = graph.derived.without_hierarchy().hierarchy().seconds
     numba.set_num_threads(before)
     return found
 
@@ -141,7 +140,7 @@ def whole(graph: Graph, n_sources: int) -> dict:
     from kepler_traverse import sssp_many
 
     sources = graph.ids_at(np.random.default_rng(4).choice(graph.n_vertices, n_sources, replace=False))
-    graph.drop_hierarchy()
+    graph = graph.derived.without_hierarchy()
     began = time.perf_counter()
     graph.hierarchy()
     sssp_many(graph, sources, result="summary")
@@ -152,10 +151,8 @@ def hops(graph: Graph, summaries: int, searched: int) -> dict[str, dict]:
     """Measure breadth-first searches, with the strategy that ``bfs_many`` takes without a hierarchy as the other one."""
     from kepler_traverse import bfs_many, plan_bfs_many
 
-    hierarchy, rng = graph.known_hierarchy_of("hops"), np.random.default_rng(5)
-    graph.drop_hierarchy()
-    search = plan_bfs_many(graph, n_sources=summaries).strategy.name
-    graph._keep_hierarchy(hierarchy, "hops")
+    rng = np.random.default_rng(5)
+    search = plan_bfs_many(graph.derived.without_hierarchy(), n_sources=summaries).strategy.name
     sources = rng.choice(graph.n_vertices, summaries, replace=False)
     counts = {SWEEP: 512, search: searched}
     times: dict[str, float] = {}
@@ -235,7 +232,6 @@ def measure(folder: Path, name: str, swept: int, searched: int, cores: list[int]
     warm = graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False)
     warm.hierarchy()  # compiles
     by_cores = contraction(graph, cores)
-    graph.drop_hierarchy()
     hierarchy = graph.hierarchy()
     targets = graph.ids_at(np.random.default_rng(3).choice(graph.n_vertices, 1000, replace=False))
     return {

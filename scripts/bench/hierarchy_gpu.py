@@ -96,7 +96,7 @@ def targets_of(graph: Graph, rng: np.random.Generator) -> dict[str, Any]:
     return {"table_seconds": seconds_of(lambda: sweep.run(sources)), "table_search": seconds_of(lambda: search.run(sources))}
 
 
-def everything(graph: Graph, build: Callable[[], Any]) -> dict[str, Any]:
+def everything(graph: Graph) -> dict[str, Any]:
     """Summarize the distances between all pairs of vertices, and check the sums.
 
     The distances of an undirected graph are symmetric. So the sum of the distances to a vertex, which a second run adds up,
@@ -105,9 +105,9 @@ def everything(graph: Graph, build: Callable[[], Any]) -> dict[str, Any]:
     import cupy as cp
 
     sssp_many(graph, graph.ids[:2], result="summary", strategy=SEARCH)  # compiles
-    graph.drop_hierarchy()
+    graph = graph.derived.without_hierarchy()
     began = time.perf_counter()
-    build()
+    graph.hierarchy()
     built = time.perf_counter() - began
     frame = sssp_many(graph, "all", result="summary", strategy=SWEEP)
     seconds = time.perf_counter() - began
@@ -144,7 +144,7 @@ def measure(folder: Path, name: str, whole: bool) -> dict[str, Any]:
     graph = on_host.to("cuda")
     found = {"graph": name, "vertices": graph.n_vertices, "build_seconds": hierarchy.seconds, **compared(graph)}
     if whole:
-        found["all_pairs"] = everything(graph, graph.hierarchy)
+        found["all_pairs"] = everything(graph)
     return found
 
 

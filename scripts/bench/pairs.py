@@ -39,7 +39,7 @@ def draw_pairs(graph: Graph, n_pairs: int, n_origins: int, seed: int, near: int 
         networks these are close, as destinations of trips are.
     """
     rng = np.random.default_rng(seed)
-    candidates = np.flatnonzero(to_host(graph.degrees))
+    candidates = np.flatnonzero(to_host(graph.derived.degrees))
     origins = rng.choice(rng.choice(candidates, n_origins, replace=False), n_pairs)
     if near is None:
         return origins, rng.choice(candidates, n_pairs)

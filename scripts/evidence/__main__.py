@@ -88,7 +88,7 @@ def measure_cost(options) -> dict:
     rows = []
     for name, directed in COST_GRAPHS:
         plain = read_graph(options.graphs / f"{name}.parquet", directed=directed, weighted=False, device="cpu")
-        sources = np.random.default_rng(1).choice(np.flatnonzero(plain.degrees), 64, replace=False)
+        sources = np.random.default_rng(1).choice(np.flatnonzero(plain.derived.degrees), 64, replace=False)
         for algorithm, graph, count in (("bfs", plain, 64), ("sssp", with_weights(plain), 16)):
             plan, plan_multi_source = (plan_bfs, plan_bfs_many) if algorithm == "bfs" else (plan_sssp, plan_sssp_many)
             one, many = plan(graph), plan_multi_source(graph, n_sources=count)
@@ -122,7 +122,7 @@ def measure_cost(options) -> dict:
 
 def with_weights(graph):
     """Return the same edges with weights 1 to 255 from a hash of their ends, equal in both directions."""
-    src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
     low, high = np.minimum(src, graph.targets).astype(np.uint64), np.maximum(src, graph.targets).astype(np.uint64)
     mixed = low * np.uint64(0x9E3779B97F4A7C15) + high * np.uint64(0xBF58476D1CE4E5B9)
     weights = ((mixed >> np.uint64(40)) % np.uint64(255) + np.uint64(1)).astype(np.float32)

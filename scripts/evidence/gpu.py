@@ -266,7 +266,7 @@ def measure_cost(options) -> dict:
 
 def _cost(graph, algorithm: str) -> dict:
     plan_of, many_of, *_ = ALGORITHMS[algorithm]
-    candidates = np.flatnonzero(to_host(graph.degrees))
+    candidates = np.flatnonzero(to_host(graph.derived.degrees))
     sources = np.random.default_rng(1).choice(candidates, COST_SOURCES[algorithm], replace=candidates.size < 2000)
     one, many = plan_of(graph), many_of(graph, n_sources=sources.size)
     few = sources[:5].tolist()

@@ -65,8 +65,8 @@ def measure_huge(_options) -> dict:
     del src, dst, weight
     gpu.give_back()
     print(graph, graph.report, flush=True)
-    beyond = cuda.cp.flatnonzero((graph.offsets[:-1] >= BOUNDARY) & (graph.degrees > 0))
-    starts = cuda.cp.flatnonzero(graph.degrees > 8)
+    beyond = cuda.cp.flatnonzero((graph.offsets[:-1] >= BOUNDARY) & (graph.derived.degrees > 0))
+    starts = cuda.cp.flatnonzero(graph.derived.degrees > 8)
     places = starts.size * np.arange(1, SOURCES + 1) // (SOURCES + 1)
     sources = [int(starts[int(place)]) for place in places]
     figures = {
@@ -142,7 +142,7 @@ def _search(graph, plan_of, sources, beyond, steps, figures) -> list:
 def _together(graph, sources, distances, steps, figures) -> None:
     """Build the reverse graph, with which several searches are certified at once and a BFS may pull."""
     with steps.step("edges turned round"):
-        graph = graph.with_reverse()
+        graph = graph.derived.with_reverse()
     with steps.step("searches certified together"):
         certify_many(graph, np.array(sources), cuda.cp.stack(distances)).require()
     plan = plan_bfs(graph)

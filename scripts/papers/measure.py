@@ -161,7 +161,7 @@ class Bench:
                 raise AssertionError("the strategy was asked to count and gave no counters")
             done, rounds = done + 1, rounds + result.rounds
             reached += int(result.reached.sum())
-            out_edges += int(self.graph.degrees[result.reached].sum())
+            out_edges += int(self.graph.derived.degrees[result.reached].sum())
             totals = {name: totals.get(name, 0) + int(value) for name, value in result.counters.items()}
         return {"counters": totals, "rounds": rounds, "out_edges": out_edges, "reached": reached, "sources": done}
 
@@ -226,7 +226,7 @@ def sources_for(graph, options) -> list[int]:
     from kepler_traverse import plan_bfs
     from kepler_traverse._arrays import to_host
 
-    candidates = np.flatnonzero(to_host(graph.degrees))
+    candidates = np.flatnonzero(to_host(graph.derived.degrees))
     drawn = np.random.default_rng(options.seed).choice(
         candidates, min(CANDIDATES * options.sources, candidates.size), replace=False
     )
@@ -265,7 +265,7 @@ def bench_graph(source, options, lines: Lines) -> None:
     graph = made.hops
     sources = sources_for(graph, options)
     if not lines.has(kind="graph", graph=source.name):
-        degrees = graph.degrees
+        degrees = graph.derived.degrees
         lines.write(
             "graph",
             graph=source.name,
@@ -275,7 +275,7 @@ def bench_graph(source, options, lines: Lines) -> None:
             directed=graph.directed,
             degree_mean=round(float(degrees.mean()), 2),
             degree_deviation=round(float(degrees.std()), 2),
-            degree_max=graph.max_degree,
+            degree_max=graph.derived.max_degree,
             sources=sources,
             seconds_to_make=round(time.perf_counter() - began, 2),
         )

@@ -305,7 +305,7 @@ def time_of_reverse(graph) -> float | None:
         return None
     times = []
     for _ in range(3):
-        graph.drop_reverse()
+        graph.derived.drop_reverse()
         wait(graph)
         began = time.perf_counter()
         _ = graph.reverse
@@ -321,22 +321,22 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
     kinds = ("", "built", "at hand") if cell.algorithm == "bfs" and graph.directed else ("",)
     for name in ways.singles:
         for reverse in kinds:
-            searched = graph.with_reverse() if reverse else graph
+            searched = graph.derived.with_reverse() if reverse else graph
             plan = ways.plan_one(name, searched)
             compare({0: digest(plan.run(number).distance)}, expected, name, cell)
             times = []
             for _ in range(3):
-                graph.drop_reverse()
+                graph.derived.drop_reverse()
                 wait(graph)
                 began = time.perf_counter()
                 if reverse == "built":
-                    plan = ways.plan_one(name, graph.with_reverse())
+                    plan = ways.plan_one(name, graph.derived.with_reverse())
                 plan.run(number)
                 wait(graph)
                 times.append(time.perf_counter() - began)
                 if times[-1] > 1:
                     break
-            graph.drop_reverse()
+            graph.derived.drop_reverse()
             line = {"strategy": name, "repeats": False, "auto": auto, "reverse": reverse}
             yield line | {"seconds": min(times)}
 

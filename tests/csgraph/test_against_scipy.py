@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kepler_traverse
-from kepler_traverse import csgraph
+from kepler_traverse import convert, csgraph
 from tests.support import tiers
 
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -58,7 +58,7 @@ def matrices(negative=False):
 
 def assert_predecessors_lead_along_shortest_paths(matrix, directed, unweighted, distance, predecessor):
     """Each vertex that is reached has the predecessor of a shortest path, and following them ends at a source."""
-    edges = csgraph.from_matrix(matrix, directed, weighted=not unweighted).to_scipy().todok()
+    edges = convert.to_scipy(csgraph.from_matrix(matrix, directed, weighted=not unweighted)).todok()
     for row, previous in zip(np.atleast_2d(distance), np.atleast_2d(predecessor), strict=True):
         for v in range(row.size):
             u, steps = v, 0

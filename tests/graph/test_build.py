@@ -112,11 +112,11 @@ def test_a_reverse_is_kept_and_copies_with_other_edges_build_their_own():
     assert graph.reverse is reverse
     copy = replace(graph, weights=graph.weights * 2)
     assert copy.reverse.weights.tolist() == (reverse.weights * 2).tolist()
-    wide = graph.with_sums_in("float64")
-    assert wide.reverse is reverse.with_sums_in("float64")
-    assert graph.linked_reverse() is reverse
+    wide = graph.derived.sums_in("float64")
+    assert wide.reverse is reverse.derived.sums_in("float64")
+    assert graph.derived.linked_reverse() is reverse
     assert reverse.reverse is graph
-    graph.drop_reverse()
+    graph.derived.drop_reverse()
     assert graph.reverse is not reverse
     assert neighbours_of(graph.reverse) == neighbours_of(reverse)
 
@@ -275,7 +275,7 @@ def test_blockwise_checks_give_the_same_graph_and_the_same_errors(monkeypatch):
         graph = graph_from_edges(src, dst, weights)
         with pytest.raises(EdgeListError) as first:
             graph_from_edges(src, dst, nan)
-        facts = (graph.fingerprint, graph.report, graph.has_negative_weights, graph.min_weight)
+        facts = (graph.fingerprint, graph.report, graph.has_negative_weights, graph.derived.min_weight)
         return facts, str(first.value), first.value.row, graph_from_edges(src, dst, loop).negative_loops
 
     whole = outcome()

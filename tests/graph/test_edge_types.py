@@ -63,7 +63,7 @@ def test_string_ids_are_ordered_by_their_bytes(tmp_path, kind):
 )
 def test_id_type_of_a_text_follows_from_its_first_row(tmp_path, first, kind):
     graph = read(write(tmp_path / "edges.csv", f"src,dst\n{first},12\n12,13\n"))
-    assert graph._id_kind == kind
+    assert graph._vertex_ids.kind == kind
 
 
 def test_integers_are_taken_as_strings_on_request(tmp_path):

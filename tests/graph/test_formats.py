@@ -179,7 +179,7 @@ def test_columns_of_a_file_without_header_are_named_by_position(tmp_path):
 def test_matrix_market_kinds_are_expanded(tmp_path, kind, entries, edges):
     text = f"%%MatrixMarket matrix coordinate {kind}\n3 3 {entries.count(chr(10))}\n{entries}"
     graph = read(write(tmp_path / "e.mtx", text))
-    src = np.repeat(graph.ids, graph.degrees).tolist()
+    src = np.repeat(graph.ids, graph.derived.degrees).tolist()
     weights = [None] * graph.n_edges if graph.weights is None else graph.weights.tolist()
     assert dict(zip(zip(src, graph.ids[graph.targets].tolist(), strict=True), weights, strict=True)) == edges
 

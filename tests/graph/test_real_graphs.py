@@ -83,7 +83,7 @@ def test_trust_network_with_a_negative_cycle_is_reported(real_graph):
 
 
 def edge_weights(graph):
-    src = np.repeat(graph.ids, graph.degrees)
+    src = np.repeat(graph.ids, graph.derived.degrees)
     return zip(src.tolist(), graph.ids[graph.targets].tolist(), graph.weights.tolist(), strict=True)
 
 
@@ -112,7 +112,7 @@ def test_a_road_network_tilted_by_a_potential_has_the_distances_that_follow(real
 def test_negative_weights_equal_scipy(real_graph):
     graph = read_graph(real_graph("algs4-10000EWD"), device="cpu")
     height = np.random.default_rng(4).integers(0, 64, graph.n_vertices) / 64
-    src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
     # Quantized, so that every sum is exact in both types and the result is unique.
     tilted = np.round(graph.weights.astype(np.float64) * 1024) / 1024 + height[src] - height[graph.targets]
     graph = type(graph)(

@@ -14,7 +14,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import Graph, bfs, csgraph, graph_from_edges, read_graph, sssp
+from kepler_traverse import bfs, convert, csgraph, graph_from_edges, load_graph, read_graph, save_graph, sssp
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError
 from kepler_traverse.formats.tables import is_table, read_table
 from tests.support.graphs import edge_rows, weighted_rows
@@ -183,8 +183,8 @@ KINDS = {
     "Dask frame": lambda: graph_from_edges(of_dask(frame())),
     "Dask frame with an end in the index": lambda: graph_from_edges(of_dask(frame().set_index("src"))),
     "Dask Series": lambda: graph_from_edges(*(of_dask(frame())[name] for name in ("src", "dst", "weight"))),
-    "NetworkX": lambda: Graph.from_networkx(multi_graph(), weight="length"),
-    "igraph": lambda: Graph.from_igraph(of_igraph(), weight="cost"),
+    "NetworkX": lambda: convert.from_networkx(multi_graph(), weight="length"),
+    "igraph": lambda: convert.from_igraph(of_igraph(), weight="cost"),
     "polars": lambda: graph_from_edges(polars_frame()),
     "polars lazy": lambda: graph_from_edges(polars_frame().lazy()),
     "polars Series": lambda: graph_from_edges(*(polars_frame()[name] for name in ("src", "dst", "weight"))),
@@ -417,7 +417,7 @@ def test_ids_of_64_bits_are_exact_or_refused(rows):
     for make in makers:
         graph = make()
         assert graph.ids.tolist() == sorted(known)
-        found = zip(np.repeat(graph.ids, graph.degrees).tolist(), graph.ids[graph.targets].tolist(), strict=True)
+        found = zip(np.repeat(graph.ids, graph.derived.degrees).tolist(), graph.ids[graph.targets].tolist(), strict=True)
         assert set(found) == {(u, v) for u, v in rows if u != v}
 
 
@@ -727,11 +727,11 @@ def test_a_graph_does_not_share_memory_that_its_maker_may_change():
 def test_networkx_and_back_is_the_same_graph(edges, directed):
     rows, weights = edges
     graph = graph_from_edges(*np.array(rows).T, weights, directed=directed)
-    there = graph.to_networkx(weight="cost")
+    there = convert.to_networkx(graph, weight="cost")
     assert there.is_directed() == directed
     assert sorted(there.nodes) == graph.ids.tolist()
-    assert Graph.from_networkx(there, weight="cost").fingerprint == graph.fingerprint
-    table = graph.to_arrow()
+    assert convert.from_networkx(there, weight="cost").fingerprint == graph.fingerprint
+    table = convert.to_arrow(graph)
     if table.num_rows:
         assert graph_from_edges(table, directed=directed, vertices=graph.ids).fingerprint == graph.fingerprint
 
@@ -739,25 +739,27 @@ def test_networkx_and_back_is_the_same_graph(edges, directed):
 @given(edge_rows(), st.booleans())
 def test_an_unweighted_graph_survives_each_way(rows, directed):
     graph = graph_from_edges(*np.array(rows).T, directed=directed, vertices=range(24))
-    assert Graph.from_networkx(graph.to_networkx()).fingerprint == graph.fingerprint
-    assert graph_from_edges(graph.to_scipy(), directed=directed, weighted=False).fingerprint == graph.fingerprint
+    assert convert.from_networkx(convert.to_networkx(graph)).fingerprint == graph.fingerprint
+    assert graph_from_edges(convert.to_scipy(graph), directed=directed, weighted=False).fingerprint == graph.fingerprint
     if graph.n_edges:
-        assert graph_from_edges(graph.to_arrow(), directed=directed, vertices=graph.ids).fingerprint == graph.fingerprint
+        assert (
+            graph_from_edges(convert.to_arrow(graph), directed=directed, vertices=graph.ids).fingerprint == graph.fingerprint
+        )
 
 
 @given(weighted_rows(st.integers(-3, 5)), st.booleans())
 def test_scipy_and_back_is_the_same_graph(edges, directed):
     rows, weights = edges
     graph = graph_from_edges(*np.array(rows).T, weights, directed=directed, vertices=range(24))
-    there = graph.to_scipy()
+    there = convert.to_scipy(graph)
     assert there.shape == (24, 24)
     assert graph_from_edges(there, directed=directed).fingerprint == graph.fingerprint
 
 
 def test_the_matrix_of_a_graph_is_a_copy():
-    there = EXPECTED.to_scipy()
+    there = convert.to_scipy(EXPECTED)
     there.data[:], there.indices[:] = 0, 0
-    assert Graph.from_networkx(multi_graph(), weight="length").fingerprint == EXPECTED.fingerprint
+    assert convert.from_networkx(multi_graph(), weight="length").fingerprint == EXPECTED.fingerprint
     assert EXPECTED.targets.tolist() == graph_from_edges(SRC, DST, WEIGHT).targets.tolist()
 
 
@@ -768,10 +770,10 @@ def test_string_nodes_go_to_networkx_and_back(directed, weight):
     there = (networkx.DiGraph if directed else networkx.Graph)()
     there.add_weighted_edges_from([("é", "a", 0.5), ("a", "b", 1.5), ("b", "é", 2.5)], weight="w")
     there.add_node("alone")
-    graph = Graph.from_networkx(there, weight=weight)
+    graph = convert.from_networkx(there, weight=weight)
     assert graph.ids.to_pylist() == ["a", "alone", "b", "é"]
     assert graph.report.isolated_vertices == 1
-    again = graph.to_networkx(weight="w")
+    again = convert.to_networkx(graph, weight="w")
     assert networkx.utils.graphs_equal(again, there if weight else type(there)(there.edges)) or not weight
     if weight:
         lengths = networkx.single_source_dijkstra_path_length(there, "é", weight="w")
@@ -781,9 +783,9 @@ def test_string_nodes_go_to_networkx_and_back(directed, weight):
 def test_a_negative_self_loop_is_kept_by_each_way():
     graph = graph_from_edges([0, 1, 1], [1, 1, 0], [2, -1, 0])
     assert graph.negative_loops == {1: -1}
-    assert Graph.from_networkx(graph.to_networkx(), weight="weight").fingerprint == graph.fingerprint
-    assert graph_from_edges(graph.to_scipy()).fingerprint == graph.fingerprint
-    assert graph_from_edges(graph.to_arrow()).fingerprint == graph.fingerprint
+    assert convert.from_networkx(convert.to_networkx(graph), weight="weight").fingerprint == graph.fingerprint
+    assert graph_from_edges(convert.to_scipy(graph)).fingerprint == graph.fingerprint
+    assert graph_from_edges(convert.to_arrow(graph)).fingerprint == graph.fingerprint
 
 
 BAD_NODES = {
@@ -801,7 +803,7 @@ def test_nodes_of_networkx_that_can_be_no_ids_are_refused(what):
     networkx = pytest.importorskip("networkx")
     edges, says = BAD_NODES[what]
     with pytest.raises(InputError, match=says):
-        Graph.from_networkx(networkx.Graph(edges))
+        convert.from_networkx(networkx.Graph(edges))
 
 
 def test_weights_of_networkx_that_are_missing_or_no_numbers_are_refused():
@@ -810,19 +812,19 @@ def test_weights_of_networkx_that_are_missing_or_no_numbers_are_refused():
     there.add_edge("a", "b", length=1)
     there.add_edge("b", "c", length="2", time=3)
     with pytest.raises(InputError, match=r"edge \('a', 'b'\) has no attribute 'time'; give it one, or another name"):
-        Graph.from_networkx(there, weight="time")
+        convert.from_networkx(there, weight="time")
     with pytest.raises(InputError, match="weight must hold numbers, not strings"):
-        Graph.from_networkx(there, weight="length")
+        convert.from_networkx(there, weight="length")
     with pytest.raises(InputError, match="weight must be the name of an edge attribute"):
-        Graph.from_networkx(there, weight=3)
+        convert.from_networkx(there, weight=3)
     with pytest.raises(InputError, match="graph must be a graph of NetworkX, not 5"):
-        Graph.from_networkx(5)
+        convert.from_networkx(5)
 
 
 def test_a_graph_of_networkx_without_edges_or_nodes_is_one_of_ours():
     networkx = pytest.importorskip("networkx")
-    assert Graph.from_networkx(networkx.empty_graph(3)).n_vertices == 3
-    assert Graph.from_networkx(networkx.DiGraph()).n_vertices == 0
+    assert convert.from_networkx(networkx.empty_graph(3)).n_vertices == 3
+    assert convert.from_networkx(networkx.DiGraph()).n_vertices == 0
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -832,10 +834,10 @@ def test_igraph_attributes_are_weights_and_ids(directed):
     there.es["length"] = [1.5, 2.5, 3.5]
     there.vs["name"] = ["c", "b", "a", "alone"]
     there.vs["number"] = [30, 20, 10, 40]
-    graph = Graph.from_igraph(there, weight="length", ids="name")
+    graph = convert.from_igraph(there, weight="length", ids="name")
     columns = {"src": ["a", "b", "c"], "dst": ["b", "c", "a"], "weight": [1.5, 2.5, 3.5]}
     assert graph.fingerprint == graph_from_edges(columns, directed=directed, vertices=["alone"]).fingerprint
-    assert Graph.from_igraph(there, ids="number").ids.tolist() == [10, 20, 30, 40]
+    assert convert.from_igraph(there, ids="number").ids.tolist() == [10, 20, 30, 40]
     expected = there.distances(source=2, weights="length")[0]
     numbers = graph.numbers_of(there.vs["name"])
     found = sssp(graph, "a", unreached="null")["distance"].to_numpy(dtype=float, na_value=np.inf)
@@ -859,9 +861,9 @@ def test_what_igraph_lacks_is_refused_by_name():
         ({"ids": 3}, "ids must be the name of an attribute"),
     ):
         with pytest.raises(InputError, match=says):
-            Graph.from_igraph(there, **options)
+            convert.from_igraph(there, **options)
     with pytest.raises(InputError, match="graph must be a graph of igraph"):
-        Graph.from_igraph(EXPECTED)
+        convert.from_igraph(EXPECTED)
 
 
 # --- folders
@@ -869,22 +871,22 @@ def test_what_igraph_lacks_is_refused_by_name():
 
 def test_a_graph_is_saved_and_loaded(tmp_path):
     graph = graph_from_edges({"src": ["a", "b"], "dst": ["b", "c"], "w": [0.5, 1.5]}, directed=False)
-    graph.save(tmp_path / "graph")
-    assert Graph.load(tmp_path / "graph").fingerprint == graph.fingerprint
-    EXPECTED.save(str(tmp_path / "graph"))  # replaces it
-    assert Graph.load(str(tmp_path / "graph")).fingerprint == EXPECTED.fingerprint
+    save_graph(graph, tmp_path / "graph")
+    assert load_graph(tmp_path / "graph").fingerprint == graph.fingerprint
+    save_graph(EXPECTED, str(tmp_path / "graph"))  # replaces it
+    assert load_graph(str(tmp_path / "graph")).fingerprint == EXPECTED.fingerprint
 
 
 def test_a_folder_of_somebody_else_is_not_replaced(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
-    EXPECTED.save(tmp_path / "graph")
+    save_graph(EXPECTED, tmp_path / "graph")
     (tmp_path / "graph" / "notes.txt").write_text("mine")
-    EXPECTED.save(tmp_path / "real")
+    save_graph(EXPECTED, tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     for name in ("empty", "file", "graph", "link"):
         with pytest.raises(InputError, match=f"{name} exists and is no stored graph; name a new folder"):
-            EXPECTED.save(tmp_path / name)
+            save_graph(EXPECTED, tmp_path / name)
     assert (tmp_path / "graph" / "notes.txt").read_text() == "mine"
     assert (tmp_path / "link").is_symlink()
 
@@ -892,31 +894,31 @@ def test_a_folder_of_somebody_else_is_not_replaced(tmp_path):
 def test_a_folder_that_cannot_be_written_is_an_error_of_ours(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="the graph cannot be written"):
-        EXPECTED.save(tmp_path / "file" / "graph")
+        save_graph(EXPECTED, tmp_path / "file" / "graph")
     with pytest.raises(InputError, match="folder must hold paths, not 5"):
-        EXPECTED.save(5)
+        save_graph(EXPECTED, 5)
 
 
 def test_damaged_foreign_and_missing_folders_are_not_loaded(tmp_path):
-    EXPECTED.save(tmp_path / "graph")
+    save_graph(EXPECTED, tmp_path / "graph")
     targets = tmp_path / "graph" / "targets.npy"
     targets.write_bytes(targets.read_bytes()[:-1] + b"\1")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "meta.json").write_text("{}")
     for name, says in (("graph", "damaged"), ("foreign", "another version"), ("missing", "no stored graph is here")):
         with pytest.raises(InputError, match=says):
-            Graph.load(tmp_path / name)
+            load_graph(tmp_path / name)
     with pytest.raises(InputError, match="folder must hold paths, not None"):
-        Graph.load(None)
+        load_graph(None)
     with pytest.raises(DeviceError, match="device='gpu' is none of"):
-        Graph.load(tmp_path / "graph", device="gpu")
+        load_graph(tmp_path / "graph", device="gpu")
 
 
 def test_a_folder_that_others_can_write_is_not_loaded(tmp_path):
-    EXPECTED.save(tmp_path / "graph")
+    save_graph(EXPECTED, tmp_path / "graph")
     (tmp_path / "graph").chmod(0o777)
     with pytest.raises(InputError, match="others can write to it"):
-        Graph.load(tmp_path / "graph")
+        load_graph(tmp_path / "graph")
 
 
 # --- a GPU
@@ -955,7 +957,7 @@ GPU_KINDS = {
     "torch": lambda: graph_from_edges(*(column.cuda() for column in torch_columns())),
     "PyG": lambda: graph_from_edges(data_of_pyg(edge_weight=torch_columns()[2]).to("cuda")),
     "dask_cudf": lambda: graph_from_edges(need("dask_cudf").from_cudf(cudf_frame(), npartitions=3)),
-    "cuGraph": lambda: Graph.from_cugraph(cugraph_of()),
+    "cuGraph": lambda: convert.from_cugraph(cugraph_of()),
     "read_graph of pandas": lambda: read_graph(frame(), device="cuda"),
     "read_graph of arrays": lambda: read_graph({"src": SRC, "dst": DST, "weight": WEIGHT}, device="cuda"),
 }
@@ -1014,7 +1016,7 @@ def test_string_ids_in_gpu_memory_give_the_graph_of_the_host():
 @pytest.mark.gpu
 def test_an_undirected_graph_of_cugraph_is_the_same():
     expected = graph_from_edges(SRC, DST, np.array(WEIGHT, float), directed=False)  # cuGraph returns float64 weights here
-    assert Graph.from_cugraph(cugraph_of(directed=False)).fingerprint == expected.fingerprint
+    assert convert.from_cugraph(cugraph_of(directed=False)).fingerprint == expected.fingerprint
 
 
 @pytest.mark.gpu
@@ -1046,6 +1048,6 @@ def test_the_weights_of_a_graph_of_cugraph_are_found_by_name_only(columns, found
     )
     if found is None:
         with pytest.raises(InputError, match="in none of its columns src, dst, a, b"):
-            Graph.from_cugraph(there)
+            convert.from_cugraph(there)
     else:
-        assert Graph.from_cugraph(there).weights.tolist() == [5, 7]
+        assert convert.from_cugraph(there).weights.tolist() == [5, 7]

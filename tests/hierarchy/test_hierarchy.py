@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 
-from kepler_traverse import certify_many, graph_from_edges, plan_sssp_many, sssp_many
+from kepler_traverse import certify_many, convert, graph_from_edges, plan_sssp_many, sssp_many
 from kepler_traverse.errors import CertificateError, HierarchyError, StrategyError
 from kepler_traverse.hierarchy import build as build_module
 from kepler_traverse.hierarchy.arrays import hierarchy_from
@@ -32,7 +32,7 @@ def swept(graph, sources=None, **options):
 
 def check(graph):
     graph.hierarchy()
-    assert np.array_equal(swept(graph), dijkstra(graph.to_scipy()))
+    assert np.array_equal(swept(graph), dijkstra(convert.to_scipy(graph)))
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -62,8 +62,8 @@ def test_any_order_of_contraction_keeps_distances(drawn, directed, random):
     contraction = Contraction(graph.offsets, graph.targets, weights[0], backward)
     for v in random.sample(range(graph.n_vertices), graph.n_vertices):
         contraction._contract(np.array([v], np.int32))
-    graph._keep_hierarchy(hierarchy_from(contraction, 1.0, 0.0))
-    assert np.array_equal(swept(graph), dijkstra(graph.to_scipy()))
+    graph.derived.keep_hierarchy(hierarchy_from(contraction, 1.0, 0.0), "weights")
+    assert np.array_equal(swept(graph), dijkstra(convert.to_scipy(graph)))
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -71,12 +71,12 @@ def test_targets_cutoffs_and_the_reverse_use_the_hierarchy(directed):
     rows = NAMED["lattice"]
     graph = build(rows, weights_for(rows, 5), directed)
     graph.hierarchy()
-    everything = dijkstra(graph.to_scipy())
+    everything = dijkstra(convert.to_scipy(graph))
     targets = np.array([1999, 3, 70])
     found = swept(graph, targets=graph.ids_at(targets), result="targets")
     assert np.array_equal(found, everything[:, np.sort(targets)])
     assert np.array_equal(swept(graph, cutoff=97.5), np.where(everything <= 97.5, everything, np.inf))
-    assert np.array_equal(swept(graph.linked_reverse()), everything.T)
+    assert np.array_equal(swept(graph.derived.linked_reverse()), everything.T)
 
 
 def test_sums_beyond_32_bits_are_exact():
@@ -127,7 +127,7 @@ def test_a_changed_shortcut_is_found_by_the_certificate():
     weights[hierarchy.upward.offsets[1]] += 3  # an edge to the top, which all paths over it use
     weights[: weights.size // 2] //= 2
     edges = hierarchy.upward._replace(weights=weights)
-    graph._keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges))
+    graph.derived.keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights")
     with pytest.raises(CertificateError):
         certify_many(graph, sources, swept(graph, sources)).require()
 
@@ -194,10 +194,10 @@ def test_lists_stay_sorted_by_weight():
 
 def test_the_hierarchy_says_what_it_is_and_is_kept():
     graph = build(TREE, [1] * len(TREE), directed=False)
-    assert graph.known_hierarchy is None
+    assert graph.derived.known_hierarchy("weights") is None
     hierarchy = graph.hierarchy()
     assert graph.hierarchy() is hierarchy
-    assert graph.with_sums_in("float64").known_hierarchy is hierarchy
+    assert graph.derived.sums_in("float64").derived.known_hierarchy("weights") is hierarchy
     assert repr(hierarchy).startswith(
         f"<Hierarchy: 200 vertices, {hierarchy.levels} levels, {hierarchy.shortcuts:,} shortcuts, "
     )

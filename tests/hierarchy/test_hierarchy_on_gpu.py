@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra
 
-from kepler_traverse import plan_sssp, plan_sssp_many
+from kepler_traverse import convert, plan_sssp, plan_sssp_many
 from kepler_traverse.certificate import batch_gpu, certify_many
 from kepler_traverse.cuda import interleaved
 from kepler_traverse.distance_stats import bins_of, summary_of_distances
@@ -92,7 +92,7 @@ def test_distances_are_those_of_scipy(name, directed):
     graph, there = moved(rows, weights_for(rows, 2), directed)
     sources = np.arange(graph.n_vertices)
     found = np.concatenate([host(group.distance) for group in plan_of(there, 40).iter_groups(sources)])
-    assert np.array_equal(found, dijkstra(graph.to_scipy()))
+    assert np.array_equal(found, dijkstra(convert.to_scipy(graph)))
 
 
 @settings(max_examples=tiers.examples(15))
@@ -102,7 +102,7 @@ def test_distances_of_any_graph_are_those_of_scipy(drawn, directed):
         graph, there = moved(*drawn, directed)
         sources = np.arange(graph.n_vertices)
         group = plan_of(there, sources.size, interleaved=True).run(sources)
-        assert np.array_equal(host(group.distance.rows()), dijkstra(graph.to_scipy()))
+        assert np.array_equal(host(group.distance.rows()), dijkstra(convert.to_scipy(graph)))
         certify_many(there, sources, group.distance).require()
 
 
@@ -113,7 +113,7 @@ def test_any_number_of_sources_fits_lines(k):
     graph, there = moved(rows, weights_for(rows, 4))
     sources = np.random.default_rng(k).integers(0, graph.n_vertices, k)
     group = plan_of(there, k, interleaved=True).run(sources)
-    expected = dijkstra(graph.to_scipy())[sources]
+    expected = dijkstra(convert.to_scipy(graph))[sources]
     assert np.array_equal(host(group.distance.rows()), expected)
     assert np.array_equal(host(group.distance[k // 2]), expected[k // 2])
     assert np.array_equal(host(group.distance[k // 2 : k].rows()), expected[k // 2 :])
@@ -126,12 +126,12 @@ def test_any_number_of_sources_fits_lines(k):
 def test_targets_limits_and_the_reverse_use_the_hierarchy(directed):
     rows = GRAPHS["lattice"]
     graph, there = moved(rows, weights_for(rows, 5), directed)
-    everything = dijkstra(graph.to_scipy())
+    everything = dijkstra(convert.to_scipy(graph))
     sources, targets = np.arange(40), np.array([3, 40, 50])
     found = plan_of(there, 40, result="targets", targets=targets).run(sources).distance
     assert np.array_equal(host(found), everything[:40, targets])
     assert np.array_equal(host(plan_of(there, 40, limit=9.5).run(sources).distance), within(everything[:40], 9.5))
-    reverse = plan_of(there.linked_reverse(), 40).run(sources).distance
+    reverse = plan_of(there.derived.linked_reverse(), 40).run(sources).distance
     assert np.array_equal(host(reverse), everything.T[:40])
 
 
@@ -141,7 +141,7 @@ def test_targets_of_each_source_are_read_from_lines():
     graph, there = moved(rows, weights_for(rows, 5))
     lists = TargetLists(np.array([0, 2, 2, 5]), np.array([7, 7, 0, 62, 3]))
     found = plan_of(there, 3, result="pairs", limit=20).run([5, 6, 9], lists).distance
-    everything = within(dijkstra(graph.to_scipy()), 20)
+    everything = within(dijkstra(convert.to_scipy(graph)), 20)
     assert np.array_equal(host(found), everything[[5, 5, 9, 9, 9], lists.vertices])
 
 
@@ -255,7 +255,7 @@ def test_a_changed_shortcut_is_found_by_the_certificate():
     weights = hierarchy.upward.weights.copy()
     weights[: weights.size // 2] //= 2
     edges = hierarchy.upward._replace(weights=weights)
-    there._keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges))
+    there.derived.keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights")
     sources = np.arange(40)
     with pytest.raises(CertificateError):
         certify_many(there, sources, plan_of(there, 40, interleaved=True).run(sources).distance).require()
@@ -267,6 +267,6 @@ def test_a_graph_on_the_device_builds_the_same_hierarchy():
     weights = weights_for(rows, 7)
     graph, there = build(rows, weights), build(rows, weights).to("cuda")
     assert there.hierarchy().order.tobytes() == graph.hierarchy().order.tobytes()
-    assert there.to("cpu").known_hierarchy is there.known_hierarchy
+    assert there.to("cpu").derived.known_hierarchy("weights") is there.derived.known_hierarchy("weights")
     with pytest.raises(HierarchyError, match="floats whose sums"):
         build([(0, 1)], [0.1]).to("cuda").hierarchy()

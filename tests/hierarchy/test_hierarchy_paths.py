@@ -151,7 +151,7 @@ def test_a_wrong_hierarchy_is_an_error_and_no_endless_walk():
     chosen = np.random.default_rng(1).choice(pairs[0].size, 400)
     for wrong in (hierarchy.upward.weights // 2, hierarchy.upward.weights * 0, hierarchy.upward.weights + 1):
         edges = hierarchy.upward._replace(weights=wrong)
-        graph._keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges))
+        graph.derived.keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights")
         with pytest.raises(CertificateError, match="no edge explains a distance"):
             paths(graph, (pairs[0][chosen], pairs[1][chosen]), strategy=SWEEP)
 

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import Graph, bfs_many, bfs_pairs, certify_many, paths, plan_bfs_many
+from kepler_traverse import (
+    bfs_many,
+    bfs_pairs,
+    certify_many,
+    load_graph,
+    paths,
+    plan_bfs_many,
+    save_graph,
+    with_weights,
+)
 from kepler_traverse.errors import HierarchyError, InputError, StrategyError
 from kepler_traverse.hierarchy.stored import FOLDERS, has_hierarchy, save_hierarchy
 from tests.support.graphs import build, edge_rows, lattice, path, rmat, weights_for
@@ -75,15 +84,15 @@ def test_both_hierarchies_are_used_and_certified():
     assert plan.ranked(64)[0].name == SWEEP
     found = plan_bfs_many(graph, n_sources=16, strategy=SWEEP).run(np.arange(16)).distance
     certify_many(graph, np.arange(16), found).require()
-    other = graph.with_weights(np.ones(graph.n_edges, np.int64), per="edge")
-    assert other.known_hierarchy is None
-    assert other.known_hierarchy_of("hops") is hops
-    graph.drop_hierarchy()
-    assert graph.known_hierarchy is None
-    assert graph.known_hierarchy_of("hops") is None
-    assert "a hierarchy would" in plan_bfs_many(graph, n_sources=64).why
+    other = with_weights(graph, np.ones(graph.n_edges, np.int64), per="edge")
+    assert other.derived.known_hierarchy("weights") is None
+    assert other.derived.known_hierarchy("hops") is hops
+    bare = graph.derived.without_hierarchy()
+    assert {bare.derived.known_hierarchy(metric) for metric in ("weights", "hops")} == {None}
+    assert graph.derived.known_hierarchy("hops") is hops
+    assert "a hierarchy would" in plan_bfs_many(bare, n_sources=64).why
     with pytest.raises(StrategyError, match=r"graph\.hierarchy\(metric=.hops.\)"):
-        plan_bfs_many(graph, n_sources=2, strategy=SWEEP)
+        plan_bfs_many(bare, n_sources=2, strategy=SWEEP)
 
 
 def test_counts_of_a_second_group_are_its_own():
@@ -99,13 +108,13 @@ def test_both_are_stored_each_in_its_folder(directed, tmp_path):
     rows = lattice(12, 12)
     graph = build(rows, weights_for(rows, 1), directed)
     graph.hierarchy("hops")
-    graph.save(tmp_path / "graph")
+    save_graph(graph, tmp_path / "graph")
     assert [has_hierarchy(tmp_path / "graph", metric) for metric in FOLDERS] == [False, True]
     graph.hierarchy()
-    graph.save(tmp_path / "graph")  # a stored graph with a hierarchy is replaced
-    loaded = Graph.load(tmp_path / "graph")
+    save_graph(graph, tmp_path / "graph")  # a stored graph with a hierarchy is replaced
+    loaded = load_graph(tmp_path / "graph")
     for metric in FOLDERS:
-        before, after = graph.known_hierarchy_of(metric), loaded.known_hierarchy_of(metric)
+        before, after = graph.derived.known_hierarchy(metric), loaded.derived.known_hierarchy(metric)
         assert np.array_equal(before.order, after.order)
         assert np.array_equal(before.downward.weights, after.downward.weights)
     shutil.rmtree(tmp_path / "graph" / FOLDERS["hops"])
@@ -113,7 +122,7 @@ def test_both_are_stored_each_in_its_folder(directed, tmp_path):
     save_hierarchy(graph.hierarchy(), tmp_path / "other", graph.fingerprint)
     shutil.copytree(tmp_path / "other" / FOLDERS["weights"], tmp_path / "graph" / FOLDERS["hops"])
     with pytest.raises(InputError, match="that of another metric"):
-        Graph.load(tmp_path / "graph")
+        load_graph(tmp_path / "graph")
 
 
 def test_a_graph_without_weights_has_a_hierarchy_of_hops_alone(monkeypatch):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kepler_traverse import graph_from_edges
-from kepler_traverse.storage import save_graph
+from kepler_traverse.storage import write_graph
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from pipelines.worker.traverse import BatchTraverser
@@ -57,7 +57,7 @@ def one_worker(tmp_path):
     """Return a worker's plugin in this process, as (start it, compute one batch, output folder)."""
     rng = np.random.default_rng(2)
     src, dst = rng.integers(0, 300, (2, 1200))
-    save_graph(graph_from_edges(src, dst, rng.integers(1, 99, src.size)), tmp_path / "graph")
+    write_graph(graph_from_edges(src, dst, rng.integers(1, 99, src.size)), tmp_path / "graph")
     folder = tmp_path / "out"
     folder.mkdir()
     work = Work(

@@ -58,7 +58,7 @@ def test_statistics_count_written_and_reached_vertices(weights):
     written = as_written(traversal, plan.query)
     total, edges, rounds, histogram = counted(graph, traversal, written)
     assert total == checksum(written)
-    assert edges == graph.degrees[traversal.reached].sum()
+    assert edges == graph.derived.degrees[traversal.reached].sum()
     assert rounds == traversal.rounds
     assert histogram == histogram_of(written)
     assert sum(histogram["counts"]) == np.isfinite(written.distance).sum() < np.isfinite(traversal.distance).sum()

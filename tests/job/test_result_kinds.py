@@ -20,7 +20,7 @@ from distributed import LocalCluster
 from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.storage import save_graph
+from kepler_traverse.storage import write_graph
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output.checksums import checksums_in
@@ -320,7 +320,7 @@ def one_worker(edges, tmp_path):
 
     def answer(case, **options):
         graph = read_graph(edges, device="cpu", weighted="sssp" in CASES[case])
-        save_graph(graph, tmp_path / "graph")
+        write_graph(graph, tmp_path / "graph")
         targets = TARGETS if result_of(case) == "targets" else None
         asked = {"limit": None, "targets": targets, "result": result_of(case), "certify": "all", "knobs": None} | options
         algorithm = "sssp" if "sssp" in CASES[case] else "bfs"

@@ -17,7 +17,7 @@ from distributed.comm import CommClosedError
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import OutputError
-from kepler_traverse.storage import save_graph
+from kepler_traverse.storage import write_graph
 from pipelines.batch_sources import main
 from pipelines.cli.options import flags_of
 from pipelines.cli.settings import settings_of
@@ -379,5 +379,5 @@ def test_a_graph_that_cannot_be_written_whole_leaves_nothing(tmp_path, monkeypat
 
     monkeypatch.setattr("kepler_traverse.storage.np.save", full)
     with pytest.raises(OSError, match="No space left"):
-        save_graph(GRAPH, tmp_path / "graph")
+        write_graph(GRAPH, tmp_path / "graph")
     assert not list(tmp_path.iterdir())

@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse._arrays import namespace
 from kepler_traverse.build import graph_from_numbers
-from kepler_traverse.storage import save_graph
+from kepler_traverse.storage import write_graph
 from pipelines.output.buffer_pool import Buffers
 from pipelines.output.part_file import plain
 from pipelines.output.rows import is_made_on_host, rows_of
@@ -91,7 +91,7 @@ def answered(tmp_path):
     ):
         folder = tmp_path / f"{result}-{algorithm}-{n_writers}-{at_once}"
         folder.mkdir()
-        save_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
+        write_graph(graph_of(ids), tmp_path / f"graph-{folder.name}")
         work = Work(
             request=Request(
                 algorithm=algorithm, strategy="auto", limit=None, targets=None, result=result, knobs=None, at_once=at_once,
@@ -309,7 +309,7 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
     """On a Dask worker with one thread; the part files of the first task wait until the second one has begun to write."""
     folder, n_tasks = tmp_path / "out", 3
     folder.mkdir()
-    save_graph(graph_of("integers"), tmp_path / "graph")
+    write_graph(graph_of("integers"), tmp_path / "graph")
     work = Work(
         request=Request(
             algorithm="bfs", strategy="auto", limit=None, targets=None, result="distances", certify="all", knobs=None,

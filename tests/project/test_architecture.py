@@ -206,6 +206,12 @@ def test_the_public_names_are_sorted_and_few():
     assert len(kepler_traverse.__all__) <= 40
 
 
+def test_a_graph_has_few_public_members_beside_its_arrays():
+    arrays = set(inspect.signature(kepler_traverse.Graph).parameters)
+    members = {name for name in vars(kepler_traverse.Graph) if not name.startswith("_")} - arrays
+    assert len(members) <= 15, sorted(members)
+
+
 def test_the_name_of_a_test_is_a_sentence():
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         named = [node.name for node in functions_in(path) if node.name.startswith("test_")]

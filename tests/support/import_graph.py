@@ -1,4 +1,4 @@
-"""The imports that run when a module is imported, read from the source files."""
+"""The imports between modules, read from the source files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 
 
 def import_graph(root: Path, folders: tuple[str, ...]) -> dict[str, set[str]]:
-    """Map each module below some folders to the modules there that it imports at module level.
+    """Map each module below some folders to the modules there that it imports, in functions and for type hints, too.
 
-    Imports in the body of a function are left out, since they run later. So are those below ``if TYPE_CHECKING``, which
-    never run, and the import of a package that the import of its module implies.
+    The import of a package that the import of its module implies is left out.
     """
     paths = {_module_name(root, path): path for folder in folders for path in sorted((root / folder).rglob("*.py"))}
     return {name: set(_imports(name, path, paths.keys())) for name, path in paths.items()}
@@ -35,7 +34,7 @@ def _module_name(root: Path, path: Path) -> str:
 
 def _imports(name: str, path: Path, modules) -> Iterator[str]:
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in _run_on_import(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom):
@@ -45,15 +44,3 @@ def _imports(name: str, path: Path, modules) -> Iterator[str]:
                 found = f"{source}.{alias.name}" if f"{source}.{alias.name}" in modules else source
                 if found in modules:
                     yield found
-
-
-def _run_on_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the statements that run when a module is imported."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            continue
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
-            yield from (grandchild for other in child.orelse for grandchild in (other, *_run_on_import(other)))
-            continue
-        yield child
-        yield from _run_on_import(child)

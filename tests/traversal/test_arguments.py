@@ -19,6 +19,7 @@ from kepler_traverse import (
     sssp,
     sssp_many,
     sssp_pairs,
+    with_weights,
 )
 from kepler_traverse.arguments import as_array, describe, ids
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
@@ -175,7 +176,7 @@ def test_a_damaged_column_of_arrow_is_refused_by_every_door(damage):
         lambda: sssp_many(graph, ["a", "b", "c"], result="nearest", k=2, groups=column),
         lambda: sssp_pairs(graph, column, ["a", "b", "c"]),
         lambda: paths(graph, (["a"], ["c"]), along={"toll": column}),
-        lambda: graph.with_weights(column),
+        lambda: with_weights(graph, column),
     ):
         with pytest.raises(InputError, match=r"no valid column of Arrow \(.*make it again"):
             door()

@@ -78,7 +78,7 @@ def test_distances_of_any_graph_are_proven_right(drawn, directed, cutoff):
 def test_certify_many_finds_a_wrong_distance_of_any_source(n_sources):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows, weights_for(rows, 1, "floats"))
-    sources = np.resize(np.flatnonzero(graph.degrees > 4), n_sources)
+    sources = np.resize(np.flatnonzero(graph.derived.degrees > 4), n_sources)
     for plan, step in ((plan_bfs(graph, predecessors=False), 1), (plan_sssp(graph, predecessors=False), 0.5)):
         distances = rows_of(plan, sources)
         certify_many(graph, sources, distances).require()
@@ -183,7 +183,7 @@ def test_a_gpu_proves_what_the_cpu_proves(kind, order):
     rows = [r[:2] for r in NAMED["power law"]] + [(v + 60, u) for u, v in star(40)]
     weights = None if kind == "hops" else np.array(weights_for(rows, 1, "floats"), kind)
     graph = build(rows, weights, weight_type="auto" if kind == "hops" else kind)
-    sources = np.resize(np.flatnonzero(graph.degrees > 2), 66)
+    sources = np.resize(np.flatnonzero(graph.derived.degrees > 2), 66)
     right = rows_of((plan_bfs if kind == "hops" else plan_sssp)(graph, predecessors=False), sources)
     with running(MODES[order]):
         for width in (np.int8, np.int32) if kind == "hops" and order != "stress" else (right.dtype,):

@@ -115,7 +115,7 @@ def test_predecessors_are_the_smallest_of_those_that_count_in_every_run(plan_of,
         ends, weights = random_rows(seed, n=30, m=150, kind="integers")
         graph = graph_of(ends, weights // 4)
         step = np.ones(graph.n_edges) if plan_of is plan_bfs else graph.weights
-        src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+        src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
         for source in range(0, graph.n_vertices, 5):
             result = plan_of(graph, strategy=name).run(source)
             d = result.distance.astype(np.float64)
@@ -233,7 +233,7 @@ def of_networkx(graph, sources):
     networkx = pytest.importorskip("networkx")
     other = networkx.DiGraph()
     other.add_nodes_from(range(graph.n_vertices))
-    src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
     other.add_weighted_edges_from(zip(src.tolist(), graph.targets.tolist(), graph.weights.tolist(), strict=True))
     found = np.full((len(sources), graph.n_vertices), np.inf)
     for i, source in enumerate(sources):
@@ -244,7 +244,7 @@ def of_networkx(graph, sources):
 
 def of_igraph(graph, sources):
     igraph = pytest.importorskip("igraph")
-    src = np.repeat(np.arange(graph.n_vertices), graph.degrees)
+    src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
     edges = list(zip(src.tolist(), graph.targets.tolist(), strict=True))
     other = igraph.Graph(n=graph.n_vertices, edges=edges, directed=True)
     return np.array(other.distances(source=sources, weights=graph.weights.astype(np.float64).tolist(), mode="out"))

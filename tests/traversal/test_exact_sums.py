@@ -26,7 +26,7 @@ from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
 from kepler_traverse.exact import any_beyond
 from kepler_traverse.results import checksum
 from kepler_traverse.sssp.registry import MULTI_SOURCE, STRATEGIES
-from kepler_traverse.storage import load_graph, save_graph
+from kepler_traverse.storage import load_graph, write_graph
 from tests.conftest import HAS_GPU
 from tests.support import oracle
 from tests.support.devices import host
@@ -275,8 +275,8 @@ def test_any_beyond_checks_each_value_and_no_other(device, kind):
 
 def test_stored_graph_keeps_integers_and_negative_loops(tmp_path):
     graph = build([(1, 2), (2, 2), (2, 3)], [2**24, -5, 1])
-    save_graph(graph, tmp_path / "g")
-    loaded = load_graph(tmp_path / "g", verify=True)
+    write_graph(graph, tmp_path / "g")
+    loaded = load_graph(tmp_path / "g")
     assert (loaded.integer_weights, loaded.negative_loops) == (True, {1: -5})
     assert loaded.fingerprint == graph.fingerprint
     assert graph.fingerprint != build([(1, 2), (2, 3)], [2**24, 1]).fingerprint

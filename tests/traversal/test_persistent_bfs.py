@@ -76,7 +76,7 @@ in_one_order = pytest.mark.parametrize("mode", list(MODES)[:1], indirect=True)
 def run(rows, directed, source=None, with_reverse=False, **options):
     graph = build(rows, directed=directed).to("cuda")
     if with_reverse:
-        graph = graph.with_reverse()
+        graph = graph.derived.with_reverse()
         assert graph.reverse.n_edges == graph.n_edges
     source = rows[0][0] if source is None else source
     plan = plan_bfs(graph, strategy="persistent", **options)

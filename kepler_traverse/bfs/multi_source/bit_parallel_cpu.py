@@ -93,7 +93,7 @@ class _Run:
     def __init__(self, graph, group: int, tuning: BitParallelCpuTuning):
         self._tuning = tuning
         n, self._words = graph.n_vertices, group // WORD
-        self._graph, self._reverse, self._degrees = graph, graph.reverse, graph.degrees
+        self._graph, self._reverse, self._degrees = graph, graph.reverse, graph.derived.degrees
         self._seen, self._front, self._found = (self._bitsets(n) for _ in range(3))
         self._in_front, self._is_found = np.zeros((2, n), np.uint8)
         self._listed = np.empty(n, graph.targets.dtype)

@@ -60,7 +60,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
-    hierarchy = graph.known_hierarchy_of("hops")
+    hierarchy = graph.derived.known_hierarchy("hops")
     kind = hierarchy.dtype
     lanes, doublings, unreached = LANES[kind], DOUBLINGS[kind], UNREACHED[kind]
     bound = unreached if query.limit is None else kind.type(min(int(query.limit) + 1, int(unreached)))
@@ -118,7 +118,7 @@ def plan(graph, query, group: int):
 
 def _plan_lookups(graph, query, bound):
     """Return ``traverse(sources, lists)``, which looks up the hops to the targets of each source, and paths to them."""
-    hierarchy, finds_paths = graph.known_hierarchy_of("hops"), query.output == "paths"
+    hierarchy, finds_paths = graph.derived.known_hierarchy("hops"), query.output == "paths"
     lookups = Lookups(graph, hierarchy, None)
 
     def traverse(sources, lists) -> MultiSourceOutcome:

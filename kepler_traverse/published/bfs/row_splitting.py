@@ -50,7 +50,7 @@ def split(graph, max_edges: int) -> EdgeChunks:
     xp = namespace(graph.offsets)
     n, index = graph.n_vertices, graph.targets.dtype
     first = xp.zeros(n + 1, np.int64)
-    first[1:] = xp.cumsum(xp.maximum(-(-graph.degrees // max_edges), 1))
+    first[1:] = xp.cumsum(xp.maximum(-(-graph.derived.degrees // max_edges), 1))
     n_chunks = int(first[n])
     if n_chunks > np.iinfo(index).max:
         raise StrategyError(

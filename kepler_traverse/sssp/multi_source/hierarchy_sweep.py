@@ -67,7 +67,7 @@ def plan(graph, query, group: int):
     """Return ``traverse(sources)`` for several vertex numbers."""
     if looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query)
-    hierarchy = graph.known_hierarchy
+    hierarchy = graph.derived.known_hierarchy("weights")
     kind, integers = graph.weights.dtype, hierarchy.dtype
     lanes, doublings, unreached = LANES[integers], DOUBLINGS[integers], UNREACHED[integers]
     unit, bound = kind.type(hierarchy.unit), _first_beyond(query.limit, hierarchy, kind)
@@ -116,7 +116,7 @@ def plan(graph, query, group: int):
 
 def _plan_lookups(graph, query):
     """Return ``traverse(sources, lists)``, which looks up the distances at the targets of each source, and paths to them."""
-    hierarchy, finds_paths = graph.known_hierarchy, query.output == "paths"
+    hierarchy, finds_paths = graph.derived.known_hierarchy("weights"), query.output == "paths"
     kind = graph.weights.dtype
     unreached, bound = UNREACHED[hierarchy.dtype], _first_beyond(query.limit, hierarchy, kind)
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]

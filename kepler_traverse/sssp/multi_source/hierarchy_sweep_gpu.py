@@ -98,7 +98,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a query)
     """See ``MultiSourceStrategy.kernels``."""
-    kind = graph.known_hierarchy.dtype
+    kind = graph.derived.known_hierarchy("weights").dtype
     entry = _SEARCH.variant(WORDS=words_per_thread(_lanes(group), kind))
     return [Request(entry, np.int32, as_wide_as(kind)), *likely_kernels(kind, graph.weights.dtype)]
 
@@ -118,7 +118,7 @@ class _Run:
 
     def __init__(self, graph, query, group: int):
         self._graph, self._query, self._group = graph, query, group
-        self._hierarchy = hierarchy = graph.known_hierarchy
+        self._hierarchy = hierarchy = graph.derived.known_hierarchy("weights")
         self._device = on_gpu(hierarchy)
         self._kind, self._lanes = kind, lanes = hierarchy.dtype, _lanes(group)
         self._bound = sums_up_to(query.limit, hierarchy.unit, graph.weights.dtype, kind) + 1

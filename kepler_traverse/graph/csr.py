@@ -1,0 +1,387 @@
+"""The graph that every traversal reads: an immutable CSR."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import InitVar, asdict, dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import arguments, cuda
+from .._arrays import Array, device_of, to_host
+from ..display import graph_rows, html_table
+from ..errors import DeviceError, InputError
+from .derived import Derived
+from .ids import VertexIds
+
+if TYPE_CHECKING:
+    from ..hierarchy.arrays import Hierarchy
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildReport:
+    """What building a graph changed in the edge list, with a count of each repair.
+
+    Attributes
+    ----------
+    rows : int
+        Records of the edge list, those that a filter left out included.
+    filtered_rows : int
+        Records that a filter left out (``where``, ``only_vertices``).
+    self_loops : int
+        Records dropped because both ends are the same vertex.
+    parallel_edges : int
+        Edges dropped because an edge of smaller or equal weight joins the same two vertices. In an undirected graph
+        this includes the edge of larger weight where both directions are listed.
+    negative_zeros : int
+        Weights of -0.0 that became 0.0.
+    isolated_vertices : int
+        Vertices without an edge in the graph.
+    weight_source : str
+        Type of the weights in the input, ``""`` without weights.
+    src_column, dst_column, weight_column : str
+        Columns of the files that the edges were read from. ``"0"`` is the first column of a text file without names;
+        ``""`` means no column.
+    oneway_column : str
+        The column of directions, ``""`` without one.
+    where : str
+        The filter of rows, ``""`` without one.
+    unused_columns : tuple of str
+        Columns that were not read.
+    unused_numbers : tuple of str
+        Unused columns that are known to hold numbers.
+    seconds : dict of str to float
+        Seconds to ``read`` the edge list and to ``build`` the graph. Empty for a graph that was not made from files.
+        A comparison of two reports ignores this field.
+    """
+
+    rows: int = 0
+    filtered_rows: int = 0
+    self_loops: int = 0
+    parallel_edges: int = 0
+    negative_zeros: int = 0
+    isolated_vertices: int = 0
+    weight_source: str = ""
+    src_column: str = ""
+    dst_column: str = ""
+    weight_column: str = ""
+    oneway_column: str = ""
+    where: str = ""
+    unused_columns: tuple[str, ...] = ()
+    unused_numbers: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        # A stored graph holds its report as JSON, which has lists but no tuples.
+        for name in ("unused_columns", "unused_numbers"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    def facts(self) -> dict[str, Any]:
+        """The report as a dict without ``seconds``. It is equal for equal edge lists, so it can be stored."""
+        return {name: value for name, value in asdict(self).items() if name != "seconds"}
+
+    def with_columns(self, columns: Any) -> BuildReport:
+        """Return a copy that names the columns of a ``formats.EdgeColumns``."""
+        return replace(
+            self,
+            src_column=columns.src,
+            dst_column=columns.dst,
+            weight_column=columns.weight or "",
+            oneway_column=columns.oneway or "",
+            where=columns.where,
+            unused_columns=columns.unused,
+            unused_numbers=columns.unused_numbers,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Graph:
+    """A directed or undirected graph in compressed sparse rows, on the CPU or on a GPU.
+
+    Make one with ``read_graph`` or ``graph_from_edges``, which handle duplicates, self-loops and ids. The library
+    identifies a vertex by its number 0..n-1. ``ids`` holds the user's id of each number, in ascending order.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_vertices + 1,)
+        The adjacency list of vertex v is ``targets[offsets[v]:offsets[v + 1]]``.
+    targets : int32 or int64 array of shape (n_edges,)
+        Ascending within an adjacency list, without duplicates and self-loops.
+    weights : array of shape (n_edges,) or None
+        float32 or float64. Integer weights have the narrowest of float32, float64 and int64 that represents each
+        weight exactly.
+    ids : integer array on the same device, or pyarrow strings (always on the host), of shape (n_vertices,)
+        Ascending; strings by their UTF-8 bytes.
+    directed : bool
+        False means that every edge is stored in both directions with the same weight.
+    report : BuildReport
+    integer_weights : bool
+        Whether the weights are integers. If so, every distance is an exact sum, or the search raises an error.
+    float_distances : bool
+        Whether distances of integer weights are returned as floats of the weights' type, because the caller chose
+        that type.
+    negative_loops : dict of int to int or float
+        Maps the number of each vertex with a self-loop of negative weight to that weight. A search that reaches such
+        a vertex has no result.
+    may_pull : bool
+        Whether a BFS from one source may use the reverse of a directed graph; see ``Derived.with_reverse``.
+    edge_rows : integer array of shape (n_edges,) or None
+        With ``edge_ids=True``: the row of the edge list that each stored edge is, counted from 0 over all rows of all
+        files, those included that a filter left out. Of parallel edges it is the row of the smallest weight, the first of
+        several such rows. 4 bytes per stored edge, 8 if the edge list has 2^31 rows or more.
+    edges_of_rows : integer array of shape (1 or 2, rows) or None
+        With ``edge_ids=True``, if self-loops, parallel edges or a filter left rows without a stored edge of their own:
+        positions in ``targets`` of the edge of each row and, where rows can be edges in both directions, of the edge
+        back. ``-1 - v`` for a self-loop of vertex v, and ``-1 - n_vertices`` for no edge. 4 bytes per element, or 8.
+
+    Parameters
+    ----------
+    known_fingerprint : str, optional
+        The ``fingerprint``, where it is known already: computing it takes seconds for a large graph. Copies with other
+        arrays do not inherit it.
+    """
+
+    offsets: Array
+    targets: Array
+    weights: Array | None
+    ids: Any
+    directed: bool = True
+    report: BuildReport = field(default_factory=BuildReport)
+    integer_weights: bool = False
+    float_distances: bool = False
+    negative_loops: dict[int, Any] = field(default_factory=dict)
+    may_pull: bool = False
+    edge_rows: Array | None = None
+    edges_of_rows: Array | None = None
+    known_fingerprint: InitVar[str | None] = None
+    # What ``derived`` keeps. Copies with other arrays do not inherit it, since it is no parameter.
+    _kept: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
+
+    def __post_init__(self, known_fingerprint: str | None) -> None:
+        for name, kinds, width in (("offsets", "i", (8,)), ("targets", "i", (4, 8)), ("weights", "iuf", (1, 2, 4, 8))):
+            array = getattr(self, name)
+            if array is None and name == "weights":
+                continue
+            is_array = type(array) is np.ndarray or device_of(array) == "cuda"
+            if not is_array or array.dtype.kind not in kinds or array.dtype.itemsize not in width or array.ndim != 1:
+                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
+        if not self.offsets.size or (self.weights is not None and self.weights.size != self.targets.size):
+            raise InputError("offsets must have n_vertices + 1 elements, and weights as many as targets")
+        is_array = type(self.ids) is np.ndarray or device_of(self.ids) == "cuda" or hasattr(self.ids, "to_pylist")
+        if not is_array or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
+            raise InputError(
+                f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
+            )
+        if not self.has_string_ids and self.ids.dtype.kind not in "iu":
+            raise InputError(f"ids must be integers or pyarrow strings, not {self.ids.dtype}")
+        for name in ("directed", "integer_weights", "float_distances", "may_pull"):
+            arguments.flag(name, getattr(self, name))
+        arguments.instance("negative_loops", self.negative_loops, dict, "it maps vertex numbers to weights")
+        arguments.instance("report", self.report, BuildReport, "leave it out")
+        n_rows = self.report.rows
+        for name, shapes in (("edge_rows", [(self.n_edges,)]), ("edges_of_rows", [(1, n_rows), (2, n_rows)])):
+            array = getattr(self, name)
+            if array is None:
+                continue
+            is_array = type(array) is np.ndarray or device_of(array) == "cuda"
+            if not is_array or array.dtype.kind != "i" or array.shape not in shapes:
+                raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
+        if known_fingerprint is not None:
+            self._kept["fingerprint"] = _checked_fingerprint(known_fingerprint)
+
+    @property
+    def n_vertices(self) -> int:
+        return int(self.offsets.size - 1)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of stored edges: an undirected edge counts twice."""
+        return int(self.targets.size)
+
+    @property
+    def device(self) -> str:
+        """``"cpu"`` or ``"cuda"``, by the type of the arrays."""
+        return device_of(self.offsets)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the CSR arrays, without the ids."""
+        return int(self.offsets.nbytes + self.targets.nbytes + (0 if self.weights is None else self.weights.nbytes))
+
+    @property
+    def has_negative_weights(self) -> bool:
+        return self.derived.has_negative_weights
+
+    @property
+    def returns_integers(self) -> bool:
+        """Whether weighted distances are returned as integers."""
+        return self.integer_weights and not self.float_distances
+
+    @property
+    def distance_dtype(self) -> np.dtype:
+        """Type of the ``distance`` column of a weighted search: int64 for integer weights, else that of the weights."""
+        weights: Array = self.weights
+        return np.dtype(np.int64) if self.returns_integers else weights.dtype
+
+    @property
+    def derived(self) -> Derived:
+        """What is derived from the graph on first use and then kept with it: degrees, copies, hierarchies."""
+        return Derived(self, self._kept)
+
+    @property
+    def reverse(self) -> Graph:
+        """The graph with every edge reversed, which is kept. An undirected graph is its own reverse."""
+        reverse: Graph = self.derived.reverse
+        return reverse
+
+    def hierarchy(self, metric: str = "weights") -> Hierarchy:
+        """Return the graph's contraction hierarchy, which is built on the first call and kept.
+
+        It adds shortcuts to the graph so that searches from many sources become one sweep over few edges. On road networks
+        ``sssp_many`` is then tens of times as fast, and takes it by itself. Building takes seconds per million vertices on
+        all threads of the CPU; the result does not depend on their number. ``save_graph`` stores it with the graph.
+
+        Weights are integers of at least 0, or floats that are small multiples of one power of two.
+
+        Parameters
+        ----------
+        metric : {"weights", "hops"}
+            What distances are: sums of weights, for ``sssp_many``, or numbers of edges, for ``bfs_many``. A graph can have
+            both hierarchies.
+
+        Raises
+        ------
+        HierarchyError
+            The graph has no hierarchy, or none that pays; the message says why.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([2, 3])).hierarchy().levels
+        2
+        """
+        return self.derived.hierarchy(metric)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over vertices, edges, weights and ids. It does not depend on the device. It is kept."""
+        if "fingerprint" in self._kept:
+            return str(self._kept["fingerprint"])
+        digest = hashlib.sha256(f"{self.n_vertices} {self.n_edges} {self.directed} {self._vertex_ids.kind}".encode())
+        if self.integer_weights:
+            digest.update(b"integers as floats" if self.float_distances else b"integers")
+        if self.negative_loops:
+            digest.update(repr(sorted(self.negative_loops.items())).encode())
+        for name in ("offsets", "targets", "weights") if self.has_string_ids else ("offsets", "targets", "weights", "ids"):
+            if getattr(self, name) is None:
+                continue
+            kind = np.dtype(np.int64) if name == "targets" else getattr(self, name).dtype
+            digest.update(str(kind).encode())
+            for array in self._pieces(name):
+                digest.update(np.ascontiguousarray(array.astype(kind, copy=False)).data)
+        if self.has_string_ids:
+            self._vertex_ids.hash_strings(digest)
+        self._kept["fingerprint"] = digest.hexdigest()
+        return str(self._kept["fingerprint"])
+
+    def _pieces(self, name: str) -> Iterator[np.ndarray]:
+        """Yield an array of the graph in host memory, in slices."""
+        yield to_host(getattr(self, name))
+
+    @property
+    def has_string_ids(self) -> bool:
+        return self._vertex_ids.are_strings
+
+    @cached_property
+    def _vertex_ids(self) -> VertexIds:
+        return VertexIds(self.ids)
+
+    def to(self, device: str) -> Graph:
+        """Return this graph on ``"cuda"`` or ``"cpu"``, or the graph itself if it is there already.
+
+        Raises
+        ------
+        DeviceError
+            The device does not exist, or this machine cannot use it.
+        """
+        device = arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
+        if device == self.device:
+            return self
+        if device == "cuda":
+            cuda.require()
+            move = cuda.cp.asarray
+        else:
+            move = to_host
+        moved = replace(
+            self,
+            offsets=move(self.offsets),
+            targets=move(self.targets),
+            weights=None if self.weights is None else move(self.weights),
+            ids=self.ids if self.has_string_ids else move(self.ids),
+            edge_rows=None if self.edge_rows is None else move(self.edge_rows),
+            edges_of_rows=None if self.edges_of_rows is None else move(self.edges_of_rows),
+            known_fingerprint=self._kept.get("fingerprint"),
+        )
+        moved.derived.take_hierarchies(self)  # their arrays are in host memory on any device
+        return moved
+
+    def numbers_of(self, ids: Any, role: str = "source") -> np.ndarray:
+        """Translate the user's vertex ids to vertex numbers.
+
+        Parameters
+        ----------
+        ids : iterable of int or str, or an array of them
+        role : str
+            What an error message calls the ids.
+
+        Returns
+        -------
+        numpy.ndarray
+            int64 numbers, in the order of ``ids``.
+
+        Raises
+        ------
+        UnknownVertexError
+            Some ids are not vertices of this graph (the message names them), or ``ids`` is not a list of ids.
+        """
+        return self._vertex_ids.numbers_of(ids, role)
+
+    def ids_at(self, numbers: Array) -> Any:
+        """Translate vertex numbers to the user's ids: an array, or pyarrow strings.
+
+        Parameters
+        ----------
+        numbers : integer array of shape (k,) on this graph's device, or list
+
+        Raises
+        ------
+        UnknownVertexError
+            ``numbers`` are not vertex numbers. The range of numbers in GPU memory is not checked.
+        """
+        return self._vertex_ids.at(numbers)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        weights = "unweighted" if self.weights is None else f"{self.weights.dtype} weights"
+        if self.returns_integers:
+            weights = "integer weights"
+        return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
+
+    def _repr_html_(self) -> str:
+        return html_table("Graph", graph_rows(self))
+
+
+def has_vertex(graph: Graph, name: str | int) -> bool:
+    """Whether an id is a vertex of the graph. The id must have the type of the graph's ids."""
+    return graph._vertex_ids.contains(name)
+
+
+def _checked_fingerprint(value: str) -> str:
+    text = arguments.text("known_fingerprint", value)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.describe(value)}")
+    return text

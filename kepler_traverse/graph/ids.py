@@ -1,0 +1,167 @@
+"""The user's ids of the vertices 0..n-1: integers, or strings of Arrow, in ascending order."""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import Array, device_of, to_host
+from ..errors import UnknownVertexError, option_text
+
+_FEW_NAMES = 64  # up to this many strings, a binary search for each is faster than hashing all ids
+_HASHED_AT_ONCE = 1 << 16  # strings per update of the fingerprint
+_EXPLAINED = 3  # unknown ids for which an error names the nearest known ones
+_COMPARED_NAMES = 2000  # known names that an unknown name is compared with
+_COMPARED_LENGTH = 200  # characters of a name that are compared
+
+
+class VertexIds:
+    """A dictionary of ids and vertex numbers.
+
+    Parameters
+    ----------
+    array : integer array, or pyarrow strings
+        Ascending, each once.
+    """
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.are_strings = not hasattr(array, "dtype")
+
+    @property
+    def kind(self) -> str:
+        return "string" if self.are_strings else self.array.dtype.name
+
+    @cached_property
+    def _on_host(self) -> np.ndarray:
+        return to_host(self.array)
+
+    def contains(self, name: str | int) -> bool:
+        """Whether there is such an id. It must have the type of the ids."""
+        found = self._string_numbers([name]) if self.are_strings else self._integer_numbers([name])  # type: ignore[list-item]
+        return bool(found[0] >= 0)
+
+    def numbers_of(self, ids: Any, role: str) -> np.ndarray:
+        """Translate ids to vertex numbers; see ``Graph.numbers_of``."""
+        requested = arguments.ids(arguments.text("role", role) + "s", ids)
+        if isinstance(requested, list):
+            expected = str if self.are_strings else int
+            wrong = [i for i in requested if not isinstance(i, expected) or isinstance(i, bool)]
+        else:
+            wrong = requested[:1].tolist() if self.are_strings else []
+        if wrong:
+            kind = "strings" if self.are_strings else "integers"
+            raise UnknownVertexError(
+                f"{role} {arguments.describe(wrong[0])} is not a vertex: the ids of this graph are {kind}"
+            )
+        numbers = self._string_numbers(requested) if self.are_strings else self._integer_numbers(requested)
+        missing = [requested[i] if isinstance(requested, list) else requested[i].item() for i in np.flatnonzero(numbers < 0)]
+        if missing:
+            shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
+            raise UnknownVertexError(
+                f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
+                f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
+                f"an edge by {option_text('vertices')}."
+            )
+        return numbers
+
+    def _nearest_ids(self, missing: list[Any]) -> str:
+        """Describe the ids of the graph that are nearest to some unknown ids: neighbouring integers or similar strings."""
+        near = self._similar_names if self.are_strings else self._neighboring_ids
+        found = {unknown: near(unknown) for unknown in missing}
+        describe = arguments.describe
+        return "".join(
+            f"Near {describe(unknown)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(describe, ids))}. "
+            for unknown, ids in found.items()
+            if ids
+        )
+
+    def _neighboring_ids(self, requested: int) -> list[int]:
+        ids = self._on_host
+        limits = np.iinfo(ids.dtype)
+        at = int(np.searchsorted(ids, np.array(min(max(requested, limits.min), limits.max), ids.dtype)))
+        return [ids[i].item() for i in (at - 1, at) if 0 <= i < ids.size]
+
+    def _similar_names(self, requested: str) -> list[str]:
+        """Up to two similar ids, among those that sort near the name or differ from it only in case or blanks."""
+
+        def place(name: Any) -> Any:
+            return bisect.bisect_left(self.array, name.encode(errors="replace"), key=lambda scalar: scalar.as_py().encode())
+
+        if len(self.array) <= _COMPARED_NAMES:
+            names = self.array.to_pylist()
+        else:
+            bare = requested.strip()
+            spelled = {requested, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
+            width = _COMPARED_NAMES // (2 * len(spelled))
+            places = [place(name) for name in spelled]
+            names = [name for at in places for name in self.array.slice(max(0, at - width), 2 * width).to_pylist()]
+        # The time to compare two names grows with the square of their length.
+        folded = {name.casefold().strip(): name for name in names if len(name) <= _COMPARED_LENGTH}
+        alike = difflib.get_close_matches(requested.casefold().strip()[:_COMPARED_LENGTH], folded, 2)
+        return [folded[name] for name in alike]
+
+    def _integer_numbers(self, requested: list[int] | np.ndarray) -> np.ndarray:
+        ids = self._on_host
+        limits = np.iinfo(ids.dtype)
+        if isinstance(requested, list):
+            fits = np.array([limits.min <= i <= limits.max for i in requested], bool)
+            in_range = np.array([i if fit else 0 for i, fit in zip(requested, fits, strict=True)], ids.dtype)
+        else:
+            fits = (requested >= limits.min) & (requested <= limits.max)
+            in_range = np.where(fits, requested, 0).astype(ids.dtype)
+        at = np.minimum(np.searchsorted(ids, in_range), max(ids.size - 1, 0))
+        found = fits & (ids[at] == in_range) if ids.size else np.zeros(len(requested), bool)
+        return np.where(found, at, -1).astype(np.int64)
+
+    def _string_numbers(self, requested: Any) -> np.ndarray:
+        try:
+            "".join(requested).encode()
+        except UnicodeEncodeError:  # a lone surrogate, which no text file can contain
+            texts = np.array([arguments.is_encodable(name) for name in requested])
+            numbers = np.full(len(requested), -1)
+            numbers[texts] = self._string_numbers([name for name, is_text in zip(requested, texts, strict=True) if is_text])
+            return numbers
+        if len(requested) > _FEW_NAMES:
+            import pyarrow
+            import pyarrow.compute
+
+            # UTF-8 cannot encode a lone surrogate, so no id contains one.
+            known = [name if name.isascii() or arguments.is_encodable(name) else None for name in requested]
+            at = pyarrow.compute.index_in(pyarrow.array(known, self.array.type), value_set=self.array)
+            positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            return positions
+
+        def number(name: Any) -> Any:
+            at = bisect.bisect_left(
+                self.array, name.encode(errors="surrogatepass"), key=lambda scalar: scalar.as_py().encode()
+            )
+            return at if at < len(self.array) and self.array[at].as_py() == name else -1
+
+        return np.array([number(name) for name in requested], np.int64)
+
+    def at(self, numbers: Array) -> Any:
+        """Translate vertex numbers to ids; see ``Graph.ids_at``."""
+        if device_of(numbers) == "cpu":
+            numbers = arguments.vertex_numbers(numbers, len(self.array))
+        return self.array.take(_arrow_indices(numbers)) if self.are_strings else self.array[numbers]
+
+    def hash_strings(self, digest: Any) -> None:
+        """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are unambiguous."""
+        import pyarrow.compute
+
+        for begin in range(0, len(self.array), _HASHED_AT_ONCE):
+            piece = self.array.slice(begin, _HASHED_AT_ONCE)
+            digest.update(np.asarray(pyarrow.compute.binary_length(piece)).astype(np.int64).data)
+            digest.update("".join(piece.to_pylist()).encode())
+
+
+def _arrow_indices(numbers: np.ndarray) -> Any:
+    import pyarrow
+
+    return pyarrow.array(to_host(numbers))

@@ -152,10 +152,12 @@ def test_ticks_are_round_and_within_the_range(start, end, whole):
         assert all(tick == round(tick) for tick in ticks)
 
 
-def test_report_imports_no_plotting_library():
-    code = "import sys; from pipelines.monitoring import html_report; print(sorted({'bokeh', 'dask'} & set(sys.modules)))"
+def test_report_imports_no_plotting_library_and_the_scheduler_nothing_of_the_library():
+    loaded = "print(sorted({'bokeh', 'dask', 'jinja2', 'pipelines.output', 'kepler_traverse'} & set(sys.modules)))"
+    code = f"import sys; from pipelines.monitoring import run_stats, plot_data; {loaded}; "
+    code += f"from pipelines.monitoring import html_report; {loaded}"
     done = ran([sys.executable, "-c", code])
-    assert done.stdout == "[]\n", done.stderr
+    assert done.stdout == "[]\n['kepler_traverse', 'pipelines.output']\n", done.stderr
 
 
 @pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was certified")])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -22,10 +22,43 @@ from .multi_source.planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .multi_source.stream import ResultStream, as_record_batches
 from .plan import Plan, make_query
 from .plugins import find_kind, with_plugins
-from .progress import meter_of
-from .protocols import Ids
+from .progress import Report, meter_of
+from .protocols import Ids, Knobs
 from .result_kinds import RESULT_KINDS
 from .strategy import MultiSourceStrategy, Shape, Strategy
+
+# Kinds of results of many sources, by what a call returns. Those of plug-ins are in neither.
+ArrayResult = Literal["matrix", "reachable"]
+FrameResult = Literal[
+    "distances",
+    "predecessors",
+    "targets",
+    "summary",
+    "levels",
+    "nearest",
+    "k_nearest",
+    "opportunities",
+    "within",
+    "isochrones",
+]
+
+
+class ManyOptions(TypedDict, total=False):
+    """Options of ``bfs_many`` and ``sssp_many`` on which the type of what they return does not depend."""
+
+    strategy: str
+    targets: Ids | None
+    knobs: Knobs | None
+    unreached: str
+    direction: str
+    memory: int | None
+    progress: bool | Report | None
+    cutoffs: Sequence[float] | None
+    values: Any
+    decay: str | None
+    k: int | None
+    groups: Sequence[Any] | None
+    source_weights: Sequence[float] | None
 
 
 @dataclass(frozen=True, kw_only=True)

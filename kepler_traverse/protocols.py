@@ -13,6 +13,8 @@ VertexId = Any  # int or str: the user's own id of a vertex
 Ids = Any  # a list, range, array, Series or Arrow array of them
 Sources = Any  # Ids, one VertexId, a set of them, or "all"
 Frame = Any  # pandas.DataFrame or cudf.DataFrame
+Matrix = np.ndarray | Any  # numpy.ndarray or cupy.ndarray
+RecordBatches = Any  # pyarrow.RecordBatchReader
 Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``knobs``
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 from ..algorithms import SSSP
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
-from ..entry_points import Registry
+from ..entry_points import ArrayResult, FrameResult, ManyOptions, Registry
 from ..graph import Graph
 from ..multi_source.planning import MultiSourcePlan
+from ..multi_source.stream import ResultStream
 from ..plan import Plan
 from ..progress import Report
-from ..protocols import Frame, Ids, Knobs, Sources, VertexId
+from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
 from ..strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
@@ -153,6 +154,45 @@ def plan_sssp_many(
     )
 
 
+class _Options(ManyOptions, total=False):
+    cutoff: float | Sequence[float] | None
+
+
+@overload
+def sssp_many(
+    graph: Graph, sources: Sources, *, result: ArrayResult, stream: Literal[False] = False, **options: Unpack[_Options]
+) -> Matrix: ...
+@overload
+def sssp_many(
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: FrameResult = "distances",
+    stream: Literal[False] = False,
+    **options: Unpack[_Options],
+) -> Frame: ...
+@overload
+def sssp_many(
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: ArrayResult | FrameResult = "distances",
+    stream: Literal[True],
+    **options: Unpack[_Options],
+) -> ResultStream: ...
+@overload
+def sssp_many(
+    graph: Graph,
+    sources: Sources,
+    *,
+    result: FrameResult = "distances",
+    stream: Literal["arrow"],
+    **options: Unpack[_Options],
+) -> RecordBatches: ...
+@overload
+def sssp_many(
+    graph: Graph, sources: Sources, *, result: str, stream: bool | Literal["arrow"] = False, **options: Any
+) -> Any: ...
 def sssp_many(
     graph: Graph,
     sources: Sources,

@@ -1,10 +1,13 @@
 """The table of result kinds: the library returns and the job writes each kind that is added to it."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from kepler_traverse import bfs_many, plan_bfs_many, sssp_many
 from kepler_traverse._arrays import to_host
+from kepler_traverse.entry_points import ArrayResult, FrameResult
 from kepler_traverse.errors import InputError
 from kepler_traverse.frames import Column
 from kepler_traverse.result_kinds import RESULT_KINDS, ResultKind
@@ -51,6 +54,12 @@ def test_bfs_many_returns_a_kind_that_was_added(median):
     assert frame["source"].tolist() == SOURCES
     assert frame["median"].tolist() == [EXPECTED[source] for source in SOURCES]
     assert bfs_many(GRAPH, [], result=median.name).shape == (0, 2)
+
+
+def test_hints_of_results_name_all_kinds_that_many_sources_have():
+    kinds = [kind for kind in RESULT_KINDS.values() if not kind.needs_pairs]
+    assert set(get_args(ArrayResult)) == {kind.name for kind in kinds if kind.is_array}
+    assert set(get_args(FrameResult)) == {kind.name for kind in kinds if not kind.is_array}
 
 
 def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from kepler_traverse.errors import StrategyError
-from kepler_traverse.strategy import Outcome, Strategy
+from kepler_traverse.search.strategy import Outcome, Strategy
 
 
 def plan(graph, query):

@@ -12,9 +12,9 @@ import numpy as np
 
 from kepler_traverse._arrays import is_reached, to_host
 from kepler_traverse.errors import InputError
-from kepler_traverse.frames import Column, as_returned_distance
-from kepler_traverse.result_kinds import KindOptions, ResultKind
-from kepler_traverse.source_records import SourceRecords, positions_in_groups
+from kepler_traverse.kinds.result_kinds import KindOptions, ResultKind
+from kepler_traverse.kinds.source_records import SourceRecords, positions_in_groups
+from kepler_traverse.search.frames import Column, as_returned_distance
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api.path_frames import paths
+    from .api.registry import strategies
     from .bfs import bfs, bfs_many, bfs_pairs, plan_bfs, plan_bfs_many
     from .certificate import Certificate, certify, certify_many
-    from .edges import graph_from_edges
     from .errors import (
         CapacityError,
         CertificateError,
@@ -27,15 +28,14 @@ if TYPE_CHECKING:
     )
     from .formats.geoparquet import write_geoparquet
     from .graph import Graph
+    from .graph.edges import graph_from_edges
+    from .graph.new_weights import with_weights
+    from .graph.read import read_graph
+    from .graph.storage import load_graph, save_graph
     from .multi_source.planning import MultiSourcePlan
-    from .new_weights import with_weights
-    from .path_frames import paths
-    from .plan import Plan
-    from .read import read_graph
-    from .registry import strategies
-    from .results import Traversal, Traversals
+    from .search.plan import Plan
+    from .search.results import Traversal, Traversals
     from .sssp import plan_sssp, plan_sssp_many, sssp, sssp_many, sssp_pairs
-    from .storage import load_graph, save_graph
 
 # pyproject.toml reads this line without importing anything; a plain checkout has it, too.
 __version__ = "0.1.0"
@@ -99,31 +99,31 @@ _HOMES = {
     "MultiSourcePlan": "multi_source.planning",
     "NegativeCycleError": "errors",
     "OutputError": "errors",
-    "Plan": "plan",
+    "Plan": "search.plan",
     "PrecisionError": "errors",
     "StrategyError": "errors",
-    "Traversal": "results",
-    "Traversals": "results",
+    "Traversal": "search.results",
+    "Traversals": "search.results",
     "UnknownVertexError": "errors",
     "bfs": "bfs",
     "bfs_many": "bfs",
     "bfs_pairs": "bfs",
     "certify": "certificate",
     "certify_many": "certificate",
-    "graph_from_edges": "edges",
-    "load_graph": "storage",
-    "paths": "path_frames",
+    "graph_from_edges": "graph.edges",
+    "load_graph": "graph.storage",
+    "paths": "api.path_frames",
     "plan_bfs": "bfs",
     "plan_bfs_many": "bfs",
     "plan_sssp": "sssp",
     "plan_sssp_many": "sssp",
-    "read_graph": "read",
-    "save_graph": "storage",
+    "read_graph": "graph.read",
+    "save_graph": "graph.storage",
     "sssp": "sssp",
     "sssp_many": "sssp",
     "sssp_pairs": "sssp",
-    "strategies": "registry",
-    "with_weights": "new_weights",
+    "strategies": "api.registry",
+    "with_weights": "graph.new_weights",
     "write_geoparquet": "formats.geoparquet",
 }
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from . import arguments
 from ._arrays import index_dtype, to_host
-from .build import graph_from_numbers
-from .edges import graph_from_edges
 from .errors import InputError
 from .graph import Graph
+from .graph.build import graph_from_numbers
+from .graph.edges import graph_from_edges
 
 _AT_ONCE = 1 << 16  # edges that are Python objects at a time
 

@@ -35,9 +35,9 @@ from .cpu.scipy_results import write_distances, write_predecessors
 from .errors import InputError, PrecisionError
 from .errors import NegativeCycleError as _NegativeCycleError
 from .graph import Graph
+from .interop.scipy_matrices import as_csr, as_graph, has_negative_weights, indices_of
 from .multi_source.outputs import nearest_columns, nearest_source_search
-from .query import Query
-from .scipy_matrices import as_csr, as_graph, has_negative_weights, indices_of
+from .search.query import Query
 from .sssp import REGISTRY as SSSP
 from .sssp import plan_sssp_many
 

@@ -45,11 +45,11 @@ from .certificate import certify_many
 from .cpu import closeness as cpu
 from .cpu import threads
 from .errors import CertificateError, InputError, PrecisionError, option_text
-from .exact import to_integers
-from .frames import Column, frame_from
 from .graph import BuildReport, Graph
 from .multi_source.outputs import graph_in_direction
 from .multi_source.planning import MultiSourcePlan
+from .search.exact import to_integers
+from .search.frames import Column, frame_from
 from .sssp import plan_sssp_many
 
 EXTREMES = ("diameter", "radius", "center", "periphery")

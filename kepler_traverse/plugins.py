@@ -21,8 +21,8 @@ from types import ModuleType
 from typing import TypeVar
 
 from .errors import InputError
-from .result_kinds import RESULT_KINDS
-from .strategy import BaseStrategy
+from .kinds.result_kinds import RESULT_KINDS
+from .search.strategy import BaseStrategy
 
 BUILT_IN = ("kepler_traverse.published",)
 GROUP = "kepler_traverse.plugins"

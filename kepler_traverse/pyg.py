@@ -13,9 +13,9 @@ import numpy as np
 from . import arguments, cuda
 from ._arrays import Array, index_dtype, to_host, unreached_of
 from .bfs import bfs_many
-from .build import graph_from_numbers
 from .errors import DeviceError, InputError, PrecisionError, UnknownVertexError
 from .graph import Graph
+from .graph.build import graph_from_numbers
 from .sssp import sssp_many
 from .tensors import to_torch
 

@@ -128,7 +128,7 @@ def _graph(given: Any, algorithm: str) -> Any:
 
     from kepler_traverse._arrays import namespace, to_host
     from kepler_traverse.errors import InputError
-    from kepler_traverse.read import read_graph
+    from kepler_traverse.graph.read import read_graph
 
     from .comparison.hashed_weights import hashed_weights
 

@@ -90,7 +90,7 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return facts of the run, and the answer: numbers and lists of ids, or columns as lists."""
     from kepler_traverse.errors import InputError
     from kepler_traverse.extremes import EXTREMES, extremes, top_closeness
-    from kepler_traverse.read import read_graph
+    from kepler_traverse.graph.read import read_graph
 
     closeness = given["result"] == "top-closeness"
     for flag, fits in (("unconnected", not closeness), ("direction", closeness), ("k", closeness)):

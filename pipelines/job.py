@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kepler_traverse import Graph, arguments, graph_from_edges
-from kepler_traverse.display import html_table, in_units
 from kepler_traverse.errors import (
     CapacityError,
     DeviceError,
@@ -28,6 +27,7 @@ from kepler_traverse.errors import (
 )
 from kepler_traverse.formats.tables import is_table
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
+from kepler_traverse.runtime.display import html_table, in_units
 
 from .cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError
 from .cli.settings import MG, settings_of

@@ -18,8 +18,8 @@ from typing import Any
 
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.read import read_graph
-from kepler_traverse.regular_files import size_and_digest
+from kepler_traverse.graph.read import read_graph
+from kepler_traverse.runtime.regular_files import size_and_digest
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals

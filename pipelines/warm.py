@@ -29,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: the CPU, and a GPU if it answers"
     )
     device = parser.parse_args(argv).device
-    from kepler_traverse import compile_clock, cuda
+    from kepler_traverse import cuda
+    from kepler_traverse.cpu import compile_clock
 
     devices = [device] if device != "auto" else ["cpu", "cuda"] if cuda.available() else ["cpu"]
     compile_clock.listen()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..strategy import MultiSourceStrategy, Shape
+from ..search.strategy import MultiSourceStrategy, Shape
 
 _FILE = Path(__file__).with_name("costs.json")
 

@@ -19,9 +19,9 @@ from .._arrays import Array
 from ..cpu.bounded_search import bounded_search
 from ..cuda import edge_weights, graph_statistics
 from ..graph import Graph
-from ..plan import Plan
-from ..query import Query
-from ..strategy import Shape, Strategy
+from ..search.plan import Plan
+from ..search.query import Query
+from ..search.strategy import Shape, Strategy
 
 SHARE = 0.02  # share of the run's edge visits that the survey may take
 SEARCHES = 16  # searches from random vertices of a directed graph

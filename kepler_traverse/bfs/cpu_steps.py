@@ -19,7 +19,7 @@ from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..query import Query
+    from ..search.query import Query
 
 _WORD = 64
 _SHARE = 256  # frontier vertices, or words of the bitmap, that a thread takes at a time

@@ -16,7 +16,7 @@ from ..cuda.launch import PackedLaunches, launch
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..query import Query
+    from ..search.query import Query
 
 BLOCK = 256  # threads; small, so that a block with a hub occupies few threads
 

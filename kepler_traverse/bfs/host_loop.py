@@ -8,8 +8,8 @@ from typing import Any
 
 from ..graph import Graph
 from ..protocols import LevelRun, LevelStep
-from ..query import Query
-from ..strategy import Outcome, Search
+from ..search.query import Query
+from ..search.strategy import Outcome, Search
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, max_cluster, prepare
-from ..strategy import Outcome
+from ..search.strategy import Outcome
 from . import tuning as bfs_tuning
 
 _KERNELS = Path(__file__).parent / "kernels"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..strategy import MultiSourceStrategy, Strategy
+from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, persistent
 from .host_loop import levels, switch
 from .multi_source import bit_parallel_cpu, bit_parallel_gpu, hierarchy_sweep, source_per_block, source_per_thread

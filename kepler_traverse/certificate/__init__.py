@@ -2,7 +2,7 @@
 
 There are five rules in the arithmetic of the traversal: a sum d + w of floats is rounded once to the graph's type, and a sum
 of integers is exact. Integer distances in a float type are checked in that type. They must be smaller than the first integer
-that the type may round, which shows that none of their sums was rounded (``kepler_traverse.exact``).
+that the type may round, which shows that none of their sums was rounded (``kepler_traverse.search.exact``).
 
 - C1: the source is at distance 0 and its own predecessor, and no other vertex is its own.
 - C2: every distance is a number in range or "unreached", and the unreached are those without predecessor.
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import arguments, frames
+from .. import arguments
 from .._arrays import (
     EXACT_BELOW,
     MAX_HOP_COUNT,
@@ -38,10 +38,11 @@ from .._arrays import (
 )
 from ..algorithms import ALGORITHMS
 from ..errors import CertificateError, DeviceError, InputError
-from ..exact import any_beyond
 from ..graph import Graph
 from ..protocols import Frame, Ids
-from ..results import Traversal
+from ..search import frames
+from ..search.exact import any_beyond
+from ..search.results import Traversal
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")

@@ -17,7 +17,7 @@ NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN = range(4)
 
 
 def sums(distance, lowest, bounds, integers, floats, decay: int, parameter: float) -> tuple[np.ndarray, np.ndarray]:
-    """As ``kepler_traverse.opportunities.sums_within``, with a decay as a number and its parameter.
+    """As ``kepler_traverse.kinds.opportunities.sums_within``, with a decay as a number and its parameter.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..compile_clock import compiling
+from ..cpu.compile_clock import compiling
 from ..errors import DeviceError
 from . import cp, require
 from .kernel_cache import require_private_cache

@@ -82,7 +82,7 @@ ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
 def figures(distance, offsets, limit) -> tuple[Any, ...]:
-    """Columns of ``kepler_traverse.distance_stats.Figures``."""
+    """Columns of ``kepler_traverse.kinds.distance_stats.Figures``."""
     (k, n), kind = distance.shape, distance.dtype
     size = _n_reduction_blocks(n)
     records = cp.empty((k, size, _WORDS), np.int64)
@@ -106,7 +106,7 @@ def fold_records(records, kind: np.dtype) -> tuple[Any, ...]:
 
 
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
-    """As ``kepler_traverse.distance_stats.bins_of``."""
+    """As ``kepler_traverse.kinds.distance_stats.bins_of``."""
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
@@ -117,7 +117,7 @@ def bins(distance, limit, bins_per_unit, before, n_bins: int):
 
 
 def levels(distance, offsets, limit):
-    """As ``kepler_traverse.distance_stats.levels_of``."""
+    """As ``kepler_traverse.kinds.distance_stats.levels_of``."""
     k, n = distance.shape
     found = cp.zeros((k, 2), np.int64)
     launch(_kernel(_HOPS, distance.dtype), k * _n_reduction_blocks(n), (*_hops_of(distance), offsets, found))
@@ -133,7 +133,7 @@ def levels(distance, offsets, limit):
 
 
 def summary_of_levels(counts):
-    """As ``kepler_traverse.distance_stats.summary_of_levels``."""
+    """As ``kepler_traverse.kinds.distance_stats.summary_of_levels``."""
     k, n_levels = counts.shape
     # A block reduces one source after the other in the same memory, which limits the number of blocks.
     blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))

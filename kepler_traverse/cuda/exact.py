@@ -1,4 +1,4 @@
-"""Whether rounding may have changed a distance, on a GPU. See kernels/exact.cu and ``kepler_traverse.exact``."""
+"""Whether rounding may have changed a distance, on a GPU. See kernels/exact.cu and ``kepler_traverse.search.exact``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PER_THREAD = 16  # distances, so that few blocks are launched
 
 
 def any_beyond(distance: Array, bound: int) -> bool:
-    """As ``kepler_traverse.exact.any_beyond``."""
+    """As ``kepler_traverse.search.exact.any_beyond``."""
     values, kind = cp.ascontiguousarray(distance).ravel(), distance.dtype
     found = cp.zeros(1, np.int32)
     args = (values, np.int64(values.size), kind.type(bound), found)

@@ -135,7 +135,7 @@ class InterleavedDistances:
         return rows
 
     def figures(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
-        """Return the columns of ``kepler_traverse.distance_stats.DistanceStats``; see ``cuda.distance_stats.figures``."""
+        """Return the columns of ``DistanceStats``; see ``cuda.distance_stats.figures``."""
         k, n = self.shape
         n_blocks = -(-n // PIECE)
         records = cp.empty((k, n_blocks, _WORDS), np.int64)

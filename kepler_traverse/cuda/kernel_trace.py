@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array
-
-if TYPE_CHECKING:
-    from ..strategy import Outcome, Search
 
 # In the order of the enumeration in trace.cuh.
 ITERATIONS = (
@@ -45,15 +43,15 @@ class TracedSearch:
 
     Attributes
     ----------
-    search : Search
+    search : strategy.Search
     trace : int64 array or None
         ``words(capacity)`` elements; None if the kernel was compiled without a trace.
     """
 
-    search: Search
+    search: Callable[[int], Any]
     trace: Array | None
 
-    def __call__(self, source: int) -> Outcome:
+    def __call__(self, source: int) -> Any:
         """Search from a vertex number."""
         return self.search(source)
 

@@ -47,7 +47,7 @@ ENTRIES = (_REDUCE, _FOLD)
 
 
 def sums(distance, bounds: np.ndarray, values, n_integers: int, decay: int, parameter: float) -> np.ndarray:
-    """As ``kepler_traverse.opportunities.sums_within``, as words: integers, or the bits of floats.
+    """As ``kepler_traverse.kinds.opportunities.sums_within``, as words: integers, or the bits of floats.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..errors import EdgeListError, InputError
-from ..regular_files import irregular
+from ..runtime.regular_files import irregular
 
 if TYPE_CHECKING:
     import pyarrow

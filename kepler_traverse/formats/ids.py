@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, option_text
-from ..regular_files import open_regular
+from ..runtime.regular_files import open_regular
 
 if TYPE_CHECKING:
     import pyarrow

@@ -9,10 +9,10 @@ import numpy as np
 from .. import arguments
 from .._arrays import device_of
 from ..errors import EdgeListError, option_text
-from ..row_selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
 from .columns import plain_column
 from .edge_list import EdgeColumns, ReadOptions
 from .files import DataFile, Where
+from .row_selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
 
 # Values of the column of directions as text, in lower case; those of OpenStreetMap and of booleans and numbers as text.
 DIRECTIONS = {

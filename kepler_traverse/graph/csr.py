@@ -13,8 +13,8 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import Array, device_of, to_host
-from ..display import graph_rows, html_table
 from ..errors import DeviceError, InputError
+from ..runtime.display import graph_rows, html_table
 from .derived import Derived
 from .ids import VertexIds
 

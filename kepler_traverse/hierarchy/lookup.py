@@ -17,7 +17,7 @@ from .arrays import Hierarchy
 from .sweep import UNREACHED, search_upward
 
 if TYPE_CHECKING:
-    from ..query import Query, TargetLists
+    from ..search.query import Query, TargetLists
 
 _VERTICES_PER_TARGET = 500  # a sweep is faster if a source has more targets than one per so many vertices
 BYTES_PER_VERTEX = 2 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from ..regular_files import differing_file, digests_of, irregular, read_sealed, sealed
+from ..runtime.regular_files import differing_file, digests_of, irregular, read_sealed, sealed
 from .arrays import MAX_SUM, Edges, Hierarchy
 from .sweep import UNREACHED, longest_upward
 

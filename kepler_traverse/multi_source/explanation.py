@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..display import in_units, limit_text, seconds_text, text_table
+from ..runtime.display import in_units, limit_text, seconds_text, text_table
 
 _CHOSEN, _OTHER = "*", " "
 

@@ -14,10 +14,10 @@ import numba
 import numpy as np
 
 from .._arrays import at_most, is_hops, is_reached
-from ..frames import Column
 from ..graph import Graph
-from ..query import Query
-from ..results import Traversals
+from ..search.frames import Column
+from ..search.query import Query
+from ..search.results import Traversals
 
 _ROWS_PER_THREAD = 2**18  # fewer take less time than a thread
 

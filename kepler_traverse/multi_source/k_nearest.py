@@ -19,10 +19,10 @@ from ..algorithms import ALGORITHMS
 from ..cpu import k_nearest as cpu
 from ..cuda import k_nearest as gpu
 from ..errors import CertificateError, InputError, NegativeCycleError
-from ..frames import Column, concatenate_frames, frame_from
 from ..graph import Graph
-from ..progress import Meter
-from ..results import Traversals
+from ..runtime.progress import Meter
+from ..search.frames import Column, concatenate_frames, frame_from
+from ..search.results import Traversals
 from .outputs import cycle_in_direction, given_sources, graph_in_direction, source_numbers
 from .planning import available_memory
 

@@ -17,8 +17,14 @@ from .. import arguments
 from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
 from ..algorithms import ALGORITHMS, BFS, Algorithm
 from ..errors import InputError, NegativeCycleError, option_text
-from ..exact import narrow_distances
-from ..frames import (
+from ..graph import BuildReport, Graph, has_vertex
+from ..kinds.opportunities import Reduction, bands_of, reduction_of, source_weights_of
+from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
+from ..kinds.source_records import add_source_column, join_groups, positions_in_groups
+from ..protocols import Ids
+from ..runtime.progress import Meter
+from ..search.exact import narrow_distances
+from ..search.frames import (
     Column,
     FrameKind,
     arrow_tables,
@@ -29,16 +35,10 @@ from ..frames import (
     frame_from,
     frames_on,
 )
-from ..graph import BuildReport, Graph, has_vertex
-from ..opportunities import Reduction, bands_of, reduction_of, source_weights_of
-from ..plan import Plan
-from ..progress import Meter
-from ..protocols import Ids
-from ..query import Query
-from ..result_kinds import RESULT_KINDS, KindOptions, ResultKind
-from ..results import Traversal, Traversals
-from ..source_records import add_source_column, join_groups, positions_in_groups
-from ..strategy import Strategy
+from ..search.plan import Plan
+from ..search.query import Query
+from ..search.results import Traversal, Traversals
+from ..search.strategy import Strategy
 from .frame_rows import can_write_rows, columns_of_rows, rows_of_group
 
 RESULTS = tuple(RESULT_KINDS)

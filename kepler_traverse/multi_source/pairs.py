@@ -11,11 +11,11 @@ from .. import arguments
 from .._arrays import Array, at_most, is_reached, namespace
 from ..algorithms import ALGORITHMS
 from ..errors import InputError, UnknownVertexError
-from ..frames import Column, as_returned_distance, frame_from
 from ..graph import Graph
 from ..protocols import Ids
-from ..query import TargetLists
-from ..results import Traversals
+from ..search.frames import Column, as_returned_distance, frame_from
+from ..search.query import TargetLists
+from ..search.results import Traversals
 
 _CHECKED_ROWS = 4096  # rows that are looked up together to find the first one without a vertex
 

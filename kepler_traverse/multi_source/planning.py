@@ -17,17 +17,25 @@ from ..auto.calibration import machine_of
 from ..auto.choice import Choice, Measured
 from ..auto.costs import costs_of
 from ..auto.survey import outline, survey
-from ..concurrency import SerializedSearch
 from ..cuda.compiler import start_compiling
-from ..display import in_units
 from ..errors import CapacityError, InputError, StrategyError
-from ..exact import Sums, WideningSearch
 from ..graph import Graph
 from ..hierarchy.estimate import Estimate, build_seconds
-from ..plan import Plan, strategy_that_ran, traversal_fields
-from ..query import Query, SourcesWithTargets, TargetLists
-from ..results import Traversal, Traversals
-from ..strategy import MultiSourceOutcome, MultiSourceSearch, MultiSourceStrategy, Shape, Strategy, pick, strategy_for_sums
+from ..runtime.concurrency import SerializedSearch
+from ..runtime.display import in_units
+from ..search.exact import Sums, WideningSearch
+from ..search.plan import Plan, strategy_that_ran, traversal_fields
+from ..search.query import Query, SourcesWithTargets, TargetLists
+from ..search.results import Traversal, Traversals
+from ..search.strategy import (
+    MultiSourceOutcome,
+    MultiSourceSearch,
+    MultiSourceStrategy,
+    Shape,
+    Strategy,
+    pick,
+    strategy_for_sums,
+)
 from .explanation import explanation_of
 
 ONE_AT_A_TIME = "one_at_a_time"

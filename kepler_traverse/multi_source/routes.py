@@ -15,12 +15,12 @@ from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, walk
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
-from ..frames import Column, frame_from
 from ..graph import Graph
+from ..kinds.source_records import positions_in_groups
 from ..protocols import EdgeRowsBackend
-from ..query import TargetLists
-from ..results import Routes, Traversals
-from ..source_records import positions_in_groups
+from ..search.frames import Column, frame_from
+from ..search.query import TargetLists
+from ..search.results import Routes, Traversals
 from .pairs import PairTable, distances_of_pairs
 
 _INT64_END = 2**63

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import NegativeCycleError
-from ..frames import arrow_reader
-from ..interrupts import forget_interrupted
-from ..progress import Meter
+from ..runtime.interrupts import forget_interrupted
+from ..runtime.progress import Meter
+from ..search.frames import arrow_reader
 from .outputs import ResultForm
 
 

@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 
 from .._arrays import index_dtype
-from ..build import graph_from_numbers
 from ..graph import Graph
+from ..graph.build import graph_from_numbers
 from .weights import Weights, weights_of
 
 _NO_FLAGS = np.zeros(0, np.uint8)

@@ -7,14 +7,14 @@ from typing import Any, Literal, Unpack, overload
 
 from ..algorithms import SSSP
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
-from ..entry_points import ArrayResult, FrameResult, ManyOptions, Registry
 from ..graph import Graph
+from ..multi_source.entry_points import ArrayResult, FrameResult, ManyOptions, Registry
 from ..multi_source.planning import MultiSourcePlan
 from ..multi_source.stream import ResultStream
-from ..plan import Plan
-from ..progress import Report
 from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
-from ..strategy import Shape
+from ..runtime.progress import Report
+from ..search.plan import Plan
+from ..search.strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
 
 __all__ = ["plan_sssp", "plan_sssp_many", "sssp", "sssp_many", "sssp_pairs"]

@@ -29,7 +29,7 @@ from .tuning import SERIAL_FRONTIER
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..query import Query
+    from ..search.query import Query
 
 _UNRESOLVED = -1
 _SHARE = 256  # vertices of a frontier that a thread takes at a time

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ..graph import Graph
 from ..protocols import RelaxStep, RoundRun
-from ..query import Query
-from ..strategy import Outcome, Search
+from ..search.query import Query
+from ..search.strategy import Outcome, Search
 from . import negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 

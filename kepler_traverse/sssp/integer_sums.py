@@ -16,7 +16,7 @@ from .. import cuda
 from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
 from ..cpu import threads
 from ..errors import NegativeCycleError, PrecisionError
-from ..strategy import MultiSourceOutcome, Outcome
+from ..search.strategy import MultiSourceOutcome, Outcome
 from . import negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 

@@ -13,7 +13,7 @@ from numba import njit
 from .._arrays import as_distance
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_exchange, atomic_min, from_ordered, to_ordered
-from ..strategy import Outcome
+from ..search.strategy import Outcome
 from . import cpu_steps
 from .tuning import EDGES_PER_PILE, SHARED_NEAR
 

@@ -13,7 +13,7 @@ from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, prepare
-from ..strategy import Outcome
+from ..search.strategy import Outcome
 from . import gpu_steps
 from . import tuning as sssp_tuning
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..strategy import MultiSourceStrategy, Strategy
+from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu
 from .host_loop import rounds
 from .multi_source import hierarchy_sweep, hierarchy_sweep_gpu, source_per_block, source_per_lane, source_per_thread

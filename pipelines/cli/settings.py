@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from kepler_traverse.regular_files import open_regular
+from kepler_traverse.runtime.regular_files import open_regular
 
 from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
 from .options import (

@@ -42,7 +42,7 @@ class _Steps:
 
 
 def _compile_seconds() -> float:
-    clock = sys.modules.get("kepler_traverse.compile_clock")
+    clock = sys.modules.get("kepler_traverse.cpu.compile_clock")
     return 0.0 if clock is None else clock.seconds()
 
 

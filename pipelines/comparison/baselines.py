@@ -11,7 +11,7 @@ from kepler_traverse import cuda, plan_bfs, plan_sssp
 from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, is_hops, namespace
 from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.plan import Plan
+from kepler_traverse.search.plan import Plan
 
 from ..worker.request import weights_of
 

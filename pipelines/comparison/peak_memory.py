@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kepler_traverse.graph import Graph
-from kepler_traverse.storage import load_graph, save_graph
+from kepler_traverse.graph.storage import load_graph, save_graph
 
 from ..cli.terminal import show
 from .baselines import baseline_of, our_plan

@@ -17,9 +17,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from kepler_traverse.exact import describe_distances
 from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
+from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import Settings
 from ..cli.terminal import in_units, printable, say, show

@@ -20,9 +20,9 @@ import numpy as np
 from kepler_traverse import cuda
 from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most
 from kepler_traverse.errors import CapacityError, CertificateError, PrecisionError
-from kepler_traverse.exact import any_beyond
-from kepler_traverse.query import Query, TargetLists
-from kepler_traverse.results import Traversals
+from kepler_traverse.search.exact import any_beyond
+from kepler_traverse.search.query import Query, TargetLists
+from kepler_traverse.search.results import Traversals
 
 from ..cli import signals
 from ..cli.options import Settings

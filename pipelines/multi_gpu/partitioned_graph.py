@@ -1,7 +1,7 @@
 """A graph whose edges are partitioned over workers, and certificates of its distances: the driver's side of
 ``edge_partition``.
 
-Rows become edges by the rules of ``kepler_traverse.build``: self-loops are dropped, parallel edges keep the smallest
+Rows become edges by the rules of ``kepler_traverse.graph.build``: self-loops are dropped, parallel edges keep the smallest
 weight, and an undirected edge is stored in both directions with the smaller weight of the two. cuGraph would average the
 two, and select any of several parallel edges. Therefore it gets the edges after these rules, as a directed graph.
 """

@@ -1,6 +1,6 @@
 """A checksum of the rows of each source. It does not depend on their order, their part files, the strategy or the device.
 
-For rows of distances it is ``kepler_traverse.results.checksum``; for other rows, the same sum over their columns.
+For rows of distances it is ``kepler_traverse.search.results.checksum``; for other rows, the same sum over their columns.
 """
 
 from __future__ import annotations

@@ -23,10 +23,10 @@ from kepler_traverse import __version__
 from kepler_traverse._arrays import at_most, namespace, unreached_of
 from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.query import Query
-from kepler_traverse.regular_files import json_of, size_and_digest
-from kepler_traverse.result_kinds import GROUP, ResultKind
-from kepler_traverse.results import Traversal
+from kepler_traverse.kinds.result_kinds import GROUP, ResultKind
+from kepler_traverse.runtime.regular_files import json_of, size_and_digest
+from kepler_traverse.search.query import Query
+from kepler_traverse.search.results import Traversal
 
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in

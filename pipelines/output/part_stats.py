@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 
 from kepler_traverse._arrays import UNREACHED, namespace, to_host, unreached_of
-from kepler_traverse.distance_stats import as_floats, bins_of
 from kepler_traverse.graph import Graph
-from kepler_traverse.results import Traversal, checksum
+from kepler_traverse.kinds.distance_stats import as_floats, bins_of
+from kepler_traverse.search.results import Traversal, checksum
 
 from .manifest_types import MAX_BINS, Histogram, Id, PartCounts
 
@@ -178,7 +178,7 @@ def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> lis
     ----------
     distance : array of shape (k, n_vertices)
     limit : float or None
-    figures : kepler_traverse.distance_stats.Figures
+    figures : kepler_traverse.kinds.distance_stats.Figures
         Statistics of the same distances within the same limit.
     """
     scales = [

@@ -15,16 +15,16 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import Array, flatten_distances, is_hops, is_reached, namespace, to_host, unreached_of
-from kepler_traverse.frames import Column, arrow_table, columns_of, table_of
 from kepler_traverse.graph import BuildReport, Graph
+from kepler_traverse.kinds.opportunities import bands_of
+from kepler_traverse.kinds.result_kinds import ResultKind
+from kepler_traverse.kinds.source_records import add_source_column, positions_in_groups
 from kepler_traverse.multi_source.outputs import pair_columns
 from kepler_traverse.multi_source.pairs import PairTable, returned_distances
 from kepler_traverse.multi_source.routes import routes_of, rows_of_edges, summed_along
-from kepler_traverse.opportunities import bands_of
-from kepler_traverse.query import Query
-from kepler_traverse.result_kinds import ResultKind
-from kepler_traverse.results import Traversal, Traversals, checksum
-from kepler_traverse.source_records import add_source_column, positions_in_groups
+from kepler_traverse.search.frames import Column, arrow_table, columns_of, table_of
+from kepler_traverse.search.query import Query
+from kepler_traverse.search.results import Traversal, Traversals, checksum
 
 from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import OutputError
-from kepler_traverse.regular_files import irregular, json_of, read_regular, size_and_digest
+from kepler_traverse.runtime.regular_files import irregular, json_of, read_regular, size_and_digest
 
 from .file_locks import NoLocksError, open_lock, take_lock
 from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
-from kepler_traverse.regular_files import open_regular
+from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
 from ..output.matrix_file import VERTICES

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import CapacityError, OutputError
-from kepler_traverse.exact import describe_distances
+from kepler_traverse.search.exact import describe_distances
 
 from ..cli import steps
 from ..cli.options import Settings

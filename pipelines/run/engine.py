@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from kepler_traverse import compile_clock, cuda
+from kepler_traverse import cuda
+from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.storage import write_graph
 
 from ..cli.options import OPTIONS, Settings
 from ..cli.supervisor import UNWATCHED, Supervision

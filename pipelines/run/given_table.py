@@ -17,7 +17,7 @@ from kepler_traverse.formats.column_names import listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.pairs import numbers_of_rows
-from kepler_traverse.regular_files import open_regular
+from kepler_traverse.runtime.regular_files import open_regular
 
 _DELIMITERS = ",\t;"
 _INTEGER = "^[+-]?[0-9]{1,18}$"  # an int64 holds any of them

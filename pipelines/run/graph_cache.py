@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.storage import load_graph, require_private, stored_origin, write_graph
+from kepler_traverse.graph.storage import load_graph, require_private, stored_origin, write_graph
 
 from ..output.file_locks import NoLocksError, open_lock, take_lock
 

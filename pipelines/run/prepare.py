@@ -19,19 +19,20 @@ import numba
 import numpy as np
 import psutil
 
-from kepler_traverse import compile_clock, cuda
+from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.algorithms import ALGORITHMS
+from kepler_traverse.cpu import compile_clock
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
 from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError
-from kepler_traverse.frames import check_unreached
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.read import read_graph
+from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
 from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.multi_source.planning import MultiSourcePlan, available_memory
-from kepler_traverse.read import read_graph
-from kepler_traverse.storage import FORMAT, load_graph, stored_origin
+from kepler_traverse.search.frames import check_unreached
 
 from ..cli import steps
 from ..cli.options import Settings
@@ -181,7 +182,7 @@ def _start_compiling(settings: Settings) -> None:
     """Compile in threads what a run on a GPU needs, while the edge list is read."""
     if _device(settings) != "cuda":
         return
-    from kepler_traverse.compile_ahead import compile_ahead
+    from kepler_traverse.api.compile_ahead import compile_ahead
 
     # An error of the compiler is raised where the kernel is needed, after errors of the input.
     with contextlib.suppress(DeviceError):

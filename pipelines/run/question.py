@@ -19,8 +19,8 @@ from typing import Any
 from kepler_traverse.errors import InputError, PrecisionError, option_text
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.opportunities import VERTEX, Reduction, reduction_of
-from kepler_traverse.result_kinds import KindOptions
+from kepler_traverse.kinds.opportunities import VERTEX, Reduction, reduction_of
+from kepler_traverse.kinds.result_kinds import KindOptions
 
 from ..cli.options import Settings
 from ..output.manifest_types import Identity
@@ -121,7 +121,7 @@ def _options_of_kind(graph: Graph, settings: Settings) -> Reduction | KindOption
     Raises
     ------
     InputError
-        The file of vertices cannot be read or lacks a column; and as ``kepler_traverse.opportunities.reduction_of``.
+        The file of vertices cannot be read or lacks a column; and as ``kepler_traverse.kinds.opportunities.reduction_of``.
     """
     kind = OUTPUT_SCHEMAS[settings.result]
     if kind.options_class is not None:

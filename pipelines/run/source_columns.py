@@ -11,7 +11,7 @@ from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
-from kepler_traverse.opportunities import SourceWeights, source_weights_of
+from kepler_traverse.kinds.opportunities import SourceWeights, source_weights_of
 
 from ..cli.options import Settings
 from ..output.rows import names_of

@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from kepler_traverse.regular_files import read_regular
+from kepler_traverse.runtime.regular_files import read_regular
 
 _PLACE = struct.Struct("<qqq")
 _NO_SOURCE = _NOT_BEGUN = -1

@@ -11,14 +11,15 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from kepler_traverse import plan_bfs, plan_sssp, results
+from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
-from kepler_traverse.exact import narrow_distances, to_integers
 from kepler_traverse.graph import Graph
-from kepler_traverse.plan import Plan
-from kepler_traverse.regular_files import size_and_digest
+from kepler_traverse.runtime.regular_files import size_and_digest
+from kepler_traverse.search import results
+from kepler_traverse.search.exact import narrow_distances, to_integers
+from kepler_traverse.search.plan import Plan
 
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, PartEntry

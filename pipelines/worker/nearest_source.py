@@ -18,8 +18,8 @@ from kepler_traverse._arrays import Array, namespace, to_host
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import NegativeCycleError
-from kepler_traverse.frames import Column, arrow_table
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.multi_source import outputs as library
 from kepler_traverse.multi_source.k_nearest import (
     certify_labels,
@@ -29,11 +29,11 @@ from kepler_traverse.multi_source.k_nearest import (
     search_labels,
 )
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.plan import make_query
-from kepler_traverse.result_kinds import GROUP
-from kepler_traverse.results import Traversal, Traversals
+from kepler_traverse.search.frames import Column, arrow_table
+from kepler_traverse.search.plan import make_query
+from kepler_traverse.search.results import Traversal, Traversals
+from kepler_traverse.search.strategy import pick
 from kepler_traverse.sssp import REGISTRY as SSSP
-from kepler_traverse.strategy import pick
 
 from ..output.checksums import bits_of, bits_of_texts, checksums_by_source
 from ..output.manifest_types import Measured

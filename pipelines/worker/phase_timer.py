@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-from kepler_traverse import compile_clock
+from kepler_traverse.cpu import compile_clock
 
 
 class Phases:

@@ -11,9 +11,9 @@ import numpy as np
 from kepler_traverse._arrays import Array
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.query import Query, TargetLists
-from kepler_traverse.results import Traversals
-from kepler_traverse.strategy import Shape
+from kepler_traverse.search.query import Query, TargetLists
+from kepler_traverse.search.results import Traversals
+from kepler_traverse.search.strategy import Shape
 
 from ..question import Question
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kepler_traverse import compile_clock
+from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.storage import load_graph
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.storage import load_graph
 
 from ..monitoring.prometheus import watched
 from ..output.manifest_types import BatchOutcome

@@ -24,9 +24,9 @@ from kepler_traverse._arrays import is_interleaved
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.multi_source.outputs import cut_at_limits, cycle_in_direction
-from kepler_traverse.result_kinds import RESULT_KINDS
-from kepler_traverse.results import Traversals
+from kepler_traverse.search.results import Traversals
 
 from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured

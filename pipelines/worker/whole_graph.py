@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.extremes import extremes, require_connected
-from kepler_traverse.frames import Column
 from kepler_traverse.graph import Graph
-from kepler_traverse.plan import make_query
+from kepler_traverse.search.frames import Column
+from kepler_traverse.search.plan import make_query
 
 from ..output.checksums import bits_of, bits_of_texts
 from .nearest_source import Found, NearestSourcePlan, NearestSourceTraverser

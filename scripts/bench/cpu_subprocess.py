@@ -184,7 +184,7 @@ def planned(folder: str, algorithm: str, threads: int):
     import numba
 
     from kepler_traverse import plan_bfs_many, plan_sssp_many
-    from kepler_traverse.storage import load_graph
+    from kepler_traverse.graph.storage import load_graph
 
     numba.set_num_threads(threads)
     graph = load_graph(Path(folder), verify=False)
@@ -206,7 +206,7 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
     """Return seconds for all sources in this process with all cores, and on a local cluster with one worker per core."""
     from distributed import Client, LocalCluster
 
-    from kepler_traverse.storage import save_graph
+    from kepler_traverse.graph.storage import save_graph
     from pipelines.scheduling.cluster import pinned
 
     rows, cores = Rows(Path(folder)), len(os.sched_getaffinity(0))

@@ -268,7 +268,7 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
     """Return the iterations of one search, with a kernel that records them."""
     from kepler_traverse.bfs import persistent as bfs_persistent
     from kepler_traverse.bfs import tuning as bfs_params
-    from kepler_traverse.query import Query
+    from kepler_traverse.search.query import Query
     from kepler_traverse.sssp import near_far_gpu as sssp_persistent
     from kepler_traverse.sssp import tuning as sssp_params
 

@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse import bfs_many, plan_bfs_many, read_graph
-from kepler_traverse.frames import columns_of, concatenate_frames, frame_from
-from kepler_traverse.query import Query
-from kepler_traverse.results import Traversals
+from kepler_traverse.search.frames import columns_of, concatenate_frames, frame_from
+from kepler_traverse.search.query import Query
+from kepler_traverse.search.results import Traversals
 from pipelines.output.part_file import plain, write_part
 from pipelines.output.rows import Vertices, rows_of
 from pipelines.question import Question

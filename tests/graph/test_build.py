@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import _arrays, graph_from_edges
-from kepler_traverse import build as build_module
 from kepler_traverse.cpu import csr_build
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError, UnknownVertexError
+from kepler_traverse.graph import build as build_module
 from tests.support import oracle
 from tests.support.graphs import NAMED, build, edge_rows, weighted_rows, weights_for
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kepler_traverse import graph_from_edges, read_graph
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.column_names import end_pairs, is_weight_name
-from kepler_traverse.storage import load_graph, write_graph
+from kepler_traverse.graph.storage import load_graph, write_graph
 from tests.support import tiers
 from tests.support.edge_files import BINARIES, read, refusal, write
 

@@ -13,7 +13,7 @@ import pytest
 from kepler_traverse import bfs, cuda, graph_from_edges, paths, read_graph, sssp, sssp_many, with_weights
 from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError
-from kepler_traverse.storage import load_graph, write_graph
+from kepler_traverse.graph.storage import load_graph, write_graph
 from tests.kernels.simt import device, harness
 
 ON_HOST = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from kepler_traverse import bfs, graph_from_edges, sssp
-from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError
+from kepler_traverse.graph.build import graph_from_numbers
+from kepler_traverse.graph.storage import load_graph, stored_origin, write_graph
 from kepler_traverse.hierarchy.stored import FOLDER, FOLDERS
-from kepler_traverse.storage import load_graph, stored_origin, write_graph
 from tests.support.graphs import lattice
 
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import bfs, graph_from_edges, sssp
-from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.cpu.csr_check import fault_of
 from kepler_traverse.errors import InputError
-from kepler_traverse.regular_files import digests_of, sealed
-from kepler_traverse.storage import load_graph, write_graph
+from kepler_traverse.graph.build import graph_from_numbers
+from kepler_traverse.graph.storage import load_graph, write_graph
+from kepler_traverse.runtime.regular_files import digests_of, sealed
 from tests.support.graphs import NAMED, build, edge_rows, weights_for
 
 ROWS = [row[:2] for row in NAMED["power law"]]

@@ -126,7 +126,7 @@ def test_both_algorithms_agree_with_cugraph(edges, capsys, direction):
 
 @pytest.mark.gpu
 def test_random_sources_are_the_same_on_both_devices(edges):
-    from kepler_traverse.read import read_graph
+    from kepler_traverse.graph.read import read_graph
 
     graph = read_graph(edges, device="cpu")
     assert cuda.available()

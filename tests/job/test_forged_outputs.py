@@ -147,7 +147,7 @@ def test_a_file_that_the_system_does_not_read_is_named(run, name, monkeypatch):
             raise PermissionError(13, "Permission denied", path)
         return real(path, *more, **keywords)
 
-    monkeypatch.setattr("kepler_traverse.regular_files.os.open", refusing)
+    monkeypatch.setattr("kepler_traverse.runtime.regular_files.os.open", refusing)
     code, text = run.verify()
     assert (code in (2, 5), name in text) == (True, True), text
     if name != SUCCESS:  # which is written anew

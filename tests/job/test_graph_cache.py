@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import graph_from_edges, storage
-from kepler_traverse.build import graph_from_numbers
+from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
-from kepler_traverse.regular_files import sealed
-from kepler_traverse.storage import load_graph, require_private, stored_origin, write_graph
+from kepler_traverse.graph import storage
+from kepler_traverse.graph.build import graph_from_numbers
+from kepler_traverse.graph.storage import load_graph, require_private, stored_origin, write_graph
+from kepler_traverse.runtime.regular_files import sealed
 from pipelines import batch_sources
 
 

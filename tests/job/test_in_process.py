@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import compile_clock
+from kepler_traverse.cpu import compile_clock
 from pipelines import warm
 from pipelines.batch_sources import main
 from pipelines.cli import steps

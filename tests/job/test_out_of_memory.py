@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kepler_traverse import graph_from_edges
-from kepler_traverse.storage import write_graph
+from kepler_traverse.graph.storage import write_graph
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from pipelines.worker.traverse import BatchTraverser

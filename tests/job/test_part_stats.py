@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
-from kepler_traverse.results import checksum
+from kepler_traverse.search.results import checksum
 from pipelines.output.part_file import as_written
 from pipelines.output.part_stats import (
     MAX_BINS,

@@ -19,8 +19,8 @@ from distributed import LocalCluster
 
 from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
+from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.storage import write_graph
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output.checksums import checksums_in

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from kepler_traverse import graph_from_edges, storage
+from kepler_traverse import graph_from_edges
+from kepler_traverse.graph import storage
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import settings_of
 from pipelines.run.prepare import origin_of, read_options

@@ -17,7 +17,7 @@ from distributed.comm import CommClosedError
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import OutputError
-from kepler_traverse.storage import write_graph
+from kepler_traverse.graph.storage import write_graph
 from pipelines.batch_sources import main
 from pipelines.cli.options import flags_of
 from pipelines.cli.settings import settings_of
@@ -377,7 +377,7 @@ def test_a_graph_that_cannot_be_written_whole_leaves_nothing(tmp_path, monkeypat
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kepler_traverse.storage.np.save", full)
+    monkeypatch.setattr("kepler_traverse.graph.storage.np.save", full)
     with pytest.raises(OSError, match="No space left"):
         write_graph(GRAPH, tmp_path / "graph")
     assert not list(tmp_path.iterdir())

@@ -12,7 +12,7 @@ from distributed import Client
 from distributed.security import Security
 
 from kepler_traverse import plan_bfs, read_graph
-from kepler_traverse.results import checksum
+from kepler_traverse.search.results import checksum
 from pipelines.batch_sources import main
 from pipelines.output.run_folder import digest_of
 from pipelines.scheduling import cluster

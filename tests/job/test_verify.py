@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import plan_bfs, plan_sssp, read_graph
-from kepler_traverse.frames import table_of
-from kepler_traverse.results import checksum
+from kepler_traverse.search.frames import table_of
+from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import settings_of
 from pipelines.output.manifest_types import FORMAT

@@ -21,8 +21,8 @@ from distributed import Client, LocalCluster
 
 from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse._arrays import namespace
-from kepler_traverse.build import graph_from_numbers
-from kepler_traverse.storage import write_graph
+from kepler_traverse.graph.build import graph_from_numbers
+from kepler_traverse.graph.storage import write_graph
 from pipelines.output.buffer_pool import Buffers
 from pipelines.output.part_file import plain
 from pipelines.output.rows import is_made_on_host, rows_of

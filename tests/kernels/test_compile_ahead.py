@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kepler_traverse import cuda, graph_from_edges, plan_bfs_many
-from kepler_traverse.compile_ahead import compile_ahead, compile_times
+from kepler_traverse.api.compile_ahead import compile_ahead, compile_times
 from kepler_traverse.cuda import compiler, csr_build, exact, vertex_ids
 from kepler_traverse.cuda.compiler import Request, kernel, start_compiling
 from kepler_traverse.errors import InputError

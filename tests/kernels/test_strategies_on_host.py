@@ -19,7 +19,7 @@ from kepler_traverse.errors import FrontierOverflowError, PrecisionError
 from kepler_traverse.extremes import extremes
 from kepler_traverse.published import BFS as BFS_OF_PAPERS
 from kepler_traverse.published import SSSP as SSSP_OF_PAPERS
-from kepler_traverse.query import Query
+from kepler_traverse.search.query import Query
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds

@@ -206,6 +206,11 @@ def test_the_public_names_are_sorted_and_few():
     assert len(kepler_traverse.__all__) <= 40
 
 
+def test_the_root_of_the_library_holds_few_modules():
+    modules = [path.name for path in LIBRARY if path.parent.name == "kepler_traverse"]
+    assert 0 < len(modules) <= 12, modules
+
+
 def test_a_graph_has_few_public_members_beside_its_arrays():
     arrays = set(inspect.signature(kepler_traverse.Graph).parameters)
     members = {name for name in vars(kepler_traverse.Graph) if not name.startswith("_")} - arrays

@@ -28,8 +28,8 @@ def found(path, text):
     ],
 )
 def test_a_retired_word_in_the_library_is_found(text):
-    (line,) = {each.partition(": ")[0] for each in found("kepler_traverse/plan.py", text)}
-    assert line == "kepler_traverse/plan.py:1"
+    (line,) = {each.partition(": ")[0] for each in found("kepler_traverse/search/plan.py", text)}
+    assert line == "kepler_traverse/search/plan.py:1"
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_an_idiom_outside_the_library_is_found_in_comments_and_docstrings(path, 
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("kepler_traverse/plan.py", "# nobody waits\n"),
-        ("kepler_traverse/plan.py", '"""Return ms a source."""\n'),
+        ("kepler_traverse/search/plan.py", "# nobody waits\n"),
+        ("kepler_traverse/search/plan.py", '"""Return ms a source."""\n'),
         ("scripts/bench/gpu.py", 'x = "ms a source"\n'),
-        ("kepler_traverse/plan.py", 'raise InputError("in turn, a bit a source; told")\n'),
-        ("kepler_traverse/plan.py", "rows_per_source = MAX_BINS + turned + untold + n_rooms\n"),
-        ("kepler_traverse/plan.py", "# each block in turn, and edges a task of its own\n"),
+        ("kepler_traverse/search/plan.py", 'raise InputError("in turn, a bit a source; told")\n'),
+        ("kepler_traverse/search/plan.py", "rows_per_source = MAX_BINS + turned + untold + n_rooms\n"),
+        ("kepler_traverse/search/plan.py", "# each block in turn, and edges a task of its own\n"),
         ("kepler_traverse/published/bfs/params.py", "room: int = 2048\n"),
         ("kepler_traverse/x.cu", '#error "turn"\n'),
         ("tests/test_x.py", "told = turn = room\n"),

@@ -17,8 +17,8 @@ FOLDERS = ("kepler_traverse", "pipelines", "scripts", "tests")
 def test_imports_form_no_circle():
     graph = import_graph(ROOT, FOLDERS)
     assert len(graph) > 300
-    assert {"kepler_traverse.graph", "kepler_traverse.query"} <= graph["kepler_traverse.plan"]
-    assert "kepler_traverse.plan" in graph["kepler_traverse.entry_points"]
+    assert {"kepler_traverse.graph", "kepler_traverse.search.query"} <= graph["kepler_traverse.search.plan"]
+    assert "kepler_traverse.search.plan" in graph["kepler_traverse.multi_source.entry_points"]
     assert find_circle(graph) == []
 
 

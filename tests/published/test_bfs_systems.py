@@ -20,7 +20,7 @@ from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.published.bfs import expand_contract, hierarchical_queues, hybrid_and_spmv
 from kepler_traverse.published.bfs.params import GATHERINGS, BlockQueueKnobs, GatherKnobs, WarpQueueKnobs
 from kepler_traverse.published.bfs.row_splitting import split
-from kepler_traverse.query import Query
+from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import harness
 from tests.support import oracle

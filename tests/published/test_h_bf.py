@@ -15,7 +15,7 @@ from kepler_traverse.certificate import certify
 from kepler_traverse.errors import FrontierOverflowError
 from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.published.sssp.params import HBfKnobs
-from kepler_traverse.query import Query
+from kepler_traverse.search.query import Query
 from kepler_traverse.sssp.host_loop import rounds
 from tests.support import devices, oracle, tiers
 from tests.support.devices import distances, host, orders, running

@@ -12,7 +12,7 @@ from kepler_traverse import plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.published.sssp.params import HBfKnobs
-from kepler_traverse.query import Query
+from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device
 from tests.support.devices import on_a_device

@@ -205,7 +205,7 @@ def test_halves_of_characters_are_unknown_vertices(wrong):
 
 
 def graph_from_names():
-    from kepler_traverse.build import graph_from_numbers
+    from kepler_traverse.graph.build import graph_from_numbers
 
     return graph_from_numbers(np.array([0, 1], np.int32), np.array([1, 2], np.int32), ids=pa.array(["a", "b", "c"]))
 

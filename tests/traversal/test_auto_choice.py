@@ -15,8 +15,8 @@ from kepler_traverse.auto.costs import Costs, Machine
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.multi_source import planning as many_module
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.query import Query
-from kepler_traverse.strategy import MultiSourceOutcome, MultiSourceStrategy
+from kepler_traverse.search.query import Query
+from kepler_traverse.search.strategy import MultiSourceOutcome, MultiSourceStrategy
 from tests.support import tiers
 from tests.support.graphs import build
 

@@ -13,9 +13,9 @@ from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, costs_of
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.multi_source.planning import one_at_a_time
+from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from kepler_traverse.strategy import Shape
 from scripts.regret import fit
 from tests.support.graphs import build
 

@@ -15,8 +15,8 @@ from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp
 from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import batch_cpu, batch_gpu, certify_many
 from kepler_traverse.errors import CertificateError, DeviceError, InputError
-from kepler_traverse.query import Query
-from kepler_traverse.results import checksum as checksum_of
+from kepler_traverse.search.query import Query
+from kepler_traverse.search.results import checksum as checksum_of
 from pipelines.worker.batch_context import BatchContext
 from pipelines.worker.traverse import BatchTraverser
 from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault

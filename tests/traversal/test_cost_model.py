@@ -6,8 +6,8 @@ import pytest
 
 from kepler_traverse.auto.costs import costs_of
 from kepler_traverse.bfs import MULTI_SOURCE as BFS_MULTI_SOURCE
+from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from kepler_traverse.strategy import Shape
 
 # Measured on an H200: vertices, stored edges, levels, and the faster strategy per number of sources at once.
 NORTHEAST, POWER_LAW = (1_524_453, 3_868_020, 1600), (646_010, 31_400_044, 7)

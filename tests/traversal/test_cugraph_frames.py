@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, read_graph, sssp, sssp_many
-from kepler_traverse.cugraph_frames import as_cugraph
 from kepler_traverse.errors import InputError, PrecisionError
+from kepler_traverse.interop.cugraph_frames import as_cugraph
 from pipelines.batch_sources import main
 from tests.support import oracle
 from tests.support.graphs import NAMED, build, weights_for

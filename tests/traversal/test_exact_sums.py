@@ -23,10 +23,10 @@ from kepler_traverse import (
 from kepler_traverse._arrays import EXACT_BELOW, namespace
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
-from kepler_traverse.exact import any_beyond
-from kepler_traverse.results import checksum
+from kepler_traverse.graph.storage import load_graph, write_graph
+from kepler_traverse.search.exact import any_beyond
+from kepler_traverse.search.results import checksum
 from kepler_traverse.sssp.registry import MULTI_SOURCE, STRATEGIES
-from kepler_traverse.storage import load_graph, write_graph
 from tests.conftest import HAS_GPU
 from tests.support import oracle
 from tests.support.devices import host

@@ -119,8 +119,8 @@ def forked(call):
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 def test_a_gpu_of_the_parent_is_refused_in_a_forked_child_and_the_cpu_is_not_taken_in_silence(monkeypatch):
-    from kepler_traverse import read
     from kepler_traverse.cuda.compiler import Kernel
+    from kepler_traverse.graph import read
 
     class Lost(Exception):
         pass

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, plan_bfs, plan_sssp, sssp, sssp_many
-from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError, UnknownVertexError
-from kepler_traverse.frames import table_of
+from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.multi_source import frame_rows
-from kepler_traverse.results import _checksum_of_arrays, checksum
+from kepler_traverse.search.frames import table_of
+from kepler_traverse.search.results import _checksum_of_arrays, checksum
 from tests.support import oracle
 from tests.support.graphs import NAMED, build, weights_for
 

@@ -30,10 +30,10 @@ from kepler_traverse.cpu import csr_build as cpu_csr
 from kepler_traverse.cuda import csr_build as gpu_csr
 from kepler_traverse.cuda import launch
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
-from kepler_traverse.frames import table_of
-from kepler_traverse.query import Query
-from kepler_traverse.read import read_graph
-from kepler_traverse.results import checksum
+from kepler_traverse.graph.read import read_graph
+from kepler_traverse.search.frames import table_of
+from kepler_traverse.search.query import Query
+from kepler_traverse.search.results import checksum
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds

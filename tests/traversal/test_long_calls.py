@@ -17,15 +17,16 @@ import pyarrow as pa
 import pytest
 
 from examples import stream_distances
-from kepler_traverse import bfs_many, compile_clock, graph_from_edges, plan_bfs_many, plan_sssp_many, progress, sssp_many
+from kepler_traverse import bfs_many, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
-from kepler_traverse.concurrency import SerializedSearch
-from kepler_traverse.cpu import threads
+from kepler_traverse.cpu import compile_clock, threads
 from kepler_traverse.errors import InputError, NegativeCycleError, UnknownVertexError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.stream import ResultStream
+from kepler_traverse.runtime import progress
+from kepler_traverse.runtime.concurrency import SerializedSearch
+from kepler_traverse.search.strategy import Outcome
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from kepler_traverse.strategy import Outcome
 from tests.support.graphs import NAMED, build, is_refused, lattice, weights_for
 from tests.support.processes import PATIENCE, ROOT, finish, started
 

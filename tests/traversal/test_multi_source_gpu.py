@@ -17,12 +17,12 @@ from kepler_traverse.bfs.multi_source import source_per_block as bfs_blocks
 from kepler_traverse.bfs.tuning import BitParallelGpuTuning
 from kepler_traverse.bfs.tuning import SourcePerBlockTuning as HopsPerBlock
 from kepler_traverse.errors import InputError, PrecisionError, StrategyError
+from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.multi_source import source_per_block as sssp_blocks
 from kepler_traverse.sssp.multi_source import source_per_lane
 from kepler_traverse.sssp.tuning import SourcePerBlockTuning as DistancesPerBlock
 from kepler_traverse.sssp.tuning import SourcePerLaneTuning
-from kepler_traverse.strategy import Shape
 from tests.conftest import HAS_GPU
 from tests.support import tiers
 from tests.support.devices import count_allocations, host, on_a_device, orders, running

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from kepler_traverse import bfs_many, sssp_many
-from kepler_traverse.build import graph_from_numbers
 from kepler_traverse.errors import InputError, StrategyError, UnknownVertexError
+from kepler_traverse.graph.build import graph_from_numbers
 from tests.support.graphs import NAMED, build, weights_for
 
 

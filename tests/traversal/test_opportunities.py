@@ -16,7 +16,7 @@ from kepler_traverse import bfs_many, cuda, graph_from_edges, plan_bfs_many, pla
 from kepler_traverse.cpu import opportunities as on_cpu
 from kepler_traverse.cuda import opportunities as on_gpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
-from kepler_traverse.opportunities import Reduction, bands_of, reduction_of, sums_within
+from kepler_traverse.kinds.opportunities import Reduction, bands_of, reduction_of, sums_within
 from pipelines.output.rows import rows_of as made
 from tests.conftest import HAS_GPU
 from tests.support.devices import count_allocations, host, on_a_device, orders, running

@@ -12,7 +12,7 @@ from kepler_traverse.bfs import persistent
 from kepler_traverse.bfs.tuning import Tuning
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import StrategyError
-from kepler_traverse.query import Query
+from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support import oracle

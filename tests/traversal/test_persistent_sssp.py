@@ -10,7 +10,7 @@ import pytest
 from kepler_traverse import plan_sssp
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
-from kepler_traverse.query import Query
+from kepler_traverse.search.query import Query
 from kepler_traverse.sssp import gpu_steps, near_far_gpu, tuning
 from tests.conftest import HAS_GPU
 from tests.support import oracle

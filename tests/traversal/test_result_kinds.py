@@ -7,11 +7,11 @@ import pytest
 
 from kepler_traverse import bfs_many, plan_bfs_many, sssp_many
 from kepler_traverse._arrays import to_host
-from kepler_traverse.entry_points import ArrayResult, FrameResult
 from kepler_traverse.errors import InputError
-from kepler_traverse.frames import Column
-from kepler_traverse.result_kinds import RESULT_KINDS, ResultKind
-from kepler_traverse.source_records import SourceRecords
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
+from kepler_traverse.kinds.source_records import SourceRecords
+from kepler_traverse.multi_source.entry_points import ArrayResult, FrameResult
+from kepler_traverse.search.frames import Column
 from pipelines.output.part_file import unfit_columns
 from pipelines.output.rows import rows_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
-from kepler_traverse.concurrency import SerializedSearch
 from kepler_traverse.errors import UnknownVertexError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.strategy import Outcome
+from kepler_traverse.runtime.concurrency import SerializedSearch
+from kepler_traverse.search.strategy import Outcome
 from tests.support.graphs import NAMED, build, weights_for
 
 THREADS, RUNS = 8, 25

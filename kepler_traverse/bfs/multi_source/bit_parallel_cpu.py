@@ -18,7 +18,7 @@ from ..._arrays import hops_dtype
 from ...cpu import threads
 from ...cpu.atomics import atomic_add
 from ...cpu.simd_bitsets import DIGITS, copy_row, count_row, is_full, or_row, take_new
-from ...strategy import MultiSourceOutcome
+from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps
 from ..tuning import BitParallelCpuTuning
 

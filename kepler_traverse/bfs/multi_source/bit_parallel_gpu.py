@@ -23,7 +23,7 @@ from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, prepare_items
-from ...strategy import MultiSourceOutcome
+from ...search.strategy import MultiSourceOutcome
 from ..tuning import BitParallelGpuTuning
 
 WORD = 32

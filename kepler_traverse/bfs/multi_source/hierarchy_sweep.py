@@ -14,8 +14,8 @@ from ...cpu import threads
 from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
 from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, count_hops, search, write_hops
 from ...hierarchy.sweep_state import SweepState
-from ...results import Routes
-from ...strategy import MultiSourceOutcome, sources_per_worker
+from ...search.results import Routes
+from ...search.strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 
 _LANES = LANES[np.dtype(np.int32)]

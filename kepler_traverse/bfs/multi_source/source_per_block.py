@@ -19,7 +19,7 @@ from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
 from ...errors import StrategyError
-from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
+from ...search.strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from ..tuning import SourcePerBlockTuning
 from .bit_parallel_gpu import PREDECESSORS, kernels_for, pitch_of, predecessors_from_hops
 

@@ -11,7 +11,7 @@ from numba import njit
 
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
 from ...cpu import threads
-from ...strategy import MultiSourceOutcome, sources_per_worker
+from ...search.strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 
 SOURCES_PER_CORE = 16  # of a group, so that cores end at about the same time

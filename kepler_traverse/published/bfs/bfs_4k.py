@@ -30,7 +30,7 @@ from ...cuda.launch import (
     threads_per_multiprocessor,
 )
 from ...errors import StrategyError
-from ...strategy import Strategy
+from ...search.strategy import Strategy
 from .params import Bfs4kKnobs
 
 _FILE = Path(__file__).parent / "kernels" / "bfs_4k.cu"

@@ -24,7 +24,7 @@ from ...bfs import cpu_steps
 from ...bfs.host_loop import levels
 from ...cpu import threads
 from ...cpu.atomics import atomic_add, atomic_umin, compare_and_swap
-from ...strategy import Strategy
+from ...search.strategy import Strategy
 
 _CHUNK = 128  # vertices that a thread takes at once
 

@@ -41,7 +41,7 @@ from ...cuda.launch import (
     resident_threads,
     threads_per_multiprocessor,
 )
-from ...strategy import Strategy
+from ...search.strategy import Strategy
 from .params import BlockQueueKnobs, WarpQueueKnobs
 from .row_splitting import split
 

@@ -34,7 +34,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch
-from ...strategy import Strategy
+from ...search.strategy import Strategy
 
 BLOCK = 256
 

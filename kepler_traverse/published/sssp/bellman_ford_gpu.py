@@ -27,9 +27,9 @@ from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, resident_threads
+from ...search.strategy import Strategy
 from ...sssp import gpu_steps
 from ...sssp.host_loop import rounds
-from ...strategy import Strategy
 from . import threshold_methods
 from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
 

@@ -20,9 +20,9 @@ from numba import njit
 
 from ..._arrays import as_distance
 from ...cpu.atomics import from_ordered, to_ordered
+from ...search.strategy import Outcome, Strategy
 from ...sssp import cpu_steps
 from ...sssp.host_loop import rounds
-from ...strategy import Outcome, Strategy
 
 _WAITS = 1  # stored in place of the round that queued a vertex
 _NOWHERE = -1  # not in the heap

@@ -23,9 +23,9 @@ from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import MAX_CHILDREN, PackedLaunches, launch, max_grid, n_blocks, resident_threads
 from ...errors import FrontierOverflowError, StrategyError
+from ...search.strategy import Strategy
 from ...sssp import gpu_steps
 from ...sssp.host_loop import rounds
-from ...strategy import Strategy
 from .params import WIDTHS, HBfKnobs
 
 BLOCK = 256

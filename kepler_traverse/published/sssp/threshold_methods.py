@@ -29,8 +29,8 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
 from ...cuda.launch import PackedLaunches, launch
+from ...search.strategy import Outcome
 from ...sssp import gpu_steps
-from ...strategy import Outcome
 from .params import BLOCK
 
 _FILE = Path(__file__).parent / "kernels" / "threshold_methods.cu"

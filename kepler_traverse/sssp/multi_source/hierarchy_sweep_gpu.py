@@ -34,7 +34,7 @@ from ...cuda.launch import (
     threads_per_multiprocessor,
 )
 from ...hierarchy.on_gpu import on_gpu
-from ...strategy import MultiSourceOutcome
+from ...search.strategy import MultiSourceOutcome
 from .. import gpu_steps
 from . import source_per_block
 

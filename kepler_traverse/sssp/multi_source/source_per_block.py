@@ -16,7 +16,7 @@ from ...cuda import cp
 from ...cuda.compiler import Request, kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
-from ...strategy import MultiSourceOutcome, slowdown, sources_per_worker
+from ...search.strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
 from ..tuning import SourcePerBlockTuning

@@ -17,7 +17,7 @@ from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import Entry, struct_arguments
 from ...cuda.launch import prepare_items
-from ...strategy import MultiSourceOutcome
+from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
 from ..tuning import SourcePerLaneTuning

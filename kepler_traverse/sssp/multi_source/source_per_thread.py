@@ -11,7 +11,7 @@ from numba import njit
 
 from ..._arrays import as_distance
 from ...cpu import threads
-from ...strategy import MultiSourceOutcome, sources_per_worker
+from ...search.strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
 from ..near_far_cpu import NEVER, new_state, pile_width, rounds_of, search
 

@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments
-from ._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, namespace, to_host
-from .algorithms import ALGORITHMS
-from .cpu import opportunities as cpu
-from .cuda import opportunities as sums_on_gpu
+from .. import arguments
+from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, namespace, to_host
+from ..algorithms import ALGORITHMS
+from ..cpu import opportunities as cpu
+from ..cuda import opportunities as sums_on_gpu
+from ..errors import InputError, PrecisionError, option_text
+from ..graph import Graph
+from ..search.frames import Column
+from ..search.results import Traversals
 from .distance_stats import summary_of_distances
-from .errors import InputError, PrecisionError, option_text
-from .frames import Column
-from .graph import Graph
-from .results import Traversals
 from .source_records import Observe, SourceRecords, level_counts_of
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
@@ -170,7 +170,7 @@ class Reduction:
 
     def words(self) -> Array:
         """The values on the current GPU: int64 of shape (n_attributes, n_vertices), integers and then bits of floats."""
-        from .cuda import cp
+        from ..cuda import cp
 
         device = cp.cuda.runtime.getDevice()
         if device not in self._on_gpu:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from . import arguments, frames
-from .bfs import REGISTRY as BFS
-from .sssp import REGISTRY as SSSP
+from .. import arguments
+from ..bfs import REGISTRY as BFS
+from ..search import frames
+from ..sssp import REGISTRY as SSSP
 
 
 def strategies(published: bool = False) -> Any:

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments, cuda
-from ._arrays import Array, device_of, index_dtype, namespace
+from .. import arguments, cuda
+from .._arrays import Array, device_of, index_dtype, namespace
+from ..errors import EdgeListError, InputError, option_text
+from ..formats import EdgeList
+from ..formats.ids import read_ids
+from ..formats.row_selection import RowSelection
+from ..protocols import Ids
+from . import Graph
 from .build import ENDS, WEIGHT_TYPES, graph_from_arrays, graph_from_numbers
-from .errors import EdgeListError, InputError, option_text
-from .formats import EdgeList
-from .formats.ids import read_ids
-from .graph import Graph
-from .protocols import Ids
-from .row_selection import RowSelection
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from . import arguments
-from ._arrays import Array
-from .algorithms import ALGORITHMS
-from .errors import InputError, StrategyError
+from .. import arguments
+from .._arrays import Array
+from ..algorithms import ALGORITHMS
+from ..errors import InputError, StrategyError
+from ..graph import Graph
 from .exact import Sums
-from .graph import Graph
 from .query import Query, TargetLists
 
 StrategyT = TypeVar("StrategyT", bound="BaseStrategy")

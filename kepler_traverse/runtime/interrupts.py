@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from . import cuda
+from .. import cuda
 
 
 def forget_interrupted(interrupt: BaseException, device: str) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments, cuda
-from ._arrays import NO_PREDECESSOR, to_host
-from .errors import InputError, UnknownVertexError
-from .frames import Column, check_unreached, cugraph_distances, frame_from, holds_hops
-from .graph import Graph
-from .protocols import Frame
+from .. import arguments, cuda
+from .._arrays import NO_PREDECESSOR, to_host
+from ..errors import InputError, UnknownVertexError
+from ..graph import Graph
+from ..protocols import Frame
+from ..search.frames import Column, check_unreached, cugraph_distances, frame_from, holds_hops
 
 
 def as_cugraph(frame: Frame, graph: Graph) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import (
+from .._arrays import (
     FLOAT64_EXACT,
     MAX_INTEGER,
     Array,
@@ -26,9 +26,9 @@ from ._arrays import (
     namespace,
     to_host,
 )
-from .cpu import distance_stats as cpu
-from .cuda import distance_stats as figures_on_gpu
-from .errors import PrecisionError
+from ..cpu import distance_stats as cpu
+from ..cuda import distance_stats as figures_on_gpu
+from ..errors import PrecisionError
 
 
 class DistanceStats(NamedTuple):

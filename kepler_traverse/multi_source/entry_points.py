@@ -10,22 +10,23 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from . import arguments, frames
-from ._arrays import namespace
-from .algorithms import Algorithm
-from .errors import InputError, NegativeCycleError
-from .graph import Graph
-from .interrupts import forget_interrupted
-from .multi_source import outputs, pairs
-from .multi_source.k_nearest import NEAREST, compute_k_nearest, labels_of, search_nearest_targets
-from .multi_source.planning import FEW_PATHS, MultiSourcePlan, check_strategy
-from .multi_source.stream import ResultStream, as_record_batches
-from .plan import Plan, make_query
-from .plugins import find_kind, with_plugins
-from .progress import Report, meter_of
-from .protocols import Ids, Knobs
-from .result_kinds import RESULT_KINDS
-from .strategy import MultiSourceStrategy, Shape, Strategy
+from .. import arguments
+from .._arrays import namespace
+from ..algorithms import Algorithm
+from ..errors import InputError, NegativeCycleError
+from ..graph import Graph
+from ..kinds.result_kinds import RESULT_KINDS
+from ..plugins import find_kind, with_plugins
+from ..protocols import Ids, Knobs
+from ..runtime.interrupts import forget_interrupted
+from ..runtime.progress import Report, meter_of
+from ..search import frames
+from ..search.plan import Plan, make_query
+from ..search.strategy import MultiSourceStrategy, Shape, Strategy
+from . import outputs, pairs
+from .k_nearest import NEAREST, compute_k_nearest, labels_of, search_nearest_targets
+from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
+from .stream import ResultStream, as_record_batches
 
 # Kinds of results of many sources, by what a call returns. Those of plug-ins are in neither.
 ArrayResult = Literal["matrix", "reachable"]

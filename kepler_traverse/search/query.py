@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ._arrays import Array, namespace
+from .._arrays import Array, namespace
 
 TuningClass = TypeVar("TuningClass")
 

@@ -16,10 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
-    from .frames import Column
-    from .graph import Graph
+    from ..graph import Graph
+    from ..search.frames import Column
+    from ..search.results import Traversals
     from .opportunities import Reduction
-    from .results import Traversals
     from .source_records import Observe, SourceRecords
 
 

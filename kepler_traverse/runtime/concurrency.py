@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .errors import NegativeCycleError
+from ..errors import NegativeCycleError
 
 
 class SerializedSearch:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import arguments
-from ._arrays import MAX_INTEGER, to_host
-from .cpu import csr_check
-from .errors import DeviceError, InputError
-from .graph import BuildReport, Graph
-from .hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
-from .regular_files import differing_file, digests_of, irregular, read_sealed, sealed
+from .. import arguments
+from .._arrays import MAX_INTEGER, to_host
+from ..cpu import csr_check
+from ..errors import DeviceError, InputError
+from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
+from ..runtime.regular_files import differing_file, digests_of, irregular, read_sealed, sealed
+from . import BuildReport, Graph
 
 if TYPE_CHECKING:
     import pyarrow

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from . import arguments
-from ._arrays import device_of
+from .. import arguments
+from .._arrays import device_of
+from ..errors import EdgeListError, InputError, options_spelled
+from ..formats import ReadOptions
+from ..formats.files import DataFile
+from ..formats.row_selection import RowSelection
+from ..formats.selection import directions_of
+from ..formats.tables import as_arrow_column, as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
+from . import Graph
 from .build import graph_from_arrays
 from .edge_list_graph import BuildRules, graph_of, memory_given_back
-from .errors import EdgeListError, InputError, options_spelled
-from .formats import ReadOptions
-from .formats.files import DataFile
-from .formats.selection import directions_of
-from .formats.tables import as_arrow_column, as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
-from .graph import Graph
-from .row_selection import RowSelection
 
 _NAMES = ("src", "dst", "weight")
 

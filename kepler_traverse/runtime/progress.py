@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from . import arguments, compile_clock, cuda
-from .errors import InputError
+from .. import arguments, cuda
+from ..cpu import compile_clock
+from ..errors import InputError
 
 Report = Callable[[int, int, float], object]
 

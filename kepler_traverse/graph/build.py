@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments
-from ._arrays import (
+from .. import arguments
+from .._arrays import (
     MAX_INTEGER,
     Array,
     device_of,
@@ -19,15 +19,15 @@ from ._arrays import (
     namespace,
     to_host,
 )
-from .cpu import csr_build
-from .cpu import edge_rows as edge_rows_on_cpu
-from .cuda import csr_build as csr_on_gpu
-from .cuda import edge_rows as edge_rows_on_gpu
-from .cuda import edge_weights
-from .errors import DeviceError, EdgeListError, InputError, option_text
-from .graph import BuildReport, Graph
-from .protocols import CsrBackend, EdgeRowsBackend
-from .row_selection import BOTH_WAYS, DST_TO_SRC, RowSelection
+from ..cpu import csr_build
+from ..cpu import edge_rows as edge_rows_on_cpu
+from ..cuda import csr_build as csr_on_gpu
+from ..cuda import edge_rows as edge_rows_on_gpu
+from ..cuda import edge_weights
+from ..errors import DeviceError, EdgeListError, InputError, option_text
+from ..formats.row_selection import BOTH_WAYS, DST_TO_SRC, RowSelection
+from ..protocols import CsrBackend, EdgeRowsBackend
+from . import BuildReport, Graph
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments
-from ._arrays import FLOAT64_EXACT, index_dtype
-from .build import graph_from_numbers
-from .errors import InputError
-from .graph import Graph
+from .. import arguments
+from .._arrays import FLOAT64_EXACT, index_dtype
+from ..errors import InputError
+from ..graph import Graph
+from ..graph.build import graph_from_numbers
 
 _OWN_FORMATS = ("csr", "csc", "coo")
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._arrays import Array, to_host
-from .algorithms import ALGORITHMS
+from .._arrays import Array, to_host
+from ..algorithms import ALGORITHMS
+from ..graph import Graph
+from ..search.frames import Column
+from ..search.results import Traversals
 from .distance_stats import DistanceStats, exact_totals, levels_of, summary_of_distances, summary_of_levels
-from .frames import Column
-from .graph import Graph
-from .results import Traversals
 
 # ``observe(counts, edges, farthest)`` receives the level counts of some sources while they are in memory: an array of shape
 # (k, levels) on the graph's device, the stored edges of the vertices reached, and the last level of each source.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import arguments, cuda
-from .algorithms import ALGORITHMS
-from .bfs import persistent
-from .certificate import batch_gpu
-from .cuda import csr_build, distance_stats, edge_weights, exact, graph_statistics, opportunities, vertex_ids
-from .cuda.compiler import Compilation, CompileTimes, Request, compile_times, start_compiling
-from .result_kinds import RESULT_KINDS
+from .. import arguments, cuda
+from ..algorithms import ALGORITHMS
+from ..bfs import persistent
+from ..certificate import batch_gpu
+from ..cuda import csr_build, distance_stats, edge_weights, exact, graph_statistics, opportunities, vertex_ids
+from ..cuda.compiler import Compilation, CompileTimes, Request, compile_times, start_compiling
+from ..kinds.result_kinds import RESULT_KINDS
 
 
 def compile_ahead(
@@ -56,7 +56,7 @@ def compile_ahead(
 
     Examples
     --------
-    >>> from kepler_traverse.compile_ahead import compile_ahead
+    >>> from kepler_traverse.api.compile_ahead import compile_ahead
     >>> ahead = compile_ahead("bfs", directed=False)  # doctest: +SKIP
     >>> graph = read_graph("roads.parquet", directed=False).to("cuda")  # doctest: +SKIP
     """

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import arguments, frames
-from .algorithms import ALGORITHMS
-from .bfs import REGISTRY as BFS
-from .errors import InputError
-from .formats.column_names import end_pairs, listed
-from .graph import Graph
-from .multi_source.pairs import numbers_of_pairs, pair_table
-from .multi_source.routes import columns_along, frame_of_routes
-from .protocols import Frame, Ids
-from .sssp import REGISTRY as SSSP
+from .. import arguments
+from ..algorithms import ALGORITHMS
+from ..bfs import REGISTRY as BFS
+from ..errors import InputError
+from ..formats.column_names import end_pairs, listed
+from ..graph import Graph
+from ..multi_source.pairs import numbers_of_pairs, pair_table
+from ..multi_source.routes import columns_along, frame_of_routes
+from ..protocols import Frame, Ids
+from ..search import frames
+from ..sssp import REGISTRY as SSSP
 
 
 def paths(

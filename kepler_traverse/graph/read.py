@@ -7,13 +7,13 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from . import arguments, cuda
+from .. import arguments, cuda
+from ..errors import DeviceError, InputError, option_text
+from ..formats import ReadOptions, read_edges
+from ..formats.tables import is_table, read_table
+from . import Graph
 from .build import WEIGHT_TYPES
 from .edge_list_graph import BuildRules, graph_of, memory_given_back
-from .errors import DeviceError, InputError, option_text
-from .formats import ReadOptions, read_edges
-from .formats.tables import is_table, read_table
-from .graph import Graph
 
 
 def read_graph(

@@ -9,7 +9,7 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import arguments
+from .. import arguments
 
 _MAX_IDS = 3
 _MAX_TEXT = 60

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments
-from ._arrays import Array, device_of, is_negative, iter_slices, namespace, to_host
+from .. import arguments
+from .._arrays import Array, device_of, is_negative, iter_slices, namespace, to_host
+from ..cpu import csr_build
+from ..cpu import edge_rows as edge_rows_on_cpu
+from ..cuda import csr_build as csr_on_gpu
+from ..cuda import edge_rows as edge_rows_on_gpu
+from ..errors import DeviceError, EdgeListError, InputError, option_text
+from ..formats.row_selection import RowSelection
+from ..protocols import CsrBackend, EdgeRowsBackend
+from . import Graph
 from .build import WEIGHT_TYPES, checked_weights, no_edge
-from .cpu import csr_build
-from .cpu import edge_rows as edge_rows_on_cpu
-from .cuda import csr_build as csr_on_gpu
-from .cuda import edge_rows as edge_rows_on_gpu
-from .errors import DeviceError, EdgeListError, InputError, option_text
-from .graph import Graph
-from .protocols import CsrBackend, EdgeRowsBackend
-from .row_selection import RowSelection
 
 
 def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: str = "auto") -> Graph:

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from . import arguments
-from ._arrays import MAX_HOP_COUNT, Array, is_reached, namespace, to_host
-from .algorithms import ALGORITHMS
-from .concurrency import SerializedSearch
-from .display import in_units, limit_text
-from .errors import NegativeCycleError
+from .. import arguments
+from .._arrays import MAX_HOP_COUNT, Array, is_reached, namespace, to_host
+from ..algorithms import ALGORITHMS
+from ..errors import NegativeCycleError
+from ..graph import Graph
+from ..protocols import Ids, Knobs, VertexId
+from ..runtime.concurrency import SerializedSearch
+from ..runtime.display import in_units, limit_text
 from .exact import Sums, WideningSearch
-from .graph import Graph
-from .protocols import Ids, Knobs, VertexId
 from .query import Query
 from .results import Traversal
 from .strategy import Strategy, StrategyT, pick, strategy_for_sums

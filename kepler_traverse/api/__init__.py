@@ -1,0 +1,1 @@
+"""What spans both algorithms: paths of results, the list of strategies, compiling ahead of a run."""

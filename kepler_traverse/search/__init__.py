@@ -1,0 +1,1 @@
+"""A search: what is asked (``query``), strategies, planning, exact sums, results, and frames of results."""

@@ -89,7 +89,11 @@ class Registry:
     def listed_for(self, strategy: str, device: str) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
         """Return the strategies among which a name is looked up: plug-ins are imported only for a name that is not known."""
         own = self.single_source, self.multi_source
-        is_own = strategy == "auto" or any(each.device == device and each.is_called(strategy) for each in chain(*own))
+        is_own = (
+            not isinstance(strategy, str)
+            or strategy == "auto"
+            or any(each.device == device and each.is_called(strategy) for each in chain(*own))
+        )
         return own if is_own else self.with_plugins()
 
     def plan(

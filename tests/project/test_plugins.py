@@ -1,9 +1,7 @@
 """Plug-ins: a strategy and a result kind that modules outside the package add work in the library and in the job."""
 
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,8 +13,8 @@ from kepler_traverse.plugins import VARIABLE
 from pipelines import run_job
 from pipelines.verify import main as verify
 from tests.support.clusters import threads_of_this_process
+from tests.support.processes import ROOT, ran
 
-ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(7)
 EDGES = pd.DataFrame({"src": RNG.integers(0, 90, 400), "dst": RNG.integers(0, 90, 400), "weight": RNG.integers(0, 9, 400)})
 SOURCES = np.unique(EDGES.src)[:7].tolist()
@@ -77,7 +75,7 @@ def test_a_result_kind_of_a_plugin_is_written_resumed_and_verified(tmp_path):
     frame.to_parquet(tmp_path / "edges.parquet")
     environment = {**os.environ, VARIABLE: "examples.farthest_plugin", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", OF_KIND, str(tmp_path / "edges.parquet"), str(tmp_path / "out")]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = ran(command, env=environment)
     assert done.returncode == 0, done.stderr
     assert "--n-farthest N" in done.stdout
     assert "--n-farthest has no effect: it is for --result farthest" in done.stderr

@@ -19,7 +19,8 @@ from tests.support.graphs import build, lattice, path, rmat, star, weights_for
 SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 # With blocks as in test_strategies_on_host.py, so that nothing is compiled twice.
-MODES = orders(in_turn={"block": 256}, stress={"stress": True, "seed": 3, "block": 32, "resident": 2})
+IN_TURN = {"block": 256}
+MODES = orders(in_turn=IN_TURN, stress={"stress": True, "seed": 3, "block": 32, "resident": 2})
 ON_GPU = [row for row in PAPERS if row.device == "cuda"]
 SHAPE = [*lattice(5, 8), *((0, v) for v in range(60, 110)), *((v, 45) for v in range(60, 70))]
 KNOBS = {
@@ -82,7 +83,7 @@ def test_a_knob_out_of_range_is_an_error_that_says_what_fits(make, message):
 
 @on_a_device
 def test_a_published_name_leads_to_its_row_and_a_negative_weight_is_refused_where_it_must_be():
-    with running(MODES["GPU" if HAS_GPU else "in turn"]):
+    with running(None if HAS_GPU else IN_TURN):
         graph = build([(0, 1), (1, 2)], [2, -1]).to("cuda")
         for row in ON_GPU:
             for name in row.aliases:
@@ -101,7 +102,7 @@ def test_a_plan_holds_no_more_than_it_says(row, weight_type, monkeypatch):
         pytest.skip("counts what the stand-in for CuPy is asked for")
     rows = path(3000)
     lowest = 0 if "non_negative" in row.needs else -1
-    with running(MODES["in turn"]):
+    with running(IN_TURN):
         graph = build(rows, np.full(len(rows), lowest, float), weight_type=weight_type).to("cuda")
         assert graph.has_negative_weights == (lowest < 0)
         empty, held = device.cp.empty, []
@@ -117,7 +118,7 @@ def test_a_plan_holds_no_more_than_it_says(row, weight_type, monkeypatch):
 
 
 def rounds_of(name, rows, weights, source=0, **options):
-    with running(MODES["GPU" if HAS_GPU else "in turn"]):
+    with running(None if HAS_GPU else IN_TURN):
         return plan_sssp(build(rows, weights).to("cuda"), strategy=name, **options)(source).rounds
 
 

@@ -13,6 +13,7 @@ from kepler_traverse.cuda import distance_stats as on_gpu
 from kepler_traverse.kinds.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
 from pipelines.output.part_stats import histogram_of_values, histograms_of_group, histograms_of_levels
 from pipelines.output.rows import rows_of as made
+from pipelines.question import Question
 from tests.conftest import HAS_GPU
 from tests.support.devices import count_allocations, host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, weights_for
@@ -240,7 +241,8 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
 
     def of(graph):
         plan = planned(graph, n_sources=6, result="distances", strategy="one_at_a_time", **{asked: limit})
-        return list(made(result.split()[-1], graph, plan.query, plan.run(sources), None))
+        question = Question(algorithm="bfs", result=result.split()[-1], certify="none", limit=None)
+        return list(made(question, graph, plan.query, plan.run(sources)))
 
     with running(next(iter(MODES.values()))):
         found = of(graph.to("cuda"))

@@ -18,6 +18,7 @@ from kepler_traverse.cuda import opportunities as on_gpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds.opportunities import Reduction, bands_of, reduction_of, sums_within
 from pipelines.output.rows import rows_of as made
+from pipelines.question import Question
 from tests.conftest import HAS_GPU
 from tests.support.devices import count_allocations, host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, weights_for
@@ -202,7 +203,8 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
     def of(graph, result, *options):
         asked = reduction_of(graph, algorithm, result, [0, 1, 3], *options)
         plan = planned(graph, n_sources=5, result="distances", strategy="one_at_a_time", **{limit: 3})
-        return list(made(result, graph, plan.query, plan.run(sources), None, None, reduction=asked))
+        question = Question(algorithm=algorithm, result=result, certify="none", limit=None, reduction=asked)
+        return list(made(question, graph, plan.query, plan.run(sources)))
 
     for call in (("opportunities", values, None), ("opportunities", values, "gaussian:2"), ("within", None, None)):
         with running(next(iter(MODES.values()))):

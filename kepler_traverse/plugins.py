@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 from types import ModuleType
 from typing import TypeVar
 
@@ -43,6 +43,8 @@ def modules() -> tuple[ModuleType, ...]:
 
 @functools.cache
 def _modules(named: str) -> tuple[ModuleType, ...]:
+    from importlib import metadata  # takes longer to import than most of the library
+
     installed = sorted(each.value for each in metadata.entry_points(group=GROUP))
     found = []
     for name in dict.fromkeys((*BUILT_IN, *installed, *filter(None, map(str.strip, named.split(","))))):

@@ -12,6 +12,9 @@ search that gives up early costs a superfluous shortcut, never a wrong distance.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -24,12 +27,44 @@ _NONE = -1
 _DISTANCE, _STAMP, _LIMIT, _GOAL = range(4)  # in ``Workspaces.marks``
 _HUB = 1000  # neighbors from which on a vertex waits for others to be contracted, whatever its priority
 _SCANNED = 40  # edges that a witness search may scan per vertex that it may settle; it needs more only near hubs
-_FOUND = (np.int32, np.int32, np.int64, np.int32, np.uint8)  # tail, head, weight, via and hops of shortcuts
 # Vertices that a witness search settles at most: when a priority is estimated, and when a vertex is contracted. In the dense
 # last part, superfluous shortcuts cost more than searches.
 _CORE = 20_000
 _SETTLED, _SETTLED_IN_CORE = (30, 60), (200, 500)
+_HEAP = 4096  # entries of the heap of a witness search, which is cut short where they are full
 _LONG = 3  # an edge counts as at most so many original edges in a priority
+
+
+class ListArrays(NamedTuple):
+    """The arrays of ``Lists``."""
+
+    begin: np.ndarray
+    size: np.ndarray
+    capacity: np.ndarray
+    head: np.ndarray
+    weight: np.ndarray
+    via: np.ndarray
+    hops: np.ndarray
+
+
+class Shortcuts(NamedTuple):
+    """Shortcuts: int32, int32, int64, int32 and uint8 arrays; ``via`` and ``hops`` as in ``Lists``."""
+
+    tail: np.ndarray
+    head: np.ndarray
+    weight: np.ndarray
+    via: np.ndarray
+    hops: np.ndarray
+
+    @staticmethod
+    def empty(n: int) -> Shortcuts:
+        return Shortcuts(*(np.empty(n, kind) for kind in (np.int32, np.int32, np.int64, np.int32, np.uint8)))
+
+    def turned(self) -> Shortcuts:
+        return self._replace(tail=self.head, head=self.tail)
+
+    def at(self, rows: np.ndarray) -> Shortcuts:
+        return Shortcuts(*(each[rows] for each in self))
 
 
 class Lists:
@@ -56,8 +91,8 @@ class Lists:
         self.used = int(offsets[-1])
         _sort_all(self.begin, self.size, self.head, self.weight)
 
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.begin, self.size, self.capacity, self.head, self.weight, self.via, self.hops
+    def arrays(self) -> ListArrays:
+        return ListArrays(*(getattr(self, name) for name in ListArrays._fields))
 
     def reserve(self, vertices: np.ndarray, added: np.ndarray) -> None:
         """Move the lists of vertices to which entries will be added, where these do not fit."""
@@ -74,11 +109,12 @@ class Lists:
                 setattr(self, name, np.concatenate([pool[: self.used], np.empty(more, pool.dtype)]))
         begins = self.used + np.concatenate([[0], np.cumsum(capacities)[:-1]])
         self.used += total
-        _move(moved, begins, capacities, *self.arrays())
+        _move(moved, begins, capacities, self.arrays())
 
 
 @njit(cache=True, nogil=True)
-def _move(vertices, begins, capacities, begin, size, capacity, head, weight, via, hops):
+def _move(vertices, begins, capacities, lists):
+    begin, size, capacity, head, weight, via, hops = lists
     for j in range(vertices.size):
         v = vertices[j]
         old, new = begin[v], begins[j]
@@ -108,8 +144,8 @@ def _sort_all(begin, size, head, weight):
 # --- witness searches ---------------------------------------------------------------------------------------------------
 
 
-class Workspaces:
-    """What threads need for their witness searches; a row per thread.
+class Workspace(NamedTuple):
+    """What threads need for their witness searches; a row per thread, or the row of one.
 
     Attributes
     ----------
@@ -121,15 +157,39 @@ class Workspaces:
         The number of the last search, alone in its cache line.
     """
 
-    def __init__(self, n: int, n_threads: int, entries: int = 4096):
-        self.marks = np.zeros((n_threads, n, 4), np.int64)
-        self.heap, self.state = np.empty((n_threads, entries, 2), np.int64), np.zeros((n_threads, 8), np.int64)
-
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        return self.marks, self.heap, self.state
+    marks: np.ndarray
+    heap: np.ndarray
+    state: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+class Search(NamedTuple):
+    """What the witness searches of all threads have in common.
+
+    Attributes
+    ----------
+    chosen : uint8 array
+        Vertices that no witness may pass, in addition to the one that is contracted.
+    most : int
+        Vertices that a search settles at most.
+    is_symmetric : bool
+        Whether ``ahead`` and ``back`` are the same, of an undirected graph. Each pair of edges is then joined once.
+    ahead, back : ListArrays
+        Lists of the edges from and to vertices.
+    works : Workspace
+    next_row : int64 array of shape (1,)
+        The row of the next thread that asks for one.
+    """
+
+    chosen: np.ndarray
+    most: int
+    is_symmetric: bool
+    ahead: ListArrays
+    back: ListArrays
+    works: Workspace
+    next_row: np.ndarray
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _push(heap, size, key, value):
     i = size
     while i > 0:
@@ -142,7 +202,7 @@ def _push(heap, size, key, value):
     return size + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _pop(heap, size):
     """Remove the smallest entry, which the caller has read. Return the new size."""
     size -= 1
@@ -162,7 +222,7 @@ def _pop(heap, size):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _search(source, avoided, chosen, longest, slack, wanted, most, begin, size, head, weight, marks, heap, now):
     """Search from a vertex until all goals have witnesses or ``most`` vertices are settled; witnessed goals lose their mark.
 
@@ -203,21 +263,21 @@ def _search(source, avoided, chosen, longest, slack, wanted, most, begin, size, 
                 n_heap = _push(heap, n_heap, total, v)
 
 
-@njit(cache=True, nogil=True)
-def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits):
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _take_row(search):
+    row, works = atomic_add(search.next_row, 0, 1), search.works
+    return Workspace(works.marks[row], works.heap[row], works.state[row])
+
+
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def _contract(v, search, work, found, at, emits):
     """Find the shortcuts that a contraction needs. Return where the next one is written, and the sum of their edges.
 
-    Parameters
-    ----------
-    chosen : uint8 array
-        Vertices that no witness may pass, in addition to v.
-    ahead, back : tuple
-        Lists of the edges from and to vertices; the same twice if ``is_symmetric``, and then each pair is joined once.
-    found : tuple of arrays
-        Tail, head, weight, via and hops of shortcuts; written from ``at`` on if ``emits``.
+    If ``emits``, they are written to ``found`` from ``at`` on.
     """
-    begin, size, _, head, weight, _, hops = ahead
-    begin_back, size_back, _, head_back, weight_back, _, hops_back = back
+    ahead, back, is_symmetric = search.ahead, search.back, search.is_symmetric
+    begin, size, head, weight, hops = ahead.begin, ahead.size, ahead.head, ahead.weight, ahead.hops
+    begin_back, size_back, head_back, weight_back, hops_back = back.begin, back.size, back.head, back.weight, back.hops
     marks, heap, state = work
     n_edges = 0
     first = begin[v]
@@ -240,14 +300,14 @@ def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits
                 wanted += 1
         if wanted == 0:
             continue
-        _search(u, v, chosen, longest, slack, wanted, most, begin, size, head, weight, marks, heap, now)
+        _search(u, v, search.chosen, longest, slack, wanted, search.most, begin, size, head, weight, marks, heap, now)
         for j in range(start, last):
             w = head[j]
             if w != u and marks[w, _GOAL] == now:
                 n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
                 if emits:
-                    found[0][at], found[1][at], found[2][at], found[3][at] = u, w, marks[w, _LIMIT], v
-                    found[4][at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
+                    found.tail[at], found.head[at], found.weight[at], found.via[at] = u, w, marks[w, _LIMIT], v
+                    found.hops[at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
                 at += 1
     return at, n_edges
 
@@ -256,43 +316,38 @@ def _contract(v, chosen, most, is_symmetric, ahead, back, work, found, at, emits
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(
-    next_item, n_items, vertices, chunk, chosen, most, is_symmetric, ahead, back, works, next_row, found, difference
-):
+def _evaluate(next_item, n_items, vertices, chunk, search, found, difference):
     """Find out what contracting each vertex would add: twice the edges more, and the original edges of the shortcuts."""
-    row = atomic_add(next_row, 0, 1)
-    work = (works[0][row], works[1][row], works[2][row])
+    work = _take_row(search)
+    size, size_back = search.ahead.size, search.back.size
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
             v = vertices[j]
-            degree = np.int64(ahead[1][v]) if is_symmetric else np.int64(ahead[1][v]) + back[1][v]
+            degree = np.int64(size[v]) if search.is_symmetric else np.int64(size[v]) + size_back[v]
             if degree > _HUB:
                 difference[v] = degree * degree
                 continue
-            added, n_edges = _contract(v, chosen, most, is_symmetric, ahead, back, work, found, 0, False)
+            added, n_edges = _contract(v, search, work, found, 0, False)
             difference[v] = 2 * (added - degree) + n_edges
 
 
 @njit(cache=True, nogil=True)
-def _emit(
-    next_item, n_items, vertices, chunk, chosen, most, is_symmetric, ahead, back, works, next_row, found, places, counts
-):
+def _emit(next_item, n_items, vertices, chunk, search, found, places, counts):
     """Write the shortcuts of the vertices of a round, each from its place on."""
-    row = atomic_add(next_row, 0, 1)
-    work = (works[0][row], works[1][row], works[2][row])
+    work = _take_row(search)
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
-            end, _ = _contract(vertices[j], chosen, most, is_symmetric, ahead, back, work, found, places[j], True)
+            end, _ = _contract(vertices[j], search, work, found, places[j], True)
             counts[j] = end - places[j]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_before(u, v, priority):
     """Whether u is contracted before v; a mixture of bits of the number decides between equals, so that ties spread."""
     if priority[u] != priority[v]:
@@ -301,9 +356,9 @@ def _is_before(u, v, priority):
     return a < b
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_first(v, priority, lists):
-    begin, size, head = lists[0], lists[1], lists[3]
+    begin, size, head = lists.begin, lists.size, lists.head
     is_first = True
     for i in range(begin[v], begin[v] + size[v]):
         is_first &= _is_before(v, head[i], priority)
@@ -325,7 +380,7 @@ def _mark_first(next_item, n_items, vertices, chunk, priority, ahead, back, is_s
 @njit(cache=True, nogil=True)
 def _neighbours_of(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
     """List the neighbours of contracted vertices once, with what they inherit: a level, and a contracted neighbour more."""
-    begin, size, head = lists[0], lists[1], lists[3]
+    begin, size, head = lists.begin, lists.size, lists.head
     for j in range(vertices.size):
         v = vertices[j]
         for i in range(begin[v], begin[v] + size[v]):
@@ -340,9 +395,10 @@ def _neighbours_of(vertices, lists, level, contracted, seen, round_number, touch
 
 
 @njit(cache=True, nogil=True)
-def _update(next_item, n_items, touched, chunk, chosen, lists, first, heads, weights, vias, hops_of):
+def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
     """Remove contracted neighbours from lists, and add shortcuts; those of ``touched[j]`` begin at ``first[j]``."""
     begin, size, _, head, weight, via, hops = lists
+    _, heads, weights, vias, hops_of = added
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -387,7 +443,13 @@ class Contraction:
         The CSR of the reversed edges, of a directed graph.
     """
 
-    def __init__(self, offsets, targets, weights, reverse=None):
+    def __init__(
+        self,
+        offsets: np.ndarray,
+        targets: np.ndarray,
+        weights: np.ndarray,
+        reverse: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+    ):
         n = offsets.size - 1
         self.ahead = Lists(offsets, targets, weights)
         self.is_symmetric = reverse is None
@@ -400,10 +462,13 @@ class Contraction:
         self._seen = np.full(n, _NONE, np.int32)
         self._chosen, self._nobody = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
         self._dirty = np.ones(n, np.uint8)
-        self._works = Workspaces(n, threads.count())
+        rows = threads.count()
+        self._works = Workspace(
+            np.zeros((rows, n, 4), np.int64), np.empty((rows, _HEAP, 2), np.int64), np.zeros((rows, 8), np.int64)
+        )
         self.remaining = np.arange(n, dtype=np.int32)
 
-    def run(self, check=lambda: None) -> None:
+    def run(self, check: Callable[[], object] = lambda: None) -> None:
         """Contract all vertices, or until ``check()``, which is called before each round, raises an error."""
         while self.remaining.size:
             check()
@@ -428,36 +493,18 @@ class Contraction:
     def _settled(self) -> tuple[int, int]:
         return _SETTLED if self.remaining.size > _CORE else _SETTLED_IN_CORE
 
-    def _lists(self):
-        return self.ahead.arrays(), self.back.arrays()
+    def _search(self, chosen: np.ndarray, most: int) -> Search:
+        lists = self.ahead.arrays(), self.back.arrays()
+        return Search(chosen, most, self.is_symmetric, *lists, self._works, np.zeros(1, np.int64))
 
     def _evaluate(self, vertices: np.ndarray) -> None:
-        ahead, back = self._lists()
-        found = (
-            np.empty(0, np.int32),
-            np.empty(0, np.int32),
-            np.empty(0, np.int64),
-            np.empty(0, np.int32),
-            np.empty(0, np.uint8),
-        )
-        threads.run(
-            _evaluate,
-            *_shared(vertices),
-            self._nobody,
-            self._settled[0],
-            self.is_symmetric,
-            ahead,
-            back,
-            self._works.arrays(),
-            np.zeros(1, np.int64),
-            found,
-            self._difference,
-        )
+        search = self._search(self._nobody, self._settled[0])
+        threads.run(_evaluate, *_shared(vertices), search, Shortcuts.empty(0), self._difference)
         self._dirty[vertices] = 0
 
     def _first(self, vertices: np.ndarray, priority: np.ndarray) -> np.ndarray:
         marks = np.empty(vertices.size, np.bool_)
-        ahead, back = self._lists()
+        ahead, back = self.ahead.arrays(), self.back.arrays()
         threads.run(_mark_first, *_shared(vertices), priority, ahead, back, self.is_symmetric, marks)
         return vertices[marks]
 
@@ -481,43 +528,28 @@ class Contraction:
     def _contract(self, vertices: np.ndarray) -> None:
         chosen = self._chosen
         chosen[vertices] = 1
-        tails, heads, weights, vias, hops = self._shortcuts(vertices)
+        added = self._shortcuts(vertices)
         touched = self._neighbours(vertices)
         if self.is_symmetric:
-            twice = [np.concatenate([x, x]) for x in (weights, vias, hops)]
-            both = (np.concatenate([tails, heads]), np.concatenate([heads, tails]), *twice)
-            self._update(self.ahead, touched, *both)
+            self._update(self.ahead, touched, Shortcuts(*map(np.concatenate, zip(added, added.turned(), strict=True))))
         else:
-            self._update(self.ahead, touched, tails, heads, weights, vias, hops)
-            self._update(self.back, touched, heads, tails, weights, vias, hops)
+            self._update(self.ahead, touched, added)
+            self._update(self.back, touched, added.turned())
         self._dirty[touched] = 1
         self.rounds.append(vertices)
         self.remaining = self.remaining[chosen[self.remaining] == 0]
         chosen[vertices] = 0
 
-    def _shortcuts(self, vertices: np.ndarray) -> list[np.ndarray]:
-        ahead, back = self._lists()
-        degree = ahead[1][vertices].astype(np.int64)
-        bound = degree * (degree - 1) // 2 if self.is_symmetric else degree * back[1][vertices]
+    def _shortcuts(self, vertices: np.ndarray) -> Shortcuts:
+        degree = self.ahead.size[vertices].astype(np.int64)
+        bound = degree * (degree - 1) // 2 if self.is_symmetric else degree * self.back.size[vertices]
         places = np.concatenate([[0], np.cumsum(bound)])
-        total = int(places[-1])
-        found = tuple(np.empty(total, kind) for kind in _FOUND)
+        found = Shortcuts.empty(int(places[-1]))
         counts = np.empty(vertices.size, np.int64)
-        threads.run(
-            _emit,
-            *_shared(vertices),
-            self._chosen,
-            self._settled[1],
-            self.is_symmetric,
-            ahead,
-            back,
-            self._works.arrays(),
-            np.zeros(1, np.int64),
-            found,
-            places,
-            counts,
-        )
-        return _gathered(found, places, counts)
+        search = self._search(self._chosen, self._settled[1])
+        threads.run(_emit, *_shared(vertices), search, found, places, counts)
+        gaps = places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
+        return found.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
 
     def _neighbours(self, vertices: np.ndarray) -> np.ndarray:
         number = len(self.rounds)
@@ -529,22 +561,11 @@ class Contraction:
             )
         return np.sort(touched[:count])
 
-    def _update(self, lists: Lists, touched, tails, heads, weights, vias, hops) -> None:
-        order = np.argsort(tails, kind="stable")
-        tails = tails[order]
-        first = np.searchsorted(tails, np.concatenate([touched, [self._n]]))
+    def _update(self, lists: Lists, touched: np.ndarray, added: Shortcuts) -> None:
+        added = added.at(np.argsort(added.tail, kind="stable"))
+        first = np.searchsorted(added.tail, np.concatenate([touched, [self._n]]))
         lists.reserve(touched, np.diff(first))
-        threads.run(
-            _update,
-            *_shared(touched),
-            self._chosen,
-            lists.arrays(),
-            first,
-            heads[order],
-            weights[order],
-            vias[order],
-            hops[order],
-        )
+        threads.run(_update, *_shared(touched), self._chosen, lists.arrays(), first, added)
 
 
 @njit(cache=True, nogil=True)
@@ -576,9 +597,3 @@ def _shared(vertices: np.ndarray) -> tuple[int, np.ndarray, int]:
     """Return how many chunks threads share, the vertices, and how many a chunk has."""
     chunk = max(1, min(_CHUNK, vertices.size // (8 * threads.count())))
     return -(-vertices.size // chunk), vertices, chunk
-
-
-def _gathered(found, places, counts):
-    total = int(counts.sum())
-    at = np.repeat(places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) + np.arange(total)
-    return [each[at] for each in found]

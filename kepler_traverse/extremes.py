@@ -39,7 +39,6 @@ import numpy as np
 
 from . import arguments
 from ._arrays import Array, index_dtype, is_hops, is_reached, namespace, to_host
-from .algorithms import ALGORITHMS
 from .bfs import plan_bfs_many
 from .certificate import certify_many
 from .cpu import closeness as cpu
@@ -48,6 +47,7 @@ from .errors import CertificateError, InputError, PrecisionError, option_text
 from .graph import BuildReport, Graph
 from .multi_source.outputs import graph_in_direction
 from .multi_source.planning import MultiSourcePlan
+from .search.algorithms import ALGORITHMS
 from .search.exact import to_integers
 from .search.frames import Column, frame_from
 from .sssp import plan_sssp_many

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from .. import arguments, cuda
-from ..algorithms import ALGORITHMS
 from ..bfs import persistent
 from ..certificate import batch_gpu
 from ..cuda import csr_build, distance_stats, edge_weights, exact, graph_statistics, opportunities, vertex_ids
 from ..cuda.compiler import Compilation, CompileTimes, Request, compile_times, start_compiling
 from ..kinds.result_kinds import RESULT_KINDS
+from ..search.algorithms import ALGORITHMS
 
 
 def compile_ahead(

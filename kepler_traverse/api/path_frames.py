@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import arguments
-from ..algorithms import ALGORITHMS
 from ..bfs import REGISTRY as BFS
 from ..errors import InputError
 from ..formats.column_names import end_pairs, listed
@@ -15,6 +14,7 @@ from ..multi_source.pairs import numbers_of_pairs, pair_table
 from ..multi_source.routes import columns_along, frame_of_routes
 from ..protocols import Frame, Ids
 from ..search import frames
+from ..search.algorithms import ALGORITHMS
 from ..sssp import REGISTRY as SSSP
 
 

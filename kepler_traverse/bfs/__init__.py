@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack, overload
 
-from ..algorithms import BFS
 from ..graph import Graph
 from ..multi_source.entry_points import ArrayResult, FrameResult, ManyOptions, Registry
 from ..multi_source.planning import MultiSourcePlan
 from ..multi_source.stream import ResultStream
 from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
 from ..runtime.progress import Report
+from ..search.algorithms import BFS
 from ..search.plan import Plan
 from ..search.strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES

@@ -36,11 +36,11 @@ from .._arrays import (
     namespace,
     to_host,
 )
-from ..algorithms import ALGORITHMS
 from ..errors import CertificateError, DeviceError, InputError
 from ..graph import Graph
 from ..protocols import Frame, Ids
 from ..search import frames
+from ..search.algorithms import ALGORITHMS
 from ..search.exact import any_beyond
 from ..search.results import Traversal
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from .._arrays import flatten_distances
-from ..algorithms import ALGORITHMS
 from . import cp
 from .compiler import Request, kernel
 from .kernel_spec import WARP, Entry, arguments, struct_arguments
@@ -143,13 +142,13 @@ def summary_of_levels(counts):
     return found.get()
 
 
-def bytes_needed(algorithm: str, n_sources: int, n_vertices: int) -> int:
+def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
     """Return the bytes that statistics and histograms need while they are computed.
 
     For hops, and for each level of the sources that are counted at once: its count, the value that is reduced, and bins of
     two of them. A search may have as many levels as the graph has vertices.
     """
-    if ALGORITHMS[algorithm].counts_hops:
+    if hops:
         return 24 * min(n_sources * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_sources
     pieces = _n_reduction_blocks(n_vertices)
     return 8 * n_sources * (_WORDS * (pieces + _n_reduction_blocks(pieces)) + BINS)

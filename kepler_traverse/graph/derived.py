@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,27 +26,18 @@ _FACTS = (*_FACTS_OF_EDGES, "has_negative_weights", "heaviest")  # equal in copi
 _REVERSING = threading.RLock()  # held while a reverse is built, so that threads that share a graph build one
 _CONTRACTING = threading.RLock()  # the same for a hierarchy
 
-T = TypeVar("T")
 
+def _kept(compute: Callable[[Any], Any]) -> property:
+    """Return a property that is computed once per graph."""
+    name = compute.__name__
 
-class _Kept(Generic[T]):
-    """A property that is computed once per graph."""
-
-    def __init__(self, compute: Callable[[Any], T]) -> None:
-        self._compute, self.__doc__ = compute, compute.__doc__
-
-    @overload
-    def __get__(self, derived: None, owner: type) -> _Kept[T]: ...
-    @overload
-    def __get__(self, derived: Derived, owner: type) -> T: ...
-    def __get__(self, derived: Derived | None, owner: type) -> T | _Kept[T]:
-        if derived is None:
-            return self
-        name = self._compute.__name__
+    @functools.wraps(compute)
+    def get(derived: Derived) -> Any:
         if name not in derived.kept:
-            derived.kept[name] = self._compute(derived)
-        value: T = derived.kept[name]
-        return value
+            derived.kept[name] = compute(derived)
+        return derived.kept[name]
+
+    return property(get)
 
 
 class Derived:
@@ -61,17 +53,17 @@ class Derived:
     def __init__(self, graph: Any, kept: dict[str, Any]) -> None:
         self._graph, self.kept = graph, kept
 
-    @_Kept
+    @_kept
     def degrees(self) -> Array:
         """Out-degree of every vertex, int64."""
         offsets = self._graph.offsets
         return graph_statistics.degrees(offsets) if self._graph.device == "cuda" else np.diff(offsets)
 
-    @_Kept
+    @_kept
     def max_degree(self) -> int:
         return int(self.degrees.max()) if self._graph.n_vertices else 0
 
-    @_Kept
+    @_kept
     def has_negative_weights(self) -> bool:
         weights = self._graph.weights
         if weights is None:
@@ -80,7 +72,7 @@ class Derived:
         bits = weights.view(f"i{weights.itemsize}")
         return bool(self._graph.negative_loops) or min((int(part.min()) for _, part in iter_slices(bits)), default=0) < 0
 
-    @_Kept
+    @_kept
     def heaviest(self) -> float | int:
         """The largest absolute weight, 0 without edges; an int where weights are integers."""
         graph = self._graph
@@ -95,7 +87,7 @@ class Derived:
         """A bound on the absolute sum of the weights of any path without a cycle."""
         return self.heaviest * max(self._graph.n_vertices - 1, 0)
 
-    @_Kept
+    @_kept
     def min_weight(self) -> Any:
         """The smallest weight, a scalar of their type; infinite without edges."""
         weights: Array = self._graph.weights

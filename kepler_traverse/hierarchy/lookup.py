@@ -6,7 +6,7 @@ once per source. A path needs the distances of its vertices and of their in-neig
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from ..cpu.path_walk import NO_EDGE, distances_at, walk
 from ..errors import CertificateError
 from .arrays import Hierarchy
 from .sweep import UNREACHED, search_upward
-
-if TYPE_CHECKING:
-    from ..search.query import Query, TargetLists
 
 _VERTICES_PER_TARGET = 500  # a sweep is faster if a source has more targets than one per so many vertices
 BYTES_PER_VERTEX = 2 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits
@@ -91,7 +88,7 @@ class Lookup:
         return self._path[:size][::-1].astype(self._graph.targets.dtype)
 
 
-def looks_up(query: Query, n_vertices: int) -> bool:
+def looks_up(query: Any, n_vertices: int) -> bool:
     """Whether the targets of each source are looked up in place of a sweep."""
     if not query.has_target_lists:
         return False
@@ -114,7 +111,7 @@ class Lookups:
         self._kinds = hierarchy.dtype, graph.targets.dtype
 
     def of(
-        self, sources: np.ndarray, lists: TargetLists, bound: Any, finds_paths: bool
+        self, sources: np.ndarray, lists: Any, bound: Any, finds_paths: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return distances at the targets of each source, in units, and paths to those that are nearer than ``bound``.
 

@@ -1,1 +1,1 @@
-"""Matrices and frames of other libraries, and what NetworkX asks of its backend before it is imported."""
+"""Matrices and frames of other libraries."""

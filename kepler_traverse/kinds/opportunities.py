@@ -19,11 +19,11 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, namespace, to_host
-from ..algorithms import ALGORITHMS
 from ..cpu import opportunities as cpu
 from ..cuda import opportunities as sums_on_gpu
 from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph
+from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.results import Traversals
 from .distance_stats import summary_of_distances

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._arrays import Array, to_host
-from ..algorithms import ALGORITHMS
 from ..graph import Graph
+from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.results import Traversals
 from .distance_stats import DistanceStats, exact_totals, levels_of, summary_of_distances, summary_of_levels

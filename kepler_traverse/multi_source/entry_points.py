@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import namespace
-from ..algorithms import Algorithm
 from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
 from ..kinds.result_kinds import RESULT_KINDS
@@ -21,6 +20,7 @@ from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.progress import Report, meter_of
 from ..search import frames
+from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs, pairs

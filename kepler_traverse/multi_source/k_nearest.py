@@ -15,12 +15,12 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace, to_host
-from ..algorithms import ALGORITHMS
 from ..cpu import k_nearest as cpu
 from ..cuda import k_nearest as gpu
 from ..errors import CertificateError, InputError, NegativeCycleError
 from ..graph import Graph
 from ..runtime.progress import Meter
+from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, concatenate_frames, frame_from
 from ..search.results import Traversals
 from .outputs import cycle_in_direction, given_sources, graph_in_direction, source_numbers

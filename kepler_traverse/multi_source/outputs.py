@@ -15,7 +15,6 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
-from ..algorithms import ALGORITHMS, BFS, Algorithm
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import BuildReport, Graph, has_vertex
 from ..kinds.opportunities import Reduction, bands_of, reduction_of, source_weights_of
@@ -23,6 +22,7 @@ from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
 from ..kinds.source_records import add_source_column, join_groups, positions_in_groups
 from ..protocols import Ids
 from ..runtime.progress import Meter
+from ..search.algorithms import ALGORITHMS, BFS, Algorithm
 from ..search.exact import narrow_distances
 from ..search.frames import (
     Column,

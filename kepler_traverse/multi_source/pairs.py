@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import Array, at_most, is_reached, namespace
-from ..algorithms import ALGORITHMS
 from ..errors import InputError, UnknownVertexError
 from ..graph import Graph
 from ..protocols import Ids
+from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, as_returned_distance, frame_from
 from ..search.query import TargetLists
 from ..search.results import Traversals

@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import Array, at_most, is_reached, namespace, to_host
-from ..algorithms import ALGORITHMS
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, walk
@@ -18,6 +17,7 @@ from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..kinds.source_records import positions_in_groups
 from ..protocols import EdgeRowsBackend
+from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, frame_from
 from ..search.query import TargetLists
 from ..search.results import Routes, Traversals

@@ -23,10 +23,10 @@ import numpy as np
 from numba import njit
 
 from .._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_interleaved, is_reached, namespace, unreached_of
-from ..algorithms import ALGORITHMS
 from ..cuda import exact as exact_on_gpu
 from ..errors import PrecisionError, option_text
 from ..graph import Graph
+from .algorithms import ALGORITHMS
 
 
 def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:

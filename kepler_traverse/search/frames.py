@@ -9,12 +9,12 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
-from ..algorithms import BFS
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError, UnknownVertexError, option_text
 from ..graph import Graph, has_vertex
 from ..protocols import EdgeRowsBackend, Frame, Ids, VertexId
+from .algorithms import BFS
 from .exact import narrow_distances
 from .query import Query
 from .results import Traversal

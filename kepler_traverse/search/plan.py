@@ -10,12 +10,12 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import MAX_HOP_COUNT, Array, is_reached, namespace, to_host
-from ..algorithms import ALGORITHMS
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..protocols import Ids, Knobs, VertexId
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units, limit_text
+from .algorithms import ALGORITHMS
 from .exact import Sums, WideningSearch
 from .query import Query
 from .results import Traversal

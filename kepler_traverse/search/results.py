@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Array, device_of, is_reached, namespace, unreached_of
-from ..algorithms import ALGORITHMS
 from ..cpu import checksum as checksums
 from ..cpu.checksum import mix
 from ..runtime.display import html_table
+from .algorithms import ALGORITHMS
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,9 +15,9 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import Array
-from ..algorithms import ALGORITHMS
 from ..errors import InputError, StrategyError
 from ..graph import Graph
+from .algorithms import ALGORITHMS
 from .exact import Sums
 from .query import Query, TargetLists
 

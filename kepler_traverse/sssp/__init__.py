@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack, overload
 
-from ..algorithms import SSSP
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..graph import Graph
 from ..multi_source.entry_points import ArrayResult, FrameResult, ManyOptions, Registry
@@ -13,6 +12,7 @@ from ..multi_source.planning import MultiSourcePlan
 from ..multi_source.stream import ResultStream
 from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
 from ..runtime.progress import Report
+from ..search.algorithms import SSSP
 from ..search.plan import Plan
 from ..search.strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES

@@ -21,7 +21,6 @@ import psutil
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
-from kepler_traverse.algorithms import ALGORITHMS
 from kepler_traverse.cpu import compile_clock
 from kepler_traverse.cuda import distance_stats as figures_on_gpu
 from kepler_traverse.cuda import opportunities as sums_on_gpu
@@ -32,6 +31,7 @@ from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
 from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.multi_source.planning import MultiSourcePlan, available_memory
+from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.frames import check_unreached
 
 from ..cli import steps
@@ -547,7 +547,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     if OUTPUT_SCHEMAS[request.result].takes_cutoffs:
         sizes = len(request.reduction.values), request.reduction.cutoffs.size
         nbytes += sums_on_gpu.bytes_needed(group, graph.n_vertices, *sizes)
-    return nbytes + figures_on_gpu.bytes_needed(request.algorithm, group, graph.n_vertices)
+    return nbytes + figures_on_gpu.bytes_needed(request.algorithm == "bfs", group, graph.n_vertices)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

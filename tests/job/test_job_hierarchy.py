@@ -10,10 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kepler_traverse import read_graph
 from kepler_traverse.hierarchy.estimate import Estimate
 from kepler_traverse.hierarchy.stored import has_hierarchy
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import batch_sources
+from pipelines.cli.options import flags_of
+from pipelines.cli.settings import settings_of
+from pipelines.run import prepare
 from tests.support.graphs import lattice, rmat
 from tests.support.processes import ran, session_of, started, wait_until
 
@@ -114,6 +118,14 @@ def test_a_stored_hierarchy_is_found_again_and_not_used_if_unwanted(edges, searc
     unwanted = words(edges, tmp_path / "third", *cache, "--strategy", "hierarchy_sweep", "--hierarchy", "no")
     assert batch_sources.main(unwanted) == 2
     assert "needs a hierarchy" in capsys.readouterr().err
+
+
+def test_a_run_without_hierarchies_leaves_a_given_graph_as_it_is(edges, tmp_path):
+    graph = read_graph(edges, directed=False)
+    hierarchy = graph.hierarchy()
+    settings = settings_of(*flags_of(words(edges, tmp_path / "out", "--hierarchy", "no")))
+    assert prepare.prepare(settings, given=graph).graph.derived.known_hierarchy("weights") is None
+    assert graph.derived.known_hierarchy("weights") is hierarchy
 
 
 def test_a_damaged_hierarchy_is_built_again_with_its_graph(edges, searched, tmp_path, capsys):

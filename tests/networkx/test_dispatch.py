@@ -11,7 +11,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from kepler_traverse.interop import networkx_info
+from kepler_traverse import networkx_info
 from kepler_traverse.networkx_backend import FUNCTIONS, KeplerGraph, backend, convert_from_nx, convert_to_nx
 from tests.support.processes import ran
 
@@ -49,7 +49,7 @@ def test_the_entry_points_name_objects_that_exist():
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
     assert points == {
         "networkx.backends": {"kepler": "kepler_traverse.networkx_backend:backend"},
-        "networkx.backend_info": {"kepler": "kepler_traverse.interop.networkx_info:get_info"},
+        "networkx.backend_info": {"kepler": "kepler_traverse.networkx_info:get_info"},
     }
     assert callable(networkx_info.get_info)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import MAX_HOP_COUNT, UNREACHED
+from .._arrays import MAX_HOP_COUNT, UNREACHED
 
 
 @dataclass(frozen=True, kw_only=True)

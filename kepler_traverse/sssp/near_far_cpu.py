@@ -7,6 +7,8 @@ has passed it. One thread relaxes a small near pile without an atomic; all threa
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -23,9 +25,31 @@ _SHARE = 128  # vertices of the near pile that a thread takes at a time
 _HELD = 1024  # vertices that a thread collects before it takes places for them
 _CONTINUE = -1  # in place of a source: go on with the search that was left
 _PADDED = 16  # numbers of an array that one thread writes to, so that no other thread's lies in the same line of the cache
-_LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(
-    5
-)  # sizes of the piles, rounds begun, and which of two piles is the near one
+_LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(5)  # in ``State.sizes``
+
+
+class State(NamedTuple):
+    """What ``search`` keeps between calls.
+
+    Attributes
+    ----------
+    piles : array of shape (3, n), of the type of vertices
+    queued_in : int32 array
+        The round that last put a vertex on a pile.
+    is_far : uint8 array
+    distance : array
+    sizes : int64 array
+        Sizes of the piles, rounds begun, and which of two piles is the near one.
+    bounds : array of the type of distances
+        The threshold, and up to where the result is complete.
+    """
+
+    piles: np.ndarray
+    queued_in: np.ndarray
+    is_far: np.ndarray
+    distance: np.ndarray
+    sizes: np.ndarray
+    bounds: np.ndarray
 
 
 def plan(graph, query):
@@ -40,8 +64,8 @@ def plan(graph, query):
     sizes, bounds = new_state(kind)
 
     def traverse(source: int) -> Outcome:
-        state = (run.queued_in, is_far, run.distance, sizes, bounds)
-        search(*edges, source, limit, targets, width, SHARED_NEAR, piles, *state)
+        state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
+        search(*edges, source, limit, targets, width, SHARED_NEAR, state)
         while sizes[_NEAR]:  # a pile that is worth the start of other threads
             near, lowered = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]]
             sizes[_LOWERED], n_shares = 0, -(-int(sizes[_NEAR]) // _SHARE)
@@ -62,7 +86,7 @@ def plan(graph, query):
             )
             sizes[_NEAR], sizes[_SWAPPED] = sizes[_LOWERED], 1 - sizes[_SWAPPED]
             sizes[_ROUNDS] += 1
-            search(*edges, _CONTINUE, limit, targets, width, SHARED_NEAR, piles, *state)
+            search(*edges, _CONTINUE, limit, targets, width, SHARED_NEAR, state)
         run.finish(source)
         stop = bounds[1]
         return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), rounds_of(sizes))
@@ -71,7 +95,7 @@ def plan(graph, query):
 
 
 def new_state(kind) -> tuple[np.ndarray, np.ndarray]:
-    """Arrays in which ``search`` keeps sizes and rounds, and the threshold and up to where the result is complete."""
+    """Return ``sizes`` and ``bounds`` of a ``State``."""
     return np.zeros(_PADDED, np.int64), np.zeros(_PADDED, kind)
 
 
@@ -93,27 +117,12 @@ def pile_width(graph):
 
 
 @njit(cache=True, nogil=True)
-def search(
-    offsets,
-    targets,
-    weights,
-    source,
-    limit,
-    target_vertices,
-    width,
-    shared_from,
-    piles,
-    queued_in,
-    is_far,
-    distance,
-    sizes,
-    bounds,
-):
+def search(offsets, targets, weights, source, limit, target_vertices, width, shared_from, state):
     """Search from a source, or continue, until all is done or the near pile has ``shared_from`` vertices or more.
 
-    ``sizes`` and ``bounds`` are those of ``new_state``. The near pile of a finished search is empty; its result is complete
-    up to ``bounds[1]``, infinity for everywhere.
+    The near pile of a finished search is empty; its result is complete up to ``bounds[1]``, infinity for everywhere.
     """
+    piles, queued_in, is_far, distance, sizes, bounds = state
     infinity = distance.dtype.type(np.inf)
     if source != _CONTINUE:
         for v in range(distance.size):

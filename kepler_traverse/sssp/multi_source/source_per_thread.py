@@ -13,7 +13,7 @@ from ..._arrays import as_distance
 from ...cpu import threads
 from ...search.strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps
-from ..near_far_cpu import NEVER, new_state, pile_width, rounds_of, search
+from ..near_far_cpu import NEVER, State, new_state, pile_width, rounds_of, search
 
 SOURCES_PER_CORE = 8  # of a group, so that cores end at about the same time
 
@@ -71,8 +71,8 @@ def plan(graph, query, _group: int):
             found = distance[i if is_kept else thread]
             targets = shared if lists is None else lists.of(i)
             sizes, bounds = new_state(kind)
-            state = (piles[thread], last_queued[thread], is_far[thread], found, sizes, bounds)
-            search(*edges, numbers[i], limit, targets, width, NEVER, *state)
+            state = State(piles[thread], last_queued[thread], is_far[thread], found, sizes, bounds)
+            search(*edges, numbers[i], limit, targets, width, NEVER, state)
             rounds[i], stops[i] = rounds_of(sizes), bounds[1]
             if counts_overflows:
                 overflows[i] = _overflows(*edges, found)

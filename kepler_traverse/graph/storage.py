@@ -63,15 +63,7 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
 
 
 def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
-    """Write a graph to a folder, whatever is there; as ``save_graph``, without its checks.
-
-    Parameters
-    ----------
-    graph : Graph
-    folder : path
-    origin : str
-        Description of the input of the graph, for ``stored_origin``.
-    """
+    """As ``save_graph``, without its checks; ``origin`` describes the input of the graph, for ``stored_origin``."""
     folder = Path(folder)
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)

@@ -19,7 +19,7 @@ from ..errors import InputError, StrategyError
 from ..graph import Graph
 from .algorithms import ALGORITHMS
 from .exact import Sums
-from .query import Query, TargetLists
+from .query import Query
 
 StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
@@ -50,48 +50,12 @@ class MultiSourceOutcome(NamedTuple):
     routes: Any = None
 
 
-class Search(Protocol):
-    """A search that is compiled and whose arrays are allocated."""
-
-    def __call__(self, source_vertex: int, /) -> Outcome:
-        """Search from a vertex number. The arrays of the outcome are valid until the next call."""
-        ...
-
-
-class MultiSourceSearch(Protocol):
-    """A search from several sources that is compiled and whose arrays are allocated."""
-
-    def __call__(self, source_vertices: np.ndarray, /) -> MultiSourceOutcome:
-        """Search from at most a group of vertex numbers. The arrays of the outcome are valid until the next call."""
-        ...
-
-
-class Prepare(Protocol):
-    """Function that makes a search: ``Strategy.plan``."""
-
-    def __call__(self, graph: Graph, query: Query, /) -> Search:
-        """Check, compile and allocate."""
-        ...
-
-
-class TargetListSearch(Protocol):
-    """A search from several sources which may have targets of their own: what ``plan`` returns if ``takes_target_lists``."""
-
-    def __call__(self, source_vertices: np.ndarray, lists: TargetLists | None = None, /) -> MultiSourceOutcome:
-        """Search from at most a group of vertex numbers.
-
-        With ``lists`` a search may stop once the targets of its source are settled. The distances of an outcome with
-        ``Query.output="targets"`` are then of shape ``(n_targets,)``, in the order of the lists.
-        """
-        ...
-
-
-class PrepareMany(Protocol):
-    """Function that makes a search from several sources: ``MultiSourceStrategy.plan``."""
-
-    def __call__(self, graph: Graph, query: Query, group: int, /) -> MultiSourceSearch:
-        """Check, compile and allocate for up to ``group`` sources at once."""
-        ...
+# Searches that are compiled and whose arrays are allocated, from a vertex number or from at most a group of them. The arrays
+# of an outcome are valid until the next call.
+Search = Callable[[int], Outcome]
+MultiSourceSearch = Callable[[np.ndarray], MultiSourceOutcome]
+Prepare = Callable[[Graph, Query], Search]  # checks, compiles and allocates
+PrepareMany = Callable[[Graph, Query, int], MultiSourceSearch]  # for groups of so many sources
 
 
 class MultiSourceModule(Protocol):
@@ -381,8 +345,9 @@ class MultiSourceStrategy(BaseStrategy):
     repeats : bool
         Whether it runs a strategy for one source once per source.
     takes_target_lists : bool
-        Whether its searches take targets per source; see ``protocols.TargetListSearch``. Other strategies search without
-        stopping.
+        Whether its searches take ``query.TargetLists`` as a second argument. They may stop once the targets of a source are
+        settled; with ``Query.output="targets"`` their distances are of shape ``(n_targets,)``, in the order of the lists.
+        Other strategies search without stopping.
     finds_paths : bool
         Whether it takes ``Query.output="paths"``. Other strategies then compute predecessors.
     reverses : bool

@@ -16,11 +16,13 @@ with 40 bytes per edge.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._arrays import Array
 from . import cp
 from .compiler import kernel
 from .copies import copy_into, copy_of
@@ -88,7 +90,9 @@ ENTRIES = (
 )
 
 
-def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
+def assemble(
+    src: Array, dst: Array, weight: Array | None, n_vertices: int, both_ways: bool = False
+) -> tuple[Array, Array, Array | None, int, int]:
     """See ``protocols.CsrBackend.assemble``."""
     src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
     weight = None if weight is None else cp.ascontiguousarray(weight)
@@ -119,7 +123,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     return offsets, targets, weights, int(counters[0]), total - stored
 
 
-def count_isolated(offsets, targets, directed: bool) -> int:
+def count_isolated(offsets: Array, targets: Array, directed: bool) -> int:
     """As ``cpu.csr.count_isolated``."""
     n_vertices, index = offsets.size - 1, targets.dtype
     is_target, counter = None, cp.zeros(1, np.int64)
@@ -130,7 +134,7 @@ def count_isolated(offsets, targets, directed: bool) -> int:
     return int(counter.get()[0])
 
 
-def transpose(offsets, targets, weights):
+def transpose(offsets: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
     """Return the CSR of the reversed edges: offsets, sources (ascending per vertex), weights or None."""
     types = _types(targets, weights)
     n_vertices = offsets.size - 1
@@ -154,11 +158,11 @@ def transpose(offsets, targets, weights):
     return reverse_offsets, sources, reverse_weights
 
 
-def _types(vertices, weights):
+def _types(vertices: Array, weights: Array | None) -> tuple[np.dtype, np.dtype]:
     return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
 
 
-def _sum_up(counts) -> None:
+def _sum_up(counts: Array) -> None:
     """Turn degrees into offsets, in place. CuPy's cumsum would allocate a second array."""
     for first in range(0, counts.size, SHIFTED_AT_ONCE):
         part = counts[first : first + SHIFTED_AT_ONCE]
@@ -167,7 +171,7 @@ def _sum_up(counts) -> None:
         copy_into(part, cp.cumsum(part))
 
 
-def _set_back(offsets) -> None:
+def _set_back(offsets: Array) -> None:
     """Restore offsets after a scatter, which has moved each one to the end of its adjacency list."""
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
@@ -175,7 +179,7 @@ def _set_back(offsets) -> None:
     offsets[:1].data.memset_async(0, offsets.itemsize)
 
 
-def _sort_lists(offsets, targets, weights) -> int:
+def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
     """Sort each adjacency list by target and merge parallel edges, in place; return how many edges are left.
 
     The edges left move to the front of ``targets`` and ``weights``, and ``offsets`` follow.
@@ -218,7 +222,7 @@ def _sort_lists(offsets, targets, weights) -> int:
     return stored
 
 
-def _sorted_with(keys, weights) -> tuple[Any, ...]:
+def _sorted_with(keys: Array, weights: Array) -> tuple[Any, ...]:
     """Sort keys, and their weights with them."""
     order = cp.argsort(keys)
     sorted_keys, sorted_weights = cp.empty(keys.size, np.int64), cp.empty(keys.size, weights.dtype)
@@ -227,7 +231,7 @@ def _sorted_with(keys, weights) -> tuple[Any, ...]:
     return sorted_keys, sorted_weights
 
 
-def _merge(keys, weights):
+def _merge(keys: Array, weights: Array) -> tuple[Array, Array]:
     """Keep one edge of each run of equal keys, with the smallest weight of the run."""
     types = (np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
     size, counter = np.int64(keys.size), cp.zeros(1, np.int64)
@@ -248,14 +252,14 @@ def _merge(keys, weights):
     return kept, weights
 
 
-def decoded_weights(lowest, dtype):
+def decoded_weights(lowest: Array, dtype: np.dtype) -> Array:
     """Return weights of a type from integers of the same order, as ``kt::to_ordered`` makes them."""
     weights = cp.empty(lowest.size, dtype)
     launch(kernel(_DECODE_WEIGHTS, np.int32, dtype), lowest.size, (lowest, np.int64(lowest.size), weights))
     return weights
 
 
-def _pieces(offsets, targets, max_vertices: int):
+def _pieces(offsets: Array, targets: Array, max_vertices: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield (first vertex, end vertex, first edge, end edge) of parts, about 1 / PIECES of the edges each."""
     n_vertices, n_edges = offsets.size - 1, targets.size
     size = max(MIN_PIECE, -(-n_edges // PIECES))

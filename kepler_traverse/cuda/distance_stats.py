@@ -13,14 +13,16 @@ each result:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from .._arrays import flatten_distances
+from .._arrays import Array, flatten_distances
 from . import cp
-from .compiler import Request, kernel
+from .compiler import Kernel, Request, kernel
 from .kernel_spec import WARP, Entry, arguments, struct_arguments
 from .launch import launch, launch_blocks, max_grid
 
@@ -80,7 +82,7 @@ _OF_LEVELS = _of_hops(
 ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
-def figures(distance, offsets, limit) -> tuple[Any, ...]:
+def figures(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
     """Columns of ``kepler_traverse.kinds.distance_stats.Figures``."""
     (k, n), kind = distance.shape, distance.dtype
     size = _n_reduction_blocks(n)
@@ -90,7 +92,7 @@ def figures(distance, offsets, limit) -> tuple[Any, ...]:
     return fold_records(records, kind)
 
 
-def fold_records(records, kind: np.dtype) -> tuple[Any, ...]:
+def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
     """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of ``figures``."""
     k, size, _ = records.shape
     while size > 1:
@@ -104,7 +106,7 @@ def fold_records(records, kind: np.dtype) -> tuple[Any, ...]:
     return found[2], np.where(none, np.inf, lowest), np.where(none, -np.inf, farthest), total, harmonic, found[5]
 
 
-def bins(distance, limit, bins_per_unit, before, n_bins: int):
+def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int) -> np.ndarray:
     """As ``kepler_traverse.kinds.distance_stats.bins_of``."""
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
@@ -115,7 +117,7 @@ def bins(distance, limit, bins_per_unit, before, n_bins: int):
     return counts.get()[:, :n_bins]
 
 
-def levels(distance, offsets, limit):
+def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array, np.ndarray]]:
     """As ``kepler_traverse.kinds.distance_stats.levels_of``."""
     k, n = distance.shape
     found = cp.zeros((k, 2), np.int64)
@@ -131,7 +133,7 @@ def levels(distance, offsets, limit):
         yield some, edges[first : first + at_once]
 
 
-def summary_of_levels(counts):
+def summary_of_levels(counts: Array) -> np.ndarray:
     """As ``kepler_traverse.kinds.distance_stats.summary_of_levels``."""
     k, n_levels = counts.shape
     # A block reduces one source after the other in the same memory, which limits the number of blocks.
@@ -154,26 +156,26 @@ def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
     return 8 * n_sources * (_WORDS * (pieces + _n_reduction_blocks(pieces)) + BINS)
 
 
-def likely_kernels(hops: bool, weight_t) -> list[Request]:
+def likely_kernels(hops: bool, weight_t: DTypeLike) -> list[Request]:
     """Kernels for statistics of distances that are not known yet."""
     if hops:
         return [Request(_OF_LEVELS.variant(COUNT_BYTES=4)), Request(_OF_LEVELS)]
     return [Request(_REDUCE.variant(TILE=STRETCH), np.int32, weight_t)]
 
 
-def _kernel(entry: Entry, kind: np.dtype):
+def _kernel(entry: Entry, kind: np.dtype) -> Kernel:
     if kind.kind == "f":
         return kernel(entry.variant(TILE=STRETCH), np.int32, kind)
     return kernel(entry.variant(TILE=STRETCH, LEVELS=LEVELS, HOP_BYTES=kind.itemsize), np.int32)
 
 
-def _distances(distance, limit) -> dict[str, Any]:
+def _distances(distance: Array, limit: Any) -> dict[str, Any]:
     memory, pitch = flatten_distances(distance)
     n_sources, n_vertices = map(np.int64, distance.shape)
     return {"distance": memory, "pitch": pitch, "n_vertices": n_vertices, "n_sources": n_sources, "limit": limit}
 
 
-def _hops_of(distance) -> tuple[Any, ...]:
+def _hops_of(distance: Array) -> tuple[Any, ...]:
     memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
 

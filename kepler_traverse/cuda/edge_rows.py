@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from .._arrays import Array
 from . import cp
 from .compiler import kernel
 from .csr_build import decoded_weights
@@ -29,7 +32,7 @@ _FIRST = Entry(
 ENTRIES = (_FIND, _LOWER, _FIRST)
 
 
-def find_edges(offsets, targets, src, dst, dtype):
+def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Array:
     """See ``cpu.edge_rows.find_edges``."""
     edges = cp.empty(src.size, dtype)
     src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
@@ -49,7 +52,7 @@ def find_edges(offsets, targets, src, dst, dtype):
     return edges
 
 
-def lowest_weights(edges, weights, n_edges: int):
+def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Array:
     """See ``cpu.edge_rows.lowest_weights``."""
     ordered = np.dtype(f"i{weights.dtype.itemsize}")
     lowest = cp.full(n_edges, np.iinfo(ordered).max, ordered)
@@ -59,7 +62,7 @@ def lowest_weights(edges, weights, n_edges: int):
     return decoded_weights(lowest, weights.dtype)
 
 
-def rows_that_count(edges, weights, stored, n_edges: int, dtype):
+def rows_that_count(edges: Iterable[Array], weights: Array | None, stored: Array, n_edges: int, dtype: np.dtype) -> Array:
     """See ``cpu.edge_rows.rows_that_count``."""
     rows_of_edges = cp.full(n_edges, np.iinfo(np.int64).max, np.int64)
     weights = None if weights is None else cp.ascontiguousarray(weights)
@@ -70,7 +73,7 @@ def rows_that_count(edges, weights, stored, n_edges: int, dtype):
     return rows_of_edges.astype(dtype)
 
 
-def _parts(edges):
+def _parts(edges: Iterable[Array]) -> Iterator[Any]:
     """Yield the first row, the slice and the int64 edges of parts of all arrays."""
     for positions in edges:
         for first in range(0, positions.size, ROWS_AT_ONCE):

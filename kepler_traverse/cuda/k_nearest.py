@@ -14,15 +14,18 @@ path of a label has edges, and one more. The host reads the number of changes on
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._arrays import MAX_INTEGER
+from .._arrays import MAX_INTEGER, Array
 from . import cp
 from .compiler import kernel
 from .kernel_spec import Entry, struct_arguments
 from .launch import launch
+
+if TYPE_CHECKING:
+    from ..graph import Graph
 
 BLOCK = 256
 ROUNDS_AT_ONCE = 8  # between two reads of the number of changes; rounds after the last change do nothing
@@ -32,7 +35,7 @@ _MERGE = Entry("k_nearest_merge", _FILE, BLOCK, struct_arguments(_FILE, "MergeAr
 ENTRIES = (_MERGE,)
 
 
-def k_nearest(graph, weights, sources: np.ndarray, k: int, limit: int) -> tuple[Any, ...]:
+def k_nearest(graph: Graph, weights: Array | None, sources: np.ndarray, k: int, limit: int) -> tuple[Any, ...]:
     """Return the distances and the positions of the k nearest sources of each vertex.
 
     Parameters

@@ -11,10 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from .._arrays import flatten_distances, is_hops
+from .._arrays import Array, flatten_distances, is_hops
 from . import cp
-from .compiler import Request, kernel
+from .compiler import Kernel, Request, kernel
 from .kernel_spec import WARP, Entry, arguments, struct_arguments
 from .launch import launch
 
@@ -46,7 +47,7 @@ _FOLD = Entry(
 ENTRIES = (_REDUCE, _FOLD)
 
 
-def sums(distance, bounds: np.ndarray, values, n_integers: int, decay: int, parameter: float) -> np.ndarray:
+def sums(distance: Array, bounds: np.ndarray, values: Array, n_integers: int, decay: int, parameter: float) -> np.ndarray:
     """As ``kepler_traverse.kinds.opportunities.sums_within``, as words: integers, or the bits of floats.
 
     Parameters
@@ -75,7 +76,7 @@ def sums(distance, bounds: np.ndarray, values, n_integers: int, decay: int, para
     return np.concatenate(parts).reshape(k, len(values), bounds.size)
 
 
-def _sums(distance, keys, values, n_integers: int, decay: int, parameter: float) -> np.ndarray:
+def _sums(distance: Array, keys: Array, values: Array, n_integers: int, decay: int, parameter: float) -> np.ndarray:
     (k, n), width = distance.shape, len(values) * keys.size
     size = _n_reduction_blocks(n)
     memory, pitch = flatten_distances(distance)
@@ -112,14 +113,14 @@ def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: 
     return 8 * (held + n_attributes * n_vertices + n_cutoffs)
 
 
-def likely_kernels(hops: bool, weight_t, decay: int = 0) -> list[Request]:
+def likely_kernels(hops: bool, weight_t: DTypeLike, decay: int = 0) -> list[Request]:
     """Kernels for distances that are not known yet."""
     if hops:
         return [Request(_REDUCE.variant(HOP_BYTES=width, DECAY=decay)) for width in (1, 2)]
     return [Request(_REDUCE.variant(DECAY=decay), np.int32, weight_t)]
 
 
-def _kernel(entry: Entry, kind: np.dtype, decay: int):
+def _kernel(entry: Entry, kind: np.dtype, decay: int) -> Kernel:
     if is_hops(kind):
         return kernel(entry.variant(HOP_BYTES=kind.itemsize, DECAY=decay), np.int32)
     return kernel(entry.variant(DECAY=decay), np.int32, kind)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import extent
+from .._arrays import Array, extent
 from . import cp
 from .compiler import kernel
 from .copies import copy_into
@@ -40,7 +40,7 @@ _SEARCH = _entry(
 ENTRIES = (_MARK, _COUNT, _FLAGS, _LIST, _NUMBER, _FLAG_FIRST, _TAKE_FIRST, _SEARCH)
 
 
-def renumber(columns, dtype):
+def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:
     """See ``protocols.CsrBackend.renumber``."""
     kind = np.result_type(*(column.dtype for column in columns))
     columns = [cp.ascontiguousarray(column.astype(kind, copy=False)) for column in columns]
@@ -56,7 +56,9 @@ def renumber(columns, dtype):
     return ids, [_searched(column, ids, dtype) for column in columns]
 
 
-def _renumber_by_table(columns, dtype, kind, lowest: int, span: int):
+def _renumber_by_table(
+    columns: list[Array], dtype: np.dtype, kind: np.dtype, lowest: int, span: int
+) -> tuple[Array, list[Array]]:
     """Rank ids that fill at least a part of their range by a table over the range."""
     present, counter, first = cp.zeros(span, np.uint8), cp.zeros(1, np.int64), np.int64(lowest)
     for column in columns:
@@ -76,13 +78,13 @@ def _renumber_by_table(columns, dtype, kind, lowest: int, span: int):
     return ids, [_numbered(column, first, ranks, dtype) for column in columns]
 
 
-def _numbered(column, lowest: np.int64, ranks, dtype):
+def _numbered(column: Array, lowest: np.int64, ranks: Array, dtype: np.dtype) -> Array:
     numbers = cp.empty(column.size, dtype)
     launch(kernel(_NUMBER, dtype), column.size, (*_ids(column), lowest, ranks, numbers))
     return numbers
 
 
-def _searched(column, ids, dtype):
+def _searched(column: Array, ids: Array, dtype: np.dtype) -> Array:
     """Positions of ids in a sorted array that holds all of them."""
     numbers = cp.empty(column.size, dtype)
     table = (ids.view(np.uint8), np.int64(ids.size))
@@ -90,7 +92,7 @@ def _searched(column, ids, dtype):
     return numbers
 
 
-def _unique(values):
+def _unique(values: Array) -> Array:
     """Ascending, without duplicates; not empty."""
     ordered = cp.sort(values)
     flags = cp.empty(ordered.size, np.int64)
@@ -103,7 +105,7 @@ def _unique(values):
     return found
 
 
-def _joined(arrays):
+def _joined(arrays: list[Array]) -> Array:
     joined = cp.empty(sum(array.size for array in arrays), arrays[0].dtype)
     at = 0
     for array in arrays:
@@ -112,7 +114,7 @@ def _joined(arrays):
     return joined
 
 
-def _ids(column) -> tuple[Any, ...]:
+def _ids(column: Array) -> tuple[Any, ...]:
     """An array of any integer type as kernels take it."""
     return column.view(np.uint8), np.int64(column.size), _code(column.dtype)
 

@@ -1,9 +1,9 @@
 // Sums of vertex attributes within cutoffs, for several sources.
 //
-// The number of vertices alone decides the order of a sum of floats (kepler_traverse/opportunities.py), so that it has
-// the same bits as on a CPU: reduction blocks of REDUCTION_BLOCK values in ascending order of the vertices are summed
-// by halves, and so are the sums of the blocks. Vertices beyond a cutoff count as 0. Sums of integers are exact in any
-// order: the host refuses attributes whose sum could exceed an int64.
+// The number of vertices alone decides the order of a sum of floats (kepler_traverse/kinds/opportunities.py), so that
+// it has the same bits as on a CPU: reduction blocks of REDUCTION_BLOCK values in ascending order of the vertices are
+// summed by halves, and so are the sums of the blocks. Vertices beyond a cutoff count as 0. Sums of integers are exact
+// in any order: the host refuses attributes whose sum could exceed an int64.
 //
 //   opportunities_reduce_warp   a warp sums one reduction block of one source, for each attribute and cutoff
 //   opportunities_fold_warp     reduces REDUCTION_BLOCK sums to one

@@ -32,6 +32,7 @@ def test_the_benchmark_refuses_results_that_differ():
         extremes.require_equal([1, 2], [2, 1], "here")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("directed", [False, True])
 def test_networkx_returns_equal_results(directed):
     edges = np.array(lattice(4, 6)).T

@@ -16,6 +16,7 @@ def test_the_page_has_the_tables_of_the_record(module):
     assert module.BEGIN + table + module.END in module.PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive
 def test_a_baseline_with_a_wrong_distance_is_refused(monkeypatch):
     side = np.arange(40)
     graph = hierarchy.graph_from_edges(side, (side + 1) % 40, side % 7 + 1, directed=False)

@@ -326,6 +326,7 @@ def test_every_vertex_can_be_a_source_also_those_without_edges():
         certify_many(graph, sources, distances).require()
 
 
+@pytest.mark.exhaustive  # files of many GB, most of which are holes
 @pytest.mark.parametrize("boundary", [2**31 - 1, 2**31, 2**32])
 def test_adjacency_lists_beyond_the_32nd_bit_of_an_edge_position_are_found(tmp_path, boundary):
     """One adjacency list crosses the boundary, and others follow it."""

@@ -297,8 +297,6 @@ class MultiSourcePlan:
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
         return self._groups(numbers, lists)
 
-    over = iter_groups  # alias: the former name
-
     def adopt(self) -> None:
         """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""
         with self._lock:

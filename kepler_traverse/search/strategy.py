@@ -83,7 +83,7 @@ class BaseStrategy:
     name : str
         Named after its mechanism.
     aliases : tuple of str
-        Other accepted names: those of published systems that it represents, and former ones.
+        Other accepted names: those of published systems that it represents.
     device : {"cpu", "cuda"}
     needs : frozenset of str
         Requirements: a subset of ``"weights"``, ``"non_negative"``, ``"narrow"`` (32-bit vertex numbers) and

@@ -535,7 +535,6 @@ def test_every_public_name_and_argument_is_tried(edges):
         "MultiSourcePlan.explain",
         "MultiSourcePlan.measurements",
         "MultiSourcePlan.release",
-        "MultiSourcePlan.over",
         "MultiSourcePlan.estimate_hierarchy",
     }
 

@@ -129,7 +129,7 @@ def test_a_number_that_is_no_vertex_is_refused_by_every_plan(number):
         with pytest.raises(UnknownVertexError, match=f"from 0 to {GRAPH.n_vertices - 1}"):
             plan.run(number)
     for plan in (PLANS["bit-parallel"](), PLANS["weighted"](), PLANS["looped"]()):
-        for call in (plan.run, plan.over):
+        for call in (plan.run, plan.iter_groups):
             with pytest.raises(UnknownVertexError, match="number"):
                 call([0, number])
             if not isinstance(number, (bool, list)):

@@ -25,6 +25,7 @@ from kepler_traverse.kinds.result_kinds import KindOptions
 from ..cli.options import Settings
 from ..output.manifest_types import Identity
 from ..output.rows import names_of
+from ..output.run_folder import MANIFEST
 from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from .edge_columns import read_along
@@ -53,8 +54,10 @@ class Fact:
     unless : object
         The value that the identity does not record, so that the fingerprints of runs without the option stay as they were.
     differs : str
-        The error if it is not that of the run; ``{settings}`` are those of the verification. Empty if it is the value of a
-        setting, which a manifest that contradicts itself has wrong.
+        The error if it is not that of the run. Empty if it is the value of a setting, which a manifest that contradicts
+        itself has wrong.
+    file : str
+        The setting that names the file it was read from, with which the error begins; empty if there are several.
     again : str
         What to give if it cannot be read again.
     """
@@ -64,6 +67,7 @@ class Fact:
     identify: Callable[[Any], Any] = attrgetter("digest")
     unless: object = None
     differs: str = ""
+    file: str = ""
     again: str = ""
 
 
@@ -154,20 +158,23 @@ FACTS = (
         key="pairs",
         read=read_pairs,
         identify=pairs_digest,
-        differs="{settings.pairs}: these are not the pairs of the run; give its table by --pairs",
+        file="pairs",
+        differs="these are not the pairs of the run; give its table by --pairs",
         again="the table of the run's pairs by --pairs",
     ),
     Fact(
         key="targets",
         read=targets_of,
         identify=digest_of_ids,
-        differs="{settings.targets_file}: these are not the targets of the run; give its own by --targets-file",
+        file="targets_file",
+        differs="these are not the targets of the run; give its own by --targets-file",
         again="the file of the run's targets by --targets-file",
     ),
     Fact(
         key="groups",
         read=read_groups,
-        differs="{settings.sources_file}: these are not the groups of the run; give its table by --sources-file",
+        file="sources_file",
+        differs="these are not the groups of the run; give its table by --sources-file",
         again=_SOURCES,
     ),
     Fact(
@@ -184,7 +191,8 @@ FACTS = (
     Fact(
         key="limits",
         read=read_limits,
-        differs="{settings.sources_file}: these are not the limits of the run; give its table by --sources-file",
+        file="sources_file",
+        differs="these are not the limits of the run; give its table by --sources-file",
         again=_SOURCES,
     ),
     Fact(key="direction", read=_setting("direction"), identify=str),
@@ -241,7 +249,8 @@ def read_question_again(graph: Graph, settings: Settings, identity: Identity) ->
         except InputError as error:
             raise InputError(f"{error}; give {fact.again}" if fact.again else str(error)) from None
         if fact.differs and (None if value is None else fact.identify(value)) != identity.get(fact.key):
-            raise InputError(fact.differs.format(settings=settings))
+            where = f"{getattr(settings, fact.file) or MANIFEST}: " if fact.file else ""
+            raise InputError(where + fact.differs)
     return question_of(settings, facts)
 
 

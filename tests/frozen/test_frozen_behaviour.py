@@ -100,19 +100,19 @@ def hashed(values):
     return hashlib.sha256(json.dumps(values, default=bytes.hex).encode()).hexdigest()[:12]
 
 
-def rows_told(names, kinds, columns):
+def described_rows(names, kinds, columns):
     rows = list(zip(*columns, strict=True))
     shown = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
     return f"{len(rows)} rows of {shown}" + (f": {rows[0]} ... {rows[-1]} #{hashed(rows)}" if rows else "")
 
 
-def told(found):
+def described(found):
     """One line about a result; results with the same line are equal."""
     if isinstance(found, pd.DataFrame):
         kinds = ["text" if found[name].dtype.kind == "O" else str(found[name].dtype) for name in found]
-        return rows_told(found.columns, kinds, [values_of(found[name]) for name in found])
+        return described_rows(found.columns, kinds, [values_of(found[name]) for name in found])
     if isinstance(found, pa.Table):
-        return rows_told(found.column_names, found.schema.types, [values_of(column) for column in found.columns])
+        return described_rows(found.column_names, found.schema.types, [values_of(column) for column in found.columns])
     if isinstance(found, np.ndarray):
         return f"{found.dtype} of {found.shape} #{hashed(host(found).tolist())}"
     if isinstance(found, dict):
@@ -126,7 +126,7 @@ def told(found):
 def outcome(make, *given, **named):
     """Words about what a function returns or raises."""
     try:
-        return told(make(*given, **named))
+        return described(make(*given, **named))
     except (KeplerError, TypeError) as error:
         return without_place(f"{type(error).__name__}: {error}")
 
@@ -259,7 +259,7 @@ def done(options, output, **more):
     return run_job("edges.parquet", output=output, **{"device": "cpu", "report": False} | options | more)
 
 
-def manifest_told(manifest):
+def described_manifest(manifest):
     """What a manifest says, without what differs from run to run."""
     settings = {key: value for key, value in manifest["settings"].items() if value != DEFAULTS.get(key)}
     for key in (
@@ -277,23 +277,23 @@ def manifest_told(manifest):
     return kept | {"settings": settings, "parts": parts, "graph": graph}
 
 
-def folder_told(folder):
+def described_folder(folder):
     """What an output folder holds."""
-    found = manifest_told(json.loads((folder / "_manifest.json").read_text()))
+    found = described_manifest(json.loads((folder / "_manifest.json").read_text()))
     parts = sorted(folder.glob("part-*"))
     names = [path.name for path in sorted(folder.iterdir()) if path not in parts]
     with open_part(parts[0]) as part:
-        found["first part"] = told(pa.Table.from_batches(next(iter(part.tables(None))).to_batches()))
-    tables = {name: told(pq.read_table(folder / name)) for name in names if name.endswith((".pq", ".parquet"))}
+        found["first part"] = described(pa.Table.from_batches(next(iter(part.tables(None))).to_batches()))
+    tables = {name: described(pq.read_table(folder / name)) for name in names if name.endswith((".pq", ".parquet"))}
     return found | tables | {"files": ", ".join(names)}
 
 
-def job_told(options, *checks):
+def described_job(options, *checks):
     """What a job writes, and what is found by each of ``checks(options, folder)``."""
     here = Path("here")
     try:
         done(options, here)
-        found = folder_told(here)
+        found = described_folder(here)
         for check in checks:
             found |= check(options, here)
         return found
@@ -303,10 +303,13 @@ def job_told(options, *checks):
 
 def resumed(options, folder):
     """Compute one part again; the folder is then as it was."""
-    before = folder_told(folder)
+    before = described_folder(folder)
     sorted(folder.glob("part-*"))[-1].unlink()
     computed = done(options, folder, resume=True).computed
-    return {"resumed": "\n".join(differences("", before, folder_told(folder))) or "the same", "computed again": computed}
+    return {
+        "resumed": "\n".join(differences("", before, described_folder(folder))) or "the same",
+        "computed again": computed,
+    }
 
 
 def verified(_, folder):
@@ -317,7 +320,7 @@ def test_jobs_write_what_is_recorded(data, monkeypatch):
     found = {}
     for name, folder, options in jobs(data):
         monkeypatch.chdir(folder)  # paths in settings and messages are then those of no machine
-        found[name] = outcome(job_told, options, resumed, verified)
+        found[name] = outcome(described_job, options, resumed, verified)
     as_recorded("jobs", found)
 
 
@@ -341,7 +344,7 @@ def as_in_one_process(data, monkeypatch, more):
     some = [each[place % len(each)] for place, each in enumerate(by_kind.values())]
     for name, folder, options in itertools.chain(*by_kind.values()) if tiers.ALL else some:
         monkeypatch.chdir(folder)
-        found[name] = outcome(job_told, options | more)
+        found[name] = outcome(described_job, options | more)
     assert_equal("jobs", {name: {key: record[name].get(key) for key in found[name]} for name in found}, found)
 
 

@@ -225,9 +225,11 @@ def arrow(name: str, value: Any) -> Any:
     EdgeListError, InputError
         The column is damaged.
     """
-    has_type, is_pandas = hasattr(value, "dtype"), type(getattr(value, "dtype", 0)).__name__ in _PANDAS_TYPES_OF_ARROW
+    has_type, converts = hasattr(value, "dtype"), hasattr(value, "to_arrow")
+    # A column of cuDF has these types of pandas, too, but converts by itself and only so.
+    is_pandas = not converts and type(getattr(value, "dtype", 0)).__name__ in _PANDAS_TYPES_OF_ARROW
     speaks_c = any(hasattr(value, way) for way in ("__arrow_c_array__", "__arrow_c_stream__"))
-    if hasattr(value, "columns") or not (hasattr(value, "to_arrow") or is_pandas or (speaks_c and not has_type)):
+    if hasattr(value, "columns") or not (converts or is_pandas or (speaks_c and not has_type)):
         return value
     import pyarrow
 
@@ -236,7 +238,7 @@ def arrow(name: str, value: Any) -> Any:
             pyarrow.array(getattr(value, "array", value)).validate(full=True)
         if is_pandas:
             return value
-        if hasattr(value, "to_arrow"):
+        if converts:
             value = value.to_arrow()
         if not isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
             value = (pyarrow.array if hasattr(value, "__arrow_c_array__") else pyarrow.chunked_array)(value)

@@ -1013,6 +1013,28 @@ def test_string_ids_in_gpu_memory_give_the_graph_of_the_host():
         assert graph.fingerprint == expected.fingerprint
 
 
+def test_a_column_that_converts_to_arrow_alone_may_have_a_type_of_pandas():
+    class OfCudf:
+        """A column of strings as cuDF has it: its type is pandas', and pyarrow may not read it by itself."""
+
+        dtype = pd.StringDtype()
+
+        def __init__(self, values):
+            self._values = values
+
+        def __len__(self):
+            return len(self._values)
+
+        def __arrow_array__(self, type=None):
+            raise TypeError("Implicit conversion to a host PyArrow object via __arrow_array__ is not allowed.")
+
+        def to_arrow(self):
+            return pa.array(self._values)
+
+    columns = ["a", "é", ""], ["b", "a", "é"]
+    assert graph_from_edges(*map(OfCudf, columns)).fingerprint == graph_from_edges(*columns).fingerprint
+
+
 @pytest.mark.gpu
 def test_an_undirected_graph_of_cugraph_is_the_same():
     expected = graph_from_edges(SRC, DST, np.array(WEIGHT, float), directed=False)  # cuGraph returns float64 weights here

@@ -12,8 +12,8 @@ import numpy as np
 
 from kepler_traverse._arrays import is_reached, to_host
 from kepler_traverse.errors import InputError
+from kepler_traverse.kinds.records import SourceRecords, positions_in_groups
 from kepler_traverse.kinds.result_kinds import KindOptions, ResultKind
-from kepler_traverse.kinds.source_records import SourceRecords, positions_in_groups
 from kepler_traverse.search.frames import Column, as_returned_distance
 
 
@@ -32,24 +32,25 @@ class FarthestOptions(KindOptions):
         return self.n_farthest
 
 
-def records_of(options, graph, traversals, limit, observe):  # noqa: ARG001
+def records_of(asked, traversals):
     """Return the farthest vertices of each source within the limit, by descending distance and then by vertex."""
-    vertices, distances = [], []
+    limit, vertices, distances = asked.query.limit, [], []
     for traversal in traversals:
         distance = to_host(traversal.distance)
         reached = np.flatnonzero(is_reached(distance) & (limit is None or distance <= limit))
-        first = reached[np.lexsort((reached, -distance[reached]))][: options.n_farthest]
+        first = reached[np.lexsort((reached, -distance[reached]))][: asked.options.n_farthest]
         vertices.append(first)
-        distances.append(as_returned_distance(graph, distance[first]))
-    values = {"vertex": np.concatenate(vertices), "distance": np.concatenate(distances)}
-    return SourceRecords(values, np.array([found.size for found in vertices]))
+        distances.append(as_returned_distance(asked.graph, distance[first]))
+    sizes = np.array([found.size for found in vertices])
+    values = {"rank": positions_in_groups(sizes) + 1, "vertex": np.concatenate(vertices)}
+    return SourceRecords(values | {"distance": np.concatenate(distances)}, sizes)
 
 
-def columns_of(options, graph, algorithm, values, sizes):  # noqa: ARG001
+def columns_of(asked, values):
     """Return the columns after ``source``."""
     return {
-        "rank": Column(positions_in_groups(sizes) + 1),
-        "vertex": Column.of_vertices(graph, values["vertex"].astype(np.int64)),
+        "rank": Column(values["rank"]),
+        "vertex": Column.of_vertices(asked.graph, values["vertex"].astype(np.int64)),
         "distance": Column(values["distance"]),
     }
 
@@ -60,7 +61,6 @@ KINDS = (
         means="a row for each source and rank: one of the farthest vertices that it reaches",
         columns=("source", "rank", "vertex", "distance"),
         records="source",
-        values=("vertex", "distance"),
         numbers=1,
         records_of=records_of,
         columns_of=columns_of,

@@ -676,7 +676,7 @@ class _Closeness:
         self.reached, self.sums = self.reached[best], self.sums[best]
 
     def _closeness(self, others: Any, sums: Any) -> Any:
-        """Return the closeness as ``source_records`` computes it. In floats it does not increase with the sum either."""
+        """Return the closeness as ``kinds.summary`` computes it. In floats it does not increase with the sum either."""
         xp = namespace(sums)
         quotient = others / xp.where(sums > 0, sums, 1) * (others / max(self.graph.n_vertices - 1, 1))
         return xp.where(sums > 0, quotient, 0.0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from kepler_traverse.multi_source.pairs import PairTable
+    from kepler_traverse.search.query import PairTable
 
     from .output.schemas import ResultName
 

@@ -10,8 +10,8 @@ from ..bfs import REGISTRY as BFS
 from ..errors import InputError
 from ..formats.column_names import end_pairs, listed
 from ..graph import Graph
-from ..multi_source.pairs import numbers_of_pairs, pair_table
-from ..multi_source.routes import columns_along, frame_of_routes
+from ..kinds.pairs import frame_of_pairs, numbers_of_pairs, pair_table
+from ..kinds.paths import columns_along
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
@@ -131,7 +131,7 @@ def _paths_of_pairs(
         memory=memory,
         targets_per_source=table.rows.size / max(table.sources.size, 1),
     )
-    return frame_of_routes(plan, table, edges, sums)
+    return frame_of_pairs("paths", plan, table, "source", along=sums, edges=edges)
 
 
 def _columns(pairs: Any) -> tuple[Ids, Ids]:

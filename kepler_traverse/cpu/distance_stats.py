@@ -17,7 +17,7 @@ LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longe
 
 
 def figures(distance, offsets, limit) -> tuple[Any, ...]:
-    """Columns of ``kepler_traverse.kinds.distance_stats.DistanceStats``."""
+    """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
     k, n = distance.shape
     counts, extremes = np.empty((k, 2), np.int64), np.empty((k, 2), distance.dtype)
     sums = np.empty((2, k, -(-n // PIECE)))
@@ -54,7 +54,7 @@ def folded(sums):
 
 
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
-    """As ``kepler_traverse.kinds.distance_stats.bins_of``."""
+    """As ``kepler_traverse.search.distance_stats.bins_of``."""
     found = np.empty((len(distance), n_bins), np.int64)
     for i, of_source in enumerate(distance):
         counts = np.zeros((_COUNTERS, n_bins), np.int64)
@@ -64,7 +64,7 @@ def bins(distance, limit, bins_per_unit, before, n_bins: int):
 
 
 def levels(distance, offsets, limit):
-    """As ``kepler_traverse.kinds.distance_stats.levels_of``."""
+    """As ``kepler_traverse.search.distance_stats.levels_of``."""
     rows, edges, longest = [], [], 0
     for distances in distance:
         most, stored = _hops(distances, offsets)
@@ -89,7 +89,7 @@ def _side_by_side(rows, longest: int):
 
 
 def summary_of_levels(counts):
-    """As ``kepler_traverse.kinds.distance_stats.summary_of_levels``."""
+    """As ``kepler_traverse.search.distance_stats.summary_of_levels``."""
     counts = np.ascontiguousarray(counts, np.int64)
     found = np.zeros((len(counts), 4))
     _summary_of_levels(counts, found, np.empty(counts.shape[1]))

@@ -83,7 +83,7 @@ ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
 def figures(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
-    """Columns of ``kepler_traverse.kinds.distance_stats.Figures``."""
+    """Columns of ``kepler_traverse.search.distance_stats.Figures``."""
     (k, n), kind = distance.shape, distance.dtype
     size = _n_reduction_blocks(n)
     records = cp.empty((k, size, _WORDS), np.int64)
@@ -107,7 +107,7 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
 
 
 def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int) -> np.ndarray:
-    """As ``kepler_traverse.kinds.distance_stats.bins_of``."""
+    """As ``kepler_traverse.search.distance_stats.bins_of``."""
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
@@ -118,7 +118,7 @@ def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bin
 
 
 def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array, np.ndarray]]:
-    """As ``kepler_traverse.kinds.distance_stats.levels_of``."""
+    """As ``kepler_traverse.search.distance_stats.levels_of``."""
     k, n = distance.shape
     found = cp.zeros((k, 2), np.int64)
     launch(_kernel(_HOPS, distance.dtype), k * _n_reduction_blocks(n), (*_hops_of(distance), offsets, found))
@@ -134,7 +134,7 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
-    """As ``kepler_traverse.kinds.distance_stats.summary_of_levels``."""
+    """As ``kepler_traverse.search.distance_stats.summary_of_levels``."""
     k, n_levels = counts.shape
     # A block reduces one source after the other in the same memory, which limits the number of blocks.
     blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))

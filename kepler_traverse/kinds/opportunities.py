@@ -26,8 +26,7 @@ from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.results import Traversals
-from .distance_stats import summary_of_distances
-from .source_records import Observe, SourceRecords, level_counts_of
+from .records import Asked, SourceRecords, Values
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
 VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which no attribute may have
@@ -416,63 +415,35 @@ def _lowest(kind: np.dtype) -> Any:
     return kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
 
 
-def opportunities_of(
-    reduction: Reduction, graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None = None
-) -> SourceRecords:
-    """Records of ``result="opportunities"``: for each source and cutoff the sum of each attribute."""
-    found = sums_within(traversals.distance, reduction)
+def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+    """Return for each source and cutoff the sum of each attribute; counts of vertices sum one that is 1 everywhere."""
+    reduction = asked.options
+    found = sums_within(group.distance, reduction)
     if reduction.weights is not None:
-        factors = reduction.weights.of(traversals.sources)[:, None]
+        factors = reduction.weights.of(group.sources)[:, None]
         found = {name: value * factors for name, value in found.items()}
-    sizes = np.full(len(traversals), reduction.cutoffs.size, np.int64)
-    figures = None
-    if observe is not None:  # the statistics of a part file
-        if ALGORITHMS[traversals.algorithm].counts_hops:
-            for counts, edges in level_counts_of(graph, traversals, limit):
-                observe(counts, edges, _last_level(counts))
-        else:
-            figures = summary_of_distances(traversals.distance, graph.offsets, limit)
-    return SourceRecords({name: value.reshape(-1) for name, value in found.items()}, sizes, figures)
+    return _records(reduction, found, len(group))
 
 
-def within_of(
-    reduction: Reduction, graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None = None
-) -> SourceRecords:
-    """Records of ``result="within"``: for each source and cutoff the number of vertices."""
-    if ALGORITHMS[traversals.algorithm].counts_hops:
-        found = []
-        for counts, edges in level_counts_of(graph, traversals, limit):
-            if observe is not None:
-                observe(counts, edges, _last_level(counts))
-            found.append(_counts_within(counts, reduction.cutoffs))
-        return SourceRecords(
-            {"vertices": np.concatenate(found).reshape(-1)}, np.full(len(traversals), reduction.cutoffs.size)
-        )
-    return opportunities_of(reduction, graph, traversals, limit, observe)  # of the attribute that is 1 everywhere
-
-
-def _counts_within(counts: Array, cutoffs: np.ndarray) -> np.ndarray:
+def of_levels(asked: Asked, counts: Array) -> SourceRecords:
+    """Return for each source and cutoff the number of vertices within as many hops."""
     xp = namespace(counts)
     totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
-    return to_host(totals[:, xp.asarray(np.minimum(cutoffs, counts.shape[1] - 1))])
+    found = to_host(totals[:, xp.asarray(np.minimum(asked.options.cutoffs, counts.shape[1] - 1))])
+    return _records(asked.options, {"vertices": found}, len(counts))
 
 
-def _last_level(counts: Array) -> np.ndarray:
-    """The last level of each source that is not empty."""
-    there = to_host(counts[:, ::-1] > 0)
-    return counts.shape[1] - 1 - np.argmax(there, axis=1)
+def _records(reduction: Reduction, found: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
+    values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {name: value.reshape(-1) for name, value in found.items()}
+    return SourceRecords(values, np.full(n_sources, reduction.cutoffs.size, np.int64))
 
 
-def columns_of(
-    reduction: Reduction,
-    graph: Graph,  # noqa: ARG001
-    algorithm: str,  # noqa: ARG001
-    values: dict[str, np.ndarray],
-    sizes: np.ndarray,
-) -> dict[str, Column]:
-    """Columns after ``source``: ``cutoff``, and one per attribute, of its type also where there is no source."""
-    sums = {name: Column(v.astype(reduction.dtype_of(name), copy=False)) for name, v in values.items()}
-    return {CUTOFF: Column(np.tile(reduction.cutoffs, sizes.size)), **sums}
+def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+    """Return columns ``cutoff``, and one per attribute, of its type also where there is no source."""
+    reduction = asked.options
+    names = reduction.values if asked.kind.names_values else asked.kind.columns[2:]
+    columns = {CUTOFF: Column(values[CUTOFF].astype(reduction.cutoffs.dtype, copy=False))}
+    return columns | {name: Column(values[name].astype(reduction.dtype_of(name), copy=False)) for name in names}
 
 
 def bands_of(distance: Array, cutoffs: np.ndarray) -> Array:

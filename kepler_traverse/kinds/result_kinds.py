@@ -11,17 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
-
-if TYPE_CHECKING:
-    from ..graph import Graph
-    from ..search.frames import Column
-    from ..search.results import Traversals
-    from .opportunities import Reduction
-    from .source_records import Observe, SourceRecords
-
+from importlib import import_module
+from typing import Any, Literal
 
 GROUP = "group"  # the first column of the k nearest sources of each group
 
@@ -85,19 +78,20 @@ class ResultKind:
         For ``records="source"``: whether a source has one record per level; otherwise it has one record.
     numbers : int
         Number of 8-byte columns in a file, without ids and distances.
-    values : tuple of str
-        For ``records="source"``: names of the arrays that ``records_of`` returns.
+    counts_rows : bool
+        Whether the histogram of a part file counts the distances of the records, and not all distances of the searches.
     records_of : callable or None
-        ``records_of(graph, traversals, limit, observe)`` returns the ``SourceRecords`` of one group.
+        ``records_of(asked, traversals)`` returns the ``SourceRecords`` of one group.
+    of_levels : callable or None
+        ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place of ``records_of``
+        where distances are hops.
     columns_of : callable or None
-        ``columns_of(graph, algorithm, values, sizes)`` returns the columns after ``source``, from the concatenated arrays
-        of any number of groups.
+        ``columns_of(asked, values)`` returns the columns besides ``source`` of any records, in any order.
     options : tuple of str
         Options of the public functions that the kind takes in addition: ``"cutoffs"``, ``"values"``, ``"decay"``, ``"k"``,
         ``"groups"``, ``"along"``, ``"source_weights"``.
     options_class : subclass of KindOptions, optional
-        The options of the kind, if it has a dataclass of them. ``bound`` passes an instance to ``records_of`` and
-        ``columns_of`` as their first argument.
+        The options of the kind, if it has a dataclass of them. ``asked.options`` is an instance.
     names_values : bool
         Whether the user names further columns, by ``values``.
     reads_interleaved : bool
@@ -119,9 +113,10 @@ class ResultKind:
     keeps: Literal["all", "targets", "counts", "paths"] = "all"
     is_per_level: bool = False
     numbers: int = 0
-    values: tuple[str, ...] = ()
-    records_of: Callable[[Graph, Traversals, float | None, Observe | None], SourceRecords] | None = None
-    columns_of: Callable[[Graph, str, dict[str, Any], Any], dict[str, Column]] | None = None
+    counts_rows: bool = False
+    records_of: Callable[..., Any] | None = None
+    of_levels: Callable[..., Any] | None = None
+    columns_of: Callable[..., dict[str, Any]] | None = None
     options: tuple[str, ...] = ()
     options_class: type[KindOptions] | None = None
     names_values: bool = False
@@ -139,15 +134,6 @@ class ResultKind:
         if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):  # the order of cugraph.sssp
             return True
         return given == own or ("groups" in self.options and given == (GROUP, *own))
-
-    def bound(self, reduction: Reduction | KindOptions | None) -> ResultKind:
-        """Return the kind for the options of one call, which its functions get as their first argument."""
-        if reduction is None or self.records_of is None or self.columns_of is None:
-            return self
-        values = tuple(cast(Any, reduction).values) if self.names_values else self.values
-        records_of: Any = partial(cast(Any, self.records_of), reduction)
-        columns_of: Any = partial(cast(Any, self.columns_of), reduction)
-        return replace(self, records_of=records_of, columns_of=columns_of, values=values)
 
     @property
     def takes_cutoffs(self) -> bool:
@@ -196,46 +182,13 @@ class ResultKind:
         return self.keeps
 
 
-def _summaries(graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None) -> SourceRecords:
-    from .source_records import summaries_of
-
-    return summaries_of(graph, traversals, limit, observe)
+def _call(module: str, function: str, *args: Any) -> Any:
+    return getattr(import_module(f".{module}", __package__), function)(*args)
 
 
-def _summary_columns(graph: Graph, algorithm: str, values: dict[str, Any], sizes: Any) -> dict[str, Column]:  # noqa: ARG001
-    from .source_records import summary_columns
-
-    return summary_columns(graph, algorithm, **values)
-
-
-def _levels(graph: Graph, traversals: Traversals, limit: float | None, observe: Observe | None) -> SourceRecords:
-    from .source_records import levels_of_sources
-
-    return levels_of_sources(graph, traversals, limit, observe)
-
-
-def _level_columns(graph: Graph, algorithm: str, values: dict[str, Any], sizes: Any) -> dict[str, Column]:  # noqa: ARG001
-    from .source_records import level_columns
-
-    return level_columns(sizes, **values)
-
-
-def _opportunities(*args: Any) -> SourceRecords:
-    from .opportunities import opportunities_of
-
-    return opportunities_of(*args)
-
-
-def _within(*args: Any) -> SourceRecords:
-    from .opportunities import within_of
-
-    return within_of(*args)
-
-
-def _cutoff_columns(*args: Any) -> dict[str, Column]:
-    from .opportunities import columns_of
-
-    return columns_of(*args)
+def _made_by(module: str, *functions: str) -> dict[str, Any]:
+    """Return functions of a module of this package as fields of a kind; the module is imported when one is called."""
+    return {name: partial(_call, module, name) for name in functions}
 
 
 _KINDS = (
@@ -273,10 +226,8 @@ _KINDS = (
         takes_direction=True,
         keeps="counts",
         numbers=5,
-        values=("reached", "farthest", "total", "harmonic"),
         reads_interleaved=True,
-        records_of=_summaries,
-        columns_of=_summary_columns,
+        **_made_by("summary", "of_levels", "records_of", "columns_of"),
     ),
     ResultKind(
         name="levels",
@@ -287,9 +238,7 @@ _KINDS = (
         is_per_level=True,
         keeps="counts",
         numbers=1,
-        values=("vertices",),
-        records_of=_levels,
-        columns_of=_level_columns,
+        **_made_by("levels", "of_levels", "columns_of"),
     ),
     ResultKind(
         name="targets",
@@ -299,6 +248,8 @@ _KINDS = (
         needs_targets=True,
         limits_targets=True,
         keeps="targets",
+        counts_rows=True,
+        **_made_by("targets", "records_of", "columns_of"),
     ),
     ResultKind(
         name="reachable",
@@ -330,8 +281,7 @@ _KINDS = (
         records="source",
         takes_direction=True,
         numbers=1,
-        records_of=_opportunities,
-        columns_of=_cutoff_columns,
+        **_made_by("opportunities", "records_of", "columns_of"),
         options=("cutoffs", "values", "decay", "source_weights"),
         names_values=True,
     ),
@@ -343,9 +293,7 @@ _KINDS = (
         takes_direction=True,
         keeps="counts",
         numbers=2,
-        values=("vertices",),
-        records_of=_within,
-        columns_of=_cutoff_columns,
+        **_made_by("opportunities", "of_levels", "records_of", "columns_of"),
         options=("cutoffs",),
     ),
     ResultKind(
@@ -365,6 +313,8 @@ _KINDS = (
         needs_pairs=True,
         keeps="targets",
         numbers=1,
+        counts_rows=True,
+        **_made_by("pairs", "records_of", "columns_of"),
     ),
     ResultKind(
         name="paths",
@@ -376,6 +326,7 @@ _KINDS = (
         has_predecessors=True,
         keeps="paths",
         numbers=3,
+        **_made_by("paths", "records_of", "columns_of"),
         options=("along",),
     ),
 )

@@ -14,6 +14,7 @@ from .. import arguments
 from .._arrays import namespace
 from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
+from ..kinds import pairs
 from ..kinds.result_kinds import RESULT_KINDS
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
@@ -23,7 +24,7 @@ from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
-from . import outputs, pairs
+from . import outputs
 from .k_nearest import NEAREST, compute_k_nearest, labels_of, search_nearest_targets
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .stream import ResultStream, as_record_batches
@@ -245,7 +246,7 @@ class Registry:
                 found = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
                 return as_record_batches(found, form) if stream == outputs.ARROW else found
-            return outputs.compute_result_of_numbers(searches, numbers, result, targets, unreached, meter, reduction)
+            return outputs.compute_result(searches, numbers, result, targets, unreached, meter, reduction)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
         except KeyboardInterrupt as interrupt:
@@ -285,4 +286,4 @@ class Registry:
             memory=memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
         )
-        return pairs.frame_of_pairs(plan, *numbers, table)
+        return pairs.frame_of_pairs("pairs", plan, table, "pair")

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, at_most, is_reached, namespace, unreached_of
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import BuildReport, Graph, has_vertex
 from ..kinds.opportunities import Reduction, bands_of, reduction_of, source_weights_of
+from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
 from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
-from ..kinds.source_records import add_source_column, join_groups, positions_in_groups
 from ..protocols import Ids
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS, BFS, Algorithm
@@ -32,6 +32,7 @@ from ..search.frames import (
     attach_query,
     check_unreached,
     columns_of,
+    columns_on_device,
     frame_from,
     frames_on,
 )
@@ -298,13 +299,6 @@ def cut_at_limits(group: Traversals, limits: list[Any]) -> Traversals:
 
 
 def compute_result(
-    plan: Any, sources: Ids, result: str, targets: Ids | None, unreached: str, meter: Meter | None = None
-) -> Any:
-    """Run a plan for many sources, given by their ids, and return the result of that name."""
-    return compute_result_of_numbers(plan, plan.graph.numbers_of(sources), result, targets, unreached, meter)
-
-
-def compute_result_of_numbers(
     plan: Any,
     numbers: np.ndarray,
     result: str,
@@ -352,11 +346,19 @@ class ResultForm:
     ) -> None:
         graph = plan.graph
         _check_unreached(unreached, kind, graph)
-        self.plan, self.kind, self._unreached, self._frames = plan, kind.bound(reduction), unreached, frames
+        self.plan, self.kind, self._unreached, self._frames = plan, kind, unreached, frames
         self._cutoffs = reduction.cutoffs if isinstance(reduction, Reduction) else None
         self._target_order: Any = None
         if kind.records == "target" or kind.is_dense:
             self._target_order = None if targets is None else graph.numbers_of(targets, "target")
+        self._asked = Asked(
+            kind=kind,
+            graph=graph,
+            algorithm=plan.algorithm,
+            query=plan.query,
+            options=reduction,
+            targets=self._target_order,
+        )
 
     def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:
         """Return a result.
@@ -374,13 +376,9 @@ class ResultForm:
             return _bitmap(plan, groups, distinct.size, places)
         if kind.records == "vertex":
             return _frame_of_vertices(plan, groups, places, self._unreached, self._frames, self._cutoffs)
-        if kind.records == "source":
-            return _frame_of_sources(plan, kind, groups, places, distinct[places], self._frames)
-        matrix = _matrix(plan, groups, places, self._target_order)
         if kind.is_array:
-            return matrix
-        columns = pair_columns(plan.graph, distinct[places], self._target_order, matrix, plan.query.limit)
-        return self._frames.make(columns)
+            return _matrix(plan, groups, places, self._target_order)
+        return self._frames.make(_columns_of_sources(self._asked, groups, places, distinct[places]))
 
     def make_group(self, group: Traversals) -> Any:
         """Return the result of one group, in memory of its own."""
@@ -477,34 +475,6 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
     return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
 
 
-def pair_columns(
-    graph: Graph, numbers: np.ndarray, target_order: np.ndarray, distance: Array, limit: float | None
-) -> dict[str, Column]:
-    """Return columns ``source, target, distance`` of a matrix of distances, null without a path within the limit.
-
-    Parameters
-    ----------
-    graph : Graph
-    numbers, target_order : int64 arrays of vertex numbers, NumPy
-        Sources of the rows, and targets of the columns of ``distance``.
-    distance : array of shape (n_sources, n_targets)
-    limit : int, float or None
-    """
-    xp = namespace(distance)
-    distance = distance.ravel()
-    hops = is_hops(distance.dtype)
-    missing = ~is_reached(distance)
-    if limit is not None:
-        missing |= ~at_most(distance, limit)
-    distance = distance.astype(np.int32) if hops else as_returned_distance(graph, distance, missing)
-    sources, ends = xp.repeat(xp.asarray(numbers), target_order.size), xp.tile(xp.asarray(target_order), numbers.size)
-    return {
-        "source": Column(graph.ids_at(sources)),
-        "target": Column(graph.ids_at(ends)),
-        "distance": Column(distance, missing),
-    }
-
-
 def _bitmap(plan: Any, groups: Iterable[Traversals], n_distinct: int, places: np.ndarray) -> Array:
     """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
     n = plan.graph.n_vertices
@@ -522,26 +492,16 @@ def _bitmap(plan: Any, groups: Iterable[Traversals], n_distinct: int, places: np
     return bitmap[xp.asarray(places)]
 
 
-def _frame_of_sources(
-    plan: Any, kind: ResultKind, groups: Iterable[Traversals], places: np.ndarray, numbers: np.ndarray, frames: FrameKind
-) -> Any:
-    """Return a frame of records that belong to one source each, in the order of the sources."""
-    graph = plan.graph
-    if kind.records_of is None or kind.columns_of is None:
-        raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
-    found = [kind.records_of(graph, group, plan.query.limit, None) for group in groups]
-    values, sizes = join_groups(found, kind.values)
-    starts = np.cumsum(sizes) - sizes
-    sizes, starts = sizes[places], starts[places]
-    chosen = np.repeat(starts, sizes) + positions_in_groups(sizes)
-    columns = kind.columns_of(graph, plan.algorithm, {name: value[chosen] for name, value in values.items()}, sizes)
-    return frames.make(_columns_on_device(add_source_column(graph, numbers, sizes, columns), graph))
-
-
-def _columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Column]:
-    """Return columns in host memory as columns on the graph's device."""
-    xp = namespace(graph.offsets)
-    return {name: Column(xp.asarray(c.values) if hasattr(c.values, "dtype") else c.values) for name, c in columns.items()}
+def _columns_of_sources(
+    asked: Asked, groups: Iterable[Traversals], places: np.ndarray, numbers: np.ndarray
+) -> dict[str, Column]:
+    """Return the columns of records that belong to one source each, in the order of the sources, on the graph's device."""
+    records = joined([records_of_group(asked, group) for group in groups])
+    sizes, values = records.sizes[places], records.values
+    if not np.array_equal(places, np.arange(records.sizes.size)):
+        starts = (np.cumsum(records.sizes) - records.sizes)[places]
+        values = records.take(np.repeat(starts, sizes) + positions_in_groups(sizes))
+    return columns_on_device(columns_of_records(asked, np.repeat(numbers, sizes), values), asked.graph)
 
 
 def compute_nearest(

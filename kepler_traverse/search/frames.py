@@ -34,9 +34,8 @@ class Column:
 
     @classmethod
     def of_vertices(cls, graph: Graph, numbers: np.ndarray) -> Column:
-        """Return the ids of vertices, given by their numbers in host memory, as a column in host memory."""
-        ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
-        return cls(to_host(ids) if hasattr(ids, "dtype") else ids, numbers=numbers)
+        """Return the ids of vertices, given by their numbers on either device, as a column on the graph's device."""
+        return cls(graph.ids_at(namespace(graph.offsets).asarray(numbers)), numbers=numbers)
 
 
 class FrameKind(NamedTuple):
@@ -504,6 +503,16 @@ def _library(device: str) -> Any:
     import pandas
 
     return pandas
+
+
+def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Column]:
+    """Return columns, some of them in host memory, as columns on the graph's device."""
+    xp = namespace(graph.offsets)
+
+    def moved(values: Any) -> Any:
+        return xp.asarray(values) if hasattr(values, "dtype") else values
+
+    return {name: Column(moved(column.values), moved(column.is_null)) for name, column in columns.items()}
 
 
 def frame_from(columns: dict[str, Column], device: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -63,6 +64,37 @@ class SourcesWithTargets(NamedTuple):
     def part(self, begin: int, end: int) -> SourcesWithTargets:
         """Return the sources ``begin`` to ``end - 1`` with their targets."""
         return SourcesWithTargets(self.sources[begin:end], self.lists.part(begin, end))
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Rows of origin and destination, grouped by origin.
+
+    Attributes
+    ----------
+    sources : int64 array of vertex numbers, NumPy
+        The distinct origins, in the order of their first rows.
+    lists : TargetLists
+        The destinations of each origin, in the order of their rows; one that is given twice is there twice.
+    rows : int64 array of shape (n_rows,), NumPy
+        The row of each destination in ``lists``.
+    """
+
+    sources: np.ndarray
+    lists: TargetLists
+    rows: np.ndarray
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return np.argsort(self.sources, kind="stable")
+
+    def of(self, sources: np.ndarray) -> PairTable:
+        """Return the part of some origins, given as vertex numbers, in their order."""
+        places = self._order[np.searchsorted(self.sources, sources, sorter=self._order)]
+        sizes = np.diff(self.lists.offsets)[places]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.arange(offsets[-1]) + np.repeat(self.lists.offsets[places] - offsets[:-1], sizes)
+        return PairTable(np.asarray(sources), TargetLists(offsets, self.lists.vertices[entries]), self.rows[entries])
 
 
 @dataclass(frozen=True, kw_only=True)

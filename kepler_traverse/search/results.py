@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, device_of, is_reached, namespace, unreached_of
+from .._arrays import Array, at_most, device_of, is_reached, namespace, unreached_of
 from ..cpu import checksum as checksums
 from ..cpu.checksum import mix
 from ..runtime.display import html_table
 from .algorithms import ALGORITHMS
+from .distance_stats import DistanceStats, summary_of_distances
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,6 +72,20 @@ class Traversal:
             ("strategy", self.strategy),
             ("rounds", self.rounds),
         ]
+
+    def cut(self, limit: float | None, targets: np.ndarray | None = None) -> Traversal:
+        """Return the traversal with vertices beyond a limit, and vertices that are no targets, marked as unreached."""
+        if limit is None and targets is None:
+            return self
+        xp = namespace(self.distance)
+        keep = self.reached
+        if limit is not None:
+            keep &= at_most(self.distance, limit)
+        if targets is not None:
+            wanted = xp.zeros(keep.size, bool)
+            wanted[xp.asarray(targets)] = True
+            keep &= wanted
+        return replace(self, distance=xp.where(keep, self.distance, unreached_of(self.distance.dtype)), predecessor=None)
 
     def copy(self) -> Traversal:
         """Return a traversal with copies of the arrays."""
@@ -185,6 +200,13 @@ class Traversals:
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
+
+    def stats(self, offsets: Array, limit: float | None) -> DistanceStats:
+        """Return ``summary_of_distances`` of weighted distances; for a result and its statistics they are computed once."""
+        known = vars(self).setdefault("_stats", {})
+        if limit not in known:
+            known[limit] = summary_of_distances(self.distance, offsets, limit)
+        return known[limit]
 
 
 def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:

@@ -13,20 +13,16 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from kepler_traverse import __version__
-from kepler_traverse._arrays import at_most, namespace, unreached_of
 from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.result_kinds import GROUP, ResultKind
 from kepler_traverse.runtime.regular_files import json_of, size_and_digest
-from kepler_traverse.search.query import Query
-from kepler_traverse.search.results import Traversal
 
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
@@ -48,22 +44,6 @@ def part_name(number: int, result: str = "distances") -> str:
 def part_exists(folder: Path, number: int) -> bool:
     """Whether a part is in a folder, of whichever result."""
     return any((folder / name).exists() for name in {part_name(number, result) for result in OUTPUT_SCHEMAS})
-
-
-def as_written(traversal: Traversal, query: Query) -> Any:
-    """Return the traversal with vertices beyond the limit, and vertices that are no targets, marked as unreached."""
-    if query.limit is None and query.targets is None:
-        return traversal
-    xp = namespace(traversal.distance)
-    keep = traversal.reached
-    if query.limit is not None:
-        keep &= at_most(traversal.distance, query.limit)
-    if query.targets is not None:
-        wanted = xp.zeros(keep.size, bool)
-        wanted[xp.asarray(query.targets)] = True
-        keep &= wanted
-    distance = xp.where(keep, traversal.distance, unreached_of(traversal.distance.dtype))
-    return replace(traversal, distance=distance, predecessor=None)
 
 
 class NotWantedError(KeplerError):

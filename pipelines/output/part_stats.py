@@ -15,8 +15,12 @@ from numba import njit
 
 from kepler_traverse._arrays import UNREACHED, namespace, to_host, unreached_of
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.distance_stats import as_floats, bins_of
-from kepler_traverse.search.results import Traversal, checksum
+from kepler_traverse.kinds.records import last_levels, level_counts_of
+from kepler_traverse.search.algorithms import ALGORITHMS
+from kepler_traverse.search.distance_stats import as_floats, bins_of
+from kepler_traverse.search.frames import Column
+from kepler_traverse.search.query import Query
+from kepler_traverse.search.results import Traversal, Traversals
 
 from .manifest_types import MAX_BINS, Histogram, Id, PartCounts
 
@@ -42,7 +46,7 @@ class PartStats:
         self._histograms: list[Histogram] = []
 
     def add(self, source: Any, seconds: float, edges: int, rounds: int, histogram: Histogram | None) -> None:
-        """Add one traversal: its source's id (None if it has several), its seconds, and what ``counted`` returned."""
+        """Add one traversal: its source's id (None if it has several), its seconds, and what ``GroupStats`` has of it."""
         if source is not None and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (source, round(seconds, 6))
         self.edges += edges
@@ -63,31 +67,48 @@ class PartStats:
         }
 
 
-def counted(graph: Graph, traversal: Traversal, written: Traversal) -> tuple[int, int, int, Histogram | None]:
-    """Return statistics of one traversal while its arrays are valid.
+class GroupStats:
+    """What ``PartStats.add`` takes of each source of a group: stored edges, and the histogram of its distances.
 
-    Parameters
+    Attributes
     ----------
-    graph : Graph
-    traversal, written : Traversal
-        All of it, and the vertices that are written.
-
-    Returns
-    -------
-    checksum : int
-        ``results.checksum`` of what is written.
-    edges : int
-        Stored edges of the vertices reached.
-    rounds : int
-    histogram : dict or None
-        Of what is written, as ``histogram_of`` returns it.
+    edges : list of int
+    histograms : list of dict or None
     """
-    return (
-        checksum(written, graph.returns_integers),
-        edges_of(graph, traversal),
-        int(traversal.rounds),
-        histogram_of(written),
-    )
+
+    def __init__(self) -> None:
+        self.edges: list[int] = []
+        self.histograms: list[Histogram | None] = []
+
+    def add_levels(self, counts: Any, edges: np.ndarray) -> None:
+        """Add the next sources, given by their level counts and stored edges; the ``LevelFold`` of a part file."""
+        self.edges.extend(edges.tolist())
+        self.histograms.extend(histograms_of_levels(counts, last_levels(counts)))
+
+    def add_group(self, graph: Graph, query: Query, group: Traversals) -> None:
+        """Add all sources of a group, by the distances that the searches have returned."""
+        is_whole = group.offsets is None and query.output == "all"
+        if group.counts is not None or (is_whole and query.targets is None):
+            if ALGORITHMS[group.algorithm].counts_hops:
+                for found in level_counts_of(graph, group, query.limit):
+                    self.add_levels(*found)
+            else:
+                stats = group.stats(graph.offsets, query.limit)
+                self.edges.extend(stats.edges.tolist())
+                self.histograms.extend(histograms_of_group(group.distance, query.limit, stats))
+            return
+        for traversal in group:
+            self.edges.append(edges_of(graph, traversal) if is_whole else 0)
+            self.histograms.append(histogram_of(traversal.cut(query.limit, query.targets if is_whole else None)))
+
+    def add_rows(self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray) -> None:
+        """Add all sources of a group, by the distances of their rows."""
+        is_whole = group.offsets is None and query.output == "all"
+        self.edges.extend(edges_of(graph, traversal) if is_whole else 0 for traversal in group)
+        values, there = to_host(distance.values), ~to_host(distance.is_null)
+        for end, size in zip(np.cumsum(sizes).tolist(), sizes.tolist(), strict=True):
+            own = slice(end - size, end)
+            self.histograms.append(histogram_of_values(group.algorithm, values[own][there[own]]))
 
 
 def edges_of(graph: Graph, traversal: Traversal) -> int:
@@ -178,7 +199,7 @@ def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> lis
     ----------
     distance : array of shape (k, n_vertices)
     limit : float or None
-    figures : kepler_traverse.kinds.distance_stats.Figures
+    figures : kepler_traverse.search.distance_stats.Figures
         Statistics of the same distances within the same limit.
     """
     scales = [

@@ -6,7 +6,7 @@ once, and the rows are computed by CPU cores that would be idle otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -17,23 +17,17 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import Array, flatten_distances, is_hops, is_reached, namespace, to_host, unreached_of
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.kinds.opportunities import bands_of
-from kepler_traverse.kinds.result_kinds import ResultKind
-from kepler_traverse.kinds.source_records import add_source_column, positions_in_groups
-from kepler_traverse.multi_source.outputs import pair_columns
-from kepler_traverse.multi_source.pairs import PairTable, returned_distances
-from kepler_traverse.multi_source.routes import routes_of, rows_of_edges, summed_along
-from kepler_traverse.search.frames import Column, arrow_table, columns_of, table_of
+from kepler_traverse.kinds.records import Asked, columns_of_records, records_of_group
+from kepler_traverse.search.frames import arrow_table, columns_of, table_of
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import Traversal, Traversals, checksum
 
 from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of, checksum_of_rows, sums_of_rows
-from .manifest_types import Histogram
 from .matrix_file import UNREACHED_KEY, list_of, unreached_in_file
-from .part_file import as_written
-from .part_stats import counted, edges_of, histogram_of, histogram_of_values, histograms_of_group, histograms_of_levels
-from .schemas import OUTPUT_SCHEMAS
+from .part_stats import GroupStats, edges_of, histogram_of
+from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 OF_ALL_REACHED = tuple(name for name, form in OUTPUT_SCHEMAS.items() if form.records in ("vertex", "matrix"))
 
@@ -196,19 +190,22 @@ def rows_of(
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
         of_kind = _of_matrix if OUTPUT_SCHEMAS[question.result].records == "matrix" else _of_all_reached
         return of_kind(question, vertices or Vertices(graph), query, here)
-    kind = OUTPUT_SCHEMAS[question.result].bound(question.reduction)
+    kind = OUTPUT_SCHEMAS[question.result]
     if kind.records == "vertex" and question.unreached != "omit":
         return _of_all_vertices(graph, query, traversals, kind.has_predecessors, question.unreached)
     if kind.records == "vertex":
         return _of_targets(graph, query, traversals, kind.has_predecessors)
-    if kind.records == "pair":
-        return _of_pair_table(graph, query, traversals, _held(question.pairs))
-    if kind.records == "path":
-        along = {} if question.along is None else question.along.values
-        return _of_paths(graph, query, traversals, _held(question.pairs), along)
-    if kind.records == "target":
-        return _of_pairs(graph, query, traversals, target_order)
-    return _of_sources(kind, graph, query, traversals)
+    asked = Asked(
+        kind=kind,
+        graph=graph,
+        algorithm=traversals.algorithm,
+        query=query,
+        options=question.reduction,
+        targets=target_order,
+        pairs=question.pairs,
+        along={} if question.along is None else question.along.values,
+    )
+    return _of_records(asked, traversals)
 
 
 def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = False) -> None:
@@ -246,7 +243,7 @@ def _of_all_reached(question: Question, vertices: Vertices, query: Query, traver
     kind, reduction = OUTPUT_SCHEMAS[question.result], question.reduction
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
-        written = as_written(traversal, query)
+        written = traversal.cut(query.limit, query.targets)
         selection = vertices.of(written)
         columns = {"source": vertices.source_column(traversal.source, selection.size), "vertex": selection.ids}
         if reduction is not None:
@@ -271,7 +268,7 @@ def _of_all_reached(question: Question, vertices: Vertices, query: Query, traver
 def _of_matrix(_question: Question, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i, widens=False)
-        written = as_written(traversal, query)
+        written = traversal.cut(query.limit, query.targets)
         total = checksum(written, vertices.graph.returns_integers)
         counts = edges_of(vertices.graph, traversal), int(traversal.rounds), histogram_of(written)
         yield Rows(id_of(vertices.graph, traversal.source), vertices.listed(written), total, counts)
@@ -280,8 +277,15 @@ def _of_matrix(_question: Question, vertices: Vertices, query: Query, traversals
 def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool) -> Iterator[Rows]:
     for traversal in traversals:
         shown = traversal if with_predecessors else replace(traversal, predecessor=None)
-        total, *counts = counted(graph, traversal, as_written(traversal, query))
-        yield Rows(id_of(graph, traversal.source), table_of(graph, shown, query), total, tuple(counts))
+        total, counts = _counted(graph, query, traversal)
+        yield Rows(id_of(graph, traversal.source), table_of(graph, shown, query), total, counts)
+
+
+def _counted(graph: Graph, query: Query, traversal: Traversal) -> tuple[int, tuple[Any, ...]]:
+    """Return the checksum of the distances that are written, and counts for ``PartStats.add``."""
+    written = traversal.cut(query.limit, query.targets)
+    counts = edges_of(graph, traversal), int(traversal.rounds), histogram_of(written)
+    return checksum(written, graph.returns_integers), counts
 
 
 def _of_all_vertices(
@@ -296,9 +300,9 @@ def _of_all_vertices(
         missing = None if distance.is_null is None else to_host(distance.is_null)
         of_column = {"vertex": bits_of(vertex), "distance": bits_of(to_host(distance.values), missing)}
         bits = [of_column[name] for name in columns if name in of_column]
-        counts = counted(graph, traversal, as_written(traversal, query))[1:]
+        _, counts = _counted(graph, query, traversal)
         total = checksum_of_rows(traversal.source, bits)
-        yield Rows(id_of(graph, traversal.source), arrow_table(columns), total, tuple(counts))
+        yield Rows(id_of(graph, traversal.source), arrow_table(columns), total, counts)
 
 
 def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
@@ -321,129 +325,38 @@ def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
     )
 
 
-def _of_pairs(graph: Graph, query: Query, traversals: Traversals, target_order: Any) -> Iterator[Rows]:
-    found: Any = _held(traversals.distance)
-    xp = namespace(found)
-    # Without a certificate the plan may output only the distances of the targets, in their own order.
-    all_there = found.shape[1] == graph.n_vertices and query.output == "all"
-    places = xp.asarray(target_order if all_there else np.searchsorted(_held(query.targets), target_order))
-    number = bits_of(target_order)
-    for i, source in enumerate(traversals.sources):
-        distance = found[i][places]
-        columns = pair_columns(graph, traversals.sources[i : i + 1], target_order, distance, query.limit)
-        values, missing = (to_host(array) for array in (columns["distance"].values, columns["distance"].is_null))
-        checksum = checksum_of_rows(source, [number, bits_of(values, missing)])
-        if all_there:
-            traversal = cast(Traversal, traversals[i])
-            counts = counted(graph, traversal, as_written(traversal, query))[1:]
-        else:
-            counts = 0, int(traversals.rounds[i]), histogram_of_values(traversals.algorithm, values[~missing])
-        yield Rows(id_of(graph, source), arrow_table(columns), checksum, counts)
-
-
-def _of_pair_table(graph: Graph, query: Query, traversals: Traversals, pairs: PairTable) -> Iterator[Rows]:
-    table = pairs.of(traversals.sources)
-    all_there = query.output == "all"
-    found = table.lists.take(_held(traversals.distance)) if all_there else _held(traversals.distance)
-    values, missing = map(to_host, returned_distances(graph, found, query.limit))
-    bits = [bits_of(table.rows), bits_of(table.lists.vertices), bits_of(values, missing)]
-    xp = namespace(graph.offsets)
-    for i, (source, begin, end) in enumerate(
-        zip(traversals.sources.tolist(), table.lists.offsets[:-1].tolist(), table.lists.offsets[1:].tolist(), strict=True)
-    ):
-        own = slice(begin, end)
-        columns = {
-            "pair": Column(table.rows[own]),
-            "source": Column(graph.ids_at(xp.full(end - begin, source))),
-            "target": Column(graph.ids_at(xp.asarray(table.lists.vertices[own]))),
-            "distance": Column(values[own], missing[own]),
-        }
-        total = checksum_of_rows(source, [each[own] for each in bits])
-        edges = edges_of(graph, cast(Traversal, traversals[i])) if all_there else 0
-        histogram = histogram_of_values(traversals.algorithm, values[own][~missing[own]])
-        yield Rows(id_of(graph, source), arrow_table(columns), total, (edges, int(traversals.rounds[i]), histogram))
-
-
-def _of_paths(
-    graph: Graph, query: Query, traversals: Traversals, pairs: PairTable, along: Mapping[str, np.ndarray]
-) -> Iterator[Rows]:
-    table = pairs.of(traversals.sources)
-    routes = routes_of(graph, traversals, table.lists, query.limit)
-    all_there = traversals.offsets is None
-    edges, begins = rows_of_edges(graph, routes)
-    pair, position = np.repeat(table.rows, routes.sizes), positions_in_groups(routes.sizes)
-    vertex = to_host(routes.vertices)
-    sums = {name: summed_along(name, values, edges, begins, routes.sizes) for name, values in along.items()}
-    bits = [bits_of(pair), bits_of(position), bits_of(vertex), bits_of(edges, begins), *map(bits_of, sums.values())]
-    ends = np.concatenate([[0], np.cumsum(routes.sizes)])[table.lists.offsets]
-    xp = namespace(graph.offsets)
-    for i, source in enumerate(traversals.sources.tolist()):
-        own = slice(int(ends[i]), int(ends[i + 1]))
-        columns = {
-            "pair": Column(pair[own]),
-            "source": Column(graph.ids_at(xp.full(own.stop - own.start, source))),
-            "position": Column(position[own]),
-            "vertex": Column(graph.ids_at(routes.vertices[own])),
-            "edge": Column(edges[own], begins[own]),
-            **{name: Column(values[own]) for name, values in sums.items()},
-        }
-        total = checksum_of_rows(source, [each[own] for each in bits])
-        traversal = cast(Traversal, traversals[i])
-        if all_there:
-            counts = counted(graph, traversal, as_written(traversal, query))[1:]
-        else:  # the search has looked up the paths, and no distances but those at their ends
-            values, missing = map(to_host, returned_distances(graph, traversal.distance, query.limit))
-            counts = 0, int(traversal.rounds), histogram_of_values(traversals.algorithm, values[~missing])
-        yield Rows(id_of(graph, source), arrow_table(columns), total, counts)
-
-
-def _of_sources(kind: ResultKind, graph: Graph, query: Query, traversals: Traversals) -> Iterator[Rows]:
-    """Yield records of one source each; statistics for ``PartStats`` are collected while records are generated."""
-    edges: list[int] = []
-    histograms: list[Histogram | None] = []
-    assert kind.records_of is not None
-    assert kind.columns_of is not None
-
-    def observe(counts: Any, stored: np.ndarray, farthest: np.ndarray) -> None:
-        edges.extend(stored.tolist())
-        histograms.extend(histograms_of_levels(counts, farthest))
-
-    found = kind.records_of(graph, traversals, query.limit, observe)
-    if found.figures is not None:
-        edges.extend(found.figures.edges.tolist())
-        histograms.extend(histograms_of_group(traversals.distance, query.limit, found.figures))
-    elif not edges:  # the records needed neither
-        for traversal in traversals:
-            _, stored, _, histogram = counted(graph, traversal, as_written(traversal, query))
-            edges.append(stored)
-            histograms.append(histogram)
-    columns = kind.columns_of(graph, traversals.algorithm, found.values, found.sizes)
-    columns = add_source_column(graph, traversals.sources, found.sizes, columns)
-    return _cut(traversals, columns, found.sizes, edges, histograms)
-
-
-def _cut(
-    traversals: Traversals,
-    columns: dict[str, Column],
-    sizes: np.ndarray,
-    edges: list[int],
-    histograms: list[Histogram | None],
-) -> Iterator[Rows]:
-    """Split the rows of a group by source, so that a part has the same tables whatever the group size."""
-    table = arrow_table(columns)
-    bits = [
-        bits_of(column.values if column.numbers is None else column.numbers, column.is_null)
-        for name, column in columns.items()
-        if name != "source"
-    ]
-    starts = np.cumsum(sizes) - sizes
-    names = table["source"].take(pa.array(starts)).to_pylist()
-    checksums = np.add.reduceat(sums_of_rows(np.repeat(traversals.sources, sizes), bits), starts)
-    counts = zip(edges, map(int, traversals.rounds), histograms, strict=True)
-    for name, start, size, total, count in zip(
-        names, starts.tolist(), sizes.tolist(), checksums.tolist(), counts, strict=True
-    ):
-        yield Rows(name, table.slice(start, size), total, count)
+def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
+    """Yield records of one source each, of a bounded number of sources at a time; statistics read what the records read."""
+    graph, query = asked.graph, asked.query
+    step = len(traversals) if asked.targets is None else max(1, ROWS_PER_GROUP // max(asked.targets.size, 1))
+    for begin in range(0, len(traversals), step):
+        group = cast(Traversals, traversals[begin : begin + step]) if step < len(traversals) else traversals
+        stats = GroupStats()
+        records = records_of_group(asked, group, stats.add_levels)
+        source = np.repeat(group.sources, records.sizes)
+        columns = columns_of_records(asked, source, records.values)
+        if asked.kind.counts_rows:
+            stats.add_rows(graph, query, group, columns["distance"], records.sizes)
+        elif not stats.edges:
+            stats.add_group(graph, query, group)
+        bits = [
+            bits_of(
+                to_host(column.values if column.numbers is None else column.numbers),
+                None if column.is_null is None else to_host(column.is_null),
+            )
+            for name, column in columns.items()
+            if name != "source"
+        ]
+        # A part has the same tables whatever the group size.
+        table, ends = arrow_table(columns), np.cumsum(records.sizes)
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, bits), dtype=np.uint64)])
+        totals = sums[ends] - sums[ends - records.sizes]
+        counts = zip(stats.edges, map(int, group.rounds), stats.histograms, strict=True)
+        sizes = zip(ends.tolist(), records.sizes.tolist(), strict=True)
+        for name, total, count, (end, size) in zip(
+            names_of(graph, group.sources), totals.tolist(), counts, sizes, strict=True
+        ):
+            yield Rows(name, table.slice(end - size, size), total, count)
 
 
 def id_of(graph: Graph, number: int) -> Any:

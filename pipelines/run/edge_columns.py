@@ -10,8 +10,8 @@ from kepler_traverse.errors import EdgeListError, InputError, options_spelled
 from kepler_traverse.formats import ReadOptions, read_edges
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.paths import columns_along
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
-from kepler_traverse.multi_source.routes import columns_along
 
 from ..cli.options import Settings, flag_text
 from ..question import AlongPaths

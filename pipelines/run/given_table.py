@@ -16,7 +16,7 @@ from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.formats.column_names import listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.pairs import numbers_of_rows
+from kepler_traverse.kinds.pairs import numbers_of_rows
 from kepler_traverse.runtime.regular_files import open_regular
 
 _DELIMITERS = ",\t;"

@@ -10,7 +10,8 @@ import pyarrow as pa
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.pairs import PairTable, pair_table
+from kepler_traverse.kinds.pairs import pair_table
+from kepler_traverse.search.query import PairTable
 
 from ..cli.options import Settings
 from .given_table import named_columns, numbers_in_column, read_given_table

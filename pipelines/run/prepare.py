@@ -29,10 +29,10 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
-from kepler_traverse.multi_source.pairs import PairTable
 from kepler_traverse.multi_source.planning import MultiSourcePlan, available_memory
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.frames import check_unreached
+from kepler_traverse.search.query import PairTable
 
 from ..cli import steps
 from ..cli.options import Settings

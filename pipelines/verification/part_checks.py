@@ -23,7 +23,7 @@ from kepler_traverse.search.plan import Plan
 
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, PartEntry
-from ..output.part_file import as_written, read_footer, unfit_columns
+from ..output.part_file import read_footer, unfit_columns
 from ..output.part_reader import PartReader, open_part
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 from ..question import Question
@@ -133,14 +133,13 @@ class Prover:
 
     def _compare(self, plan: Plan, file: str, traversal: results.Traversal) -> None:
         try:
-            again = plan.run(traversal.source)
+            again: Any = plan.run(traversal.source)
         except NegativeCycleError as error:
             self._conclude(file, traversal, {"distances": str(error)}, "traversed again")
             return
         certify(self.graph, again).require()
-        query = replace(plan.query, targets=self.targets, limit=traversal.limit)
         predecessor = again.predecessor
-        again = replace(as_written(again, query), predecessor=predecessor)
+        again = again.cut(traversal.limit, self.targets)
         distance = to_host(to_integers(again.distance) if self.integers else again.distance)
         again = replace(again, distance=distance, predecessor=to_host(predecessor))
         failures = {}

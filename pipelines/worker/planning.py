@@ -6,10 +6,10 @@ from typing import Any
 
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.multi_source.k_nearest import takes_one_search
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
-from kepler_traverse.multi_source.routes import may_walk_by_distances
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.sssp import REGISTRY as SSSP
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from kepler_traverse import Graph, certify_many, graph_from_edges, plan_sssp_many, sssp_many
 from kepler_traverse.certificate import batch_gpu
-from kepler_traverse.kinds.distance_stats import summary_of_distances
+from kepler_traverse.search.distance_stats import summary_of_distances
 from kepler_traverse.sssp import REGISTRY
 from scripts.bench.environment import ROOT, commit, machine
 from scripts.bench.hierarchy import PAGE, graph_of

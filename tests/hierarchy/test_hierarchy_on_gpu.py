@@ -14,7 +14,7 @@ from kepler_traverse import convert, plan_sssp, plan_sssp_many
 from kepler_traverse.certificate import batch_gpu, certify_many
 from kepler_traverse.cuda import interleaved
 from kepler_traverse.errors import CertificateError, HierarchyError
-from kepler_traverse.kinds.distance_stats import bins_of, summary_of_distances
+from kepler_traverse.search.distance_stats import bins_of, summary_of_distances
 from kepler_traverse.search.query import TargetLists
 from kepler_traverse.sssp import REGISTRY
 from kepler_traverse.sssp.multi_source import hierarchy_sweep_gpu

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from kepler_traverse import paths, sssp_pairs
 from kepler_traverse.errors import CertificateError
-from kepler_traverse.multi_source.pairs import pair_table
-from kepler_traverse.multi_source.routes import routes_of, walk_back, walk_by_distances
+from kepler_traverse.kinds.pairs import pair_table
+from kepler_traverse.kinds.paths import routes_of, walk_back, walk_by_distances
 from kepler_traverse.sssp import REGISTRY
 from tests.support.graphs import NAMED, build, lattice, path, rmat, weighted_rows, weights_for
 

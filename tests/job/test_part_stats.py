@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
-from kepler_traverse.search.results import checksum
-from pipelines.output.part_file import as_written
+from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
 from pipelines.output.part_stats import (
     MAX_BINS,
+    GroupStats,
     PartStats,
-    counted,
+    edges_of,
     histogram_of,
     histogram_of_values,
     histograms_of_levels,
@@ -28,17 +27,20 @@ ROWS = list(zip(SRC.tolist(), DST.tolist(), WEIGHT.tolist(), strict=True))
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
     graph, neighbours = graph_from_edges(SRC, DST, WEIGHT), oracle.edges_of(ROWS)
-    plan = (plan_bfs if algorithm == "bfs" else plan_sssp)(graph)
+    plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=20)
     search = oracle.bfs if algorithm == "bfs" else oracle.dijkstra
     tally, edges, distances = PartStats(), 0, []
     for source in graph.ids[:20].tolist():
         reached = search(neighbours, source)
         edges += sum(len(neighbours.get(v, {})) for v in reached)
         distances += reached.values()
-        traversal = plan(source)
-        total, *counts = counted(graph, traversal, traversal)
-        assert total == checksum(traversal, graph.returns_integers)
-        tally.add(source, source / 8, *counts)
+    for group in plan.iter_groups(np.arange(20)):
+        stats = GroupStats()
+        stats.add_group(graph, plan.query, group)
+        assert stats.edges == [edges_of(graph, traversal) for traversal in group]
+        assert stats.histograms == [histogram_of(traversal) for traversal in group]
+        for source, *counts in zip(group.sources.tolist(), stats.edges, group.rounds, stats.histograms, strict=True):
+            tally.add(source, source / 8, *counts)
     found = tally.summary()
     assert found["edges"] == edges
     assert found["rounds"] > 0
@@ -53,15 +55,13 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
 @pytest.mark.parametrize("weights", [np.float32, np.float64])
 def test_statistics_count_written_and_reached_vertices(weights):
     graph = graph_from_edges(SRC, DST, WEIGHT.astype(weights))
-    plan = plan_sssp(graph, targets=graph.ids[::3])
-    traversal = plan.run(5)
-    written = as_written(traversal, plan.query)
-    total, edges, rounds, histogram = counted(graph, traversal, written)
-    assert total == checksum(written)
-    assert edges == graph.derived.degrees[traversal.reached].sum()
-    assert rounds == traversal.rounds
-    assert histogram == histogram_of(written)
-    assert sum(histogram["counts"]) == np.isfinite(written.distance).sum() < np.isfinite(traversal.distance).sum()
+    plan = plan_sssp_many(graph, n_sources=2, targets=graph.ids[::3])
+    group, stats = plan.run([5, 7]), GroupStats()
+    stats.add_group(graph, plan.query, group)
+    for traversal, edges, histogram in zip(group, stats.edges, stats.histograms, strict=True):
+        written = np.isfinite(traversal.distance[::3]).sum()
+        assert edges == graph.derived.degrees[traversal.reached].sum()
+        assert sum(histogram["counts"]) == written < np.isfinite(traversal.distance).sum()
 
 
 class Distances:

@@ -18,7 +18,7 @@ from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import settings_of
 from pipelines.output.manifest_types import FORMAT
-from pipelines.output.part_file import FOOTER_KEY, as_written, checked_part, part_name, write_part
+from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name, write_part
 from pipelines.output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of
 from pipelines.run.prepare import read_options
 from pipelines.verification import part_checks
@@ -106,7 +106,13 @@ class Output:
         for source, result in self.traversals(number):
             result = change(result)
             table = change_rows(table_of(self.graph, result, self.plan.query))
-            answers.append((source, table, checksum(as_written(result, self.plan.query), self.graph.returns_integers)))
+            answers.append(
+                (
+                    source,
+                    table,
+                    checksum(result.cut(self.plan.query.limit, self.plan.query.targets), self.graph.returns_integers),
+                )
+            )
         result = self.manifest["identity"]["result"]
         entry = write_part(self.folder, number, run or self.run, answers, result=result)
         return entry | {"sources": [source for source, _, _ in answers]}
@@ -165,7 +171,7 @@ def test_a_right_output_is_proven_right_and_a_wrong_distance_in_it_is_found(tmp_
     assert found["rows"] == pq.read_table(output.folder).num_rows
 
     def too_far(result):
-        last = np.flatnonzero(as_written(result, output.plan.query).reached)[-1]
+        last = np.flatnonzero(result.cut(output.plan.query.limit, output.plan.query.targets).reached)[-1]
         whole = result.algorithm == "bfs" or output.graph.integer_weights
         result.distance[last] += 0 if result.source == last else -1 if whole else 0.5
         return result

@@ -10,7 +10,7 @@ import pytest
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
-from kepler_traverse.kinds.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
+from kepler_traverse.search.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
 from pipelines.output.part_stats import histogram_of_values, histograms_of_group, histograms_of_levels
 from pipelines.output.rows import rows_of as made
 from pipelines.question import Question

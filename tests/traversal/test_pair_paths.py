@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, sssp, sssp_many, sssp_pairs
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
-from kepler_traverse.multi_source.pairs import pair_table
-from kepler_traverse.multi_source.routes import in_row_order, rows_of_edges, walk_back
+from kepler_traverse.kinds.pairs import pair_table
+from kepler_traverse.kinds.paths import rows_of_edges, walk_back
 from kepler_traverse.sssp import REGISTRY
 from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, edge_rows, lattice, rmat, weights_for
@@ -125,7 +125,7 @@ def test_paths_on_a_gpu_are_those_on_a_cpu(mode):
             memory=None,
         )
         (group,) = plan.iter_groups(table.sources, table.lists)
-        found = in_row_order(walk_back(group, table.lists, None), table.rows)
+        found = walk_back(group, table.lists, None)
         return found.sizes.tolist(), host(found.vertices).tolist(), rows_of_edges(graph, found)[0].tolist()
 
     expected = routes(graph)

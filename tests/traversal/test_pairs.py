@@ -13,7 +13,7 @@ from kepler_traverse import bfs_many, bfs_pairs, certify_many, graph_from_edges,
 from kepler_traverse.bfs import MULTI_SOURCE as BFS
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.errors import CapacityError, InputError, StrategyError, UnknownVertexError
-from kepler_traverse.multi_source.pairs import pair_table
+from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from tests.support.devices import host, on_a_device, orders, running

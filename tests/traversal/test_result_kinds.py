@@ -8,8 +8,8 @@ import pytest
 from kepler_traverse import bfs_many, plan_bfs_many, sssp_many
 from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import InputError
+from kepler_traverse.kinds.records import SourceRecords
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
-from kepler_traverse.kinds.source_records import SourceRecords
 from kepler_traverse.multi_source.entry_points import ArrayResult, FrameResult
 from kepler_traverse.search.frames import Column
 from pipelines.output.part_file import unfit_columns
@@ -19,7 +19,7 @@ from pipelines.question import Question
 from tests.support.graphs import build, path
 
 
-def _medians(_graph, traversals, _limit, _observe):
+def _medians(_asked, traversals):
     found = [float(np.median(to_host(traversal.distance[traversal.reached]))) for traversal in traversals]
     return SourceRecords({"median": np.array(found)}, np.ones(len(traversals), np.int64))
 
@@ -34,9 +34,8 @@ def median(monkeypatch):
         records="source",
         algorithms=("bfs",),
         numbers=1,
-        values=("median",),
         records_of=_medians,
-        columns_of=lambda _graph, _algorithm, values, _sizes: {"median": Column(values["median"])},
+        columns_of=lambda _asked, values: {"median": Column(values["median"])},
     )
     monkeypatch.setitem(RESULT_KINDS, kind.name, kind)
     monkeypatch.setitem(OUTPUT_SCHEMAS, kind.name, kind)

@@ -15,15 +15,15 @@ from ..cpu.path_walk import NO_EDGE, walk
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
-from ..kinds.source_records import positions_in_groups
 from ..protocols import EdgeRowsBackend
 from ..search.algorithms import ALGORITHMS
-from ..search.frames import Column, frame_from
+from ..search.frames import Column
 from ..search.query import TargetLists
 from ..search.results import Routes, Traversals
-from .pairs import PairTable, distances_of_pairs
+from .records import Asked, SourceRecords, Values, positions_in_groups
 
 _INT64_END = 2**63
+_ALONG = "along "  # begins the names of the values of columns that the user names
 
 
 def routes_of(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
@@ -108,14 +108,6 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
     return Routes(to_host(sizes), vertices)
 
 
-def in_row_order(routes: Routes, rows: np.ndarray) -> Routes:
-    """Return the paths in the order of the rows of the table; ``rows`` holds the row of each path."""
-    order = np.argsort(rows, kind="stable")
-    starts, sizes = (np.cumsum(routes.sizes) - routes.sizes)[order], routes.sizes[order]
-    chosen = np.repeat(starts, sizes) + positions_in_groups(sizes)
-    return Routes(sizes, routes.vertices[namespace(routes.vertices).asarray(chosen)])
-
-
 def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]:
     """Return the row of the edge list of each step, and a mask of the vertices that begin a path and have no edge.
 
@@ -194,35 +186,31 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def frame_of_routes(plan: Any, table: PairTable, edges: bool, along: dict[str, np.ndarray]) -> Any:
-    """Return ``pair, position, vertex[, edge]`` and the sums along the paths, in the order of the pairs."""
-    graph = plan.graph
-    xp = namespace(graph.offsets)
-    found = [
-        routes_of(graph, group, table.lists.part(*_range(table, group)), plan.query.limit)
-        for group, _, _, _ in distances_of_pairs(plan, table)
-    ]
-    nothing = Routes(np.zeros(0, np.int64), xp.zeros(0, graph.targets.dtype))
-    sizes, vertices = zip(*(found or [nothing]), strict=True)
-    routes = in_row_order(Routes(np.concatenate(sizes), xp.concatenate(vertices)), table.rows)
-    columns = {
-        "pair": Column(xp.asarray(np.repeat(np.arange(routes.sizes.size), routes.sizes))),
-        "position": Column(xp.asarray(positions_in_groups(routes.sizes))),
-        "vertex": Column(graph.ids_at(routes.vertices)),
-    }
-    if edges or along:
+def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+    """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums along them."""
+    table, graph = asked.pairs_of(group), asked.graph
+    routes = routes_of(graph, group, table.lists, asked.query.limit)
+    values: dict[str, Array] = {"pair": np.repeat(table.rows, routes.sizes)}
+    values |= {"position": positions_in_groups(routes.sizes), "vertex": routes.vertices}
+    if asked.edges or asked.along:
         rows, begins = rows_of_edges(graph, routes)
-        if edges:
-            columns["edge"] = Column(xp.asarray(rows), xp.asarray(begins))
-        for name, values in along.items():
-            columns[name] = Column(xp.asarray(summed_along(name, values, rows, begins, routes.sizes)))
-    return frame_from(columns, graph.device)
+        values |= {"edge": rows, "begins": begins} if asked.edges else {}
+        for name, column in asked.along.items():
+            values[_ALONG + name] = summed_along(name, column, rows, begins, routes.sizes)
+    ends = np.concatenate([[0], np.cumsum(routes.sizes)])[table.lists.offsets]
+    return SourceRecords(values, np.diff(ends))
 
 
-def _range(table: PairTable, group: Traversals) -> tuple[int, int]:
-    """Return the positions of the first source of a group in the table, and of the one after its last."""
-    begin = int(np.flatnonzero(table.sources == group.sources[0])[0])
-    return begin, begin + len(group)
+def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+    """Return columns ``pair, position, vertex[, edge]`` and the sums along the paths."""
+    numbers = {name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")}
+    columns = {"pair": Column(numbers["pair"]), "position": Column(numbers["position"])}
+    columns["vertex"] = Column.of_vertices(asked.graph, numbers["vertex"])
+    if asked.edges:
+        columns["edge"] = Column(values["edge"].astype(np.int64, copy=False), values["begins"].astype(bool, copy=False))
+    for name, column in asked.along.items():
+        columns[name] = Column(values[_ALONG + name].astype(column.dtype, copy=False))
+    return columns
 
 
 def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:

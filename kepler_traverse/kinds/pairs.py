@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, at_most, is_reached, namespace
 from ..errors import InputError, UnknownVertexError
 from ..graph import Graph
 from ..protocols import Ids
-from ..search.algorithms import ALGORITHMS
-from ..search.frames import Column, as_returned_distance, frame_from
-from ..search.query import TargetLists
+from ..search.frames import Column, columns_on_device, frame_from
+from ..search.query import PairTable, TargetLists
 from ..search.results import Traversals
+from .records import Asked, SourceRecords, Values, columns_of_records, joined, records_of_group
+from .result_kinds import RESULT_KINDS
 
 _CHECKED_ROWS = 4096  # rows that are looked up together to find the first one without a vertex
-
-
-class PairTable(NamedTuple):
-    """Rows of origin and destination, grouped by origin.
-
-    Attributes
-    ----------
-    sources : int64 array of vertex numbers, NumPy
-        The distinct origins, in the order of their first rows.
-    lists : TargetLists
-        The destinations of each origin, in the order of their rows; one that is given twice is there twice.
-    rows : int64 array of shape (n_rows,), NumPy
-        The row of each destination in ``lists``.
-    """
-
-    sources: np.ndarray
-    lists: TargetLists
-    rows: np.ndarray
-
-    def of(self, sources: np.ndarray) -> PairTable:
-        """Return the part of some origins, given as vertex numbers, in their order."""
-        order = np.argsort(self.sources, kind="stable")
-        places = order[np.searchsorted(self.sources, sources, sorter=order)]
-        sizes = np.diff(self.lists.offsets)[places]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(offsets[-1]) + np.repeat(self.lists.offsets[places] - offsets[:-1], sizes)
-        return PairTable(np.asarray(sources), TargetLists(offsets, self.lists.vertices[entries]), self.rows[entries])
 
 
 def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
@@ -117,40 +89,46 @@ def _raise_for_row(graph: Graph, name: str, role: str, row: int, ids: Any) -> No
         raise UnknownVertexError(f"{name}, row {row}: {error}") from None
 
 
-def distances_of_pairs(plan: Any, table: PairTable) -> Iterator[tuple[Traversals, Array, int, int]]:
-    """Search from all origins. Yield each group with the distances at its entries of the table ``begin`` to ``end - 1``."""
-    at = 0
-    if plan.query.targets is not None:  # one origin, whose plan has its destinations
-        group = plan.run(table.sources)
-        yield group, table.lists.take(group.distance, plan.query.targets), 0, table.rows.size
-        return
-    for group in plan.iter_groups(table.sources, table.lists):
-        begin, at = at, at + len(group)
-        first, last = int(table.lists.offsets[begin]), int(table.lists.offsets[at])
-        yield group, group.distance, first, last
+def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, **asked: Any) -> Any:
+    """Search from all origins and return a frame in the order of the rows of the table.
 
-
-def returned_distances(graph: Graph, distance: Array, limit: float | None) -> tuple[Array, Array]:
-    """Return distances in the type of a result, and a mask of those that are missing."""
-    missing = ~is_reached(distance)
-    if limit is not None:
-        missing |= ~at_most(distance, limit)
-    counts_hops = distance.dtype.kind == "i" and distance.dtype.itemsize < 8
-    return distance.astype(np.int32) if counts_hops else as_returned_distance(graph, distance, missing), missing
-
-
-def frame_of_pairs(plan: Any, origins: np.ndarray, destinations: np.ndarray, table: PairTable) -> Any:
-    """Return ``source, target, distance`` of all rows in their order, null where there is no path."""
+    Parameters
+    ----------
+    name : {"pairs", "paths"}
+    plan : MultiSourcePlan
+    table : PairTable
+    without : str
+        A column of the kind that the frame lacks.
+    **asked
+        Further fields of ``Asked``.
+    """
     graph = plan.graph
-    xp = namespace(graph.offsets)
-    kind = ALGORITHMS[plan.algorithm].result_dtype(graph)
-    values, is_missing = xp.zeros(origins.size, kind), xp.ones(origins.size, bool)
-    for _, distance, begin, end in distances_of_pairs(plan, table):
-        rows = xp.asarray(table.rows[begin:end])
-        values[rows], is_missing[rows] = returned_distances(graph, distance, plan.query.limit)
-    columns = {
-        "source": Column(graph.ids_at(xp.asarray(origins))),
-        "target": Column(graph.ids_at(xp.asarray(destinations))),
-        "distance": Column(values, is_missing),
-    }
-    return frame_from(columns, graph.device)
+    making = Asked(kind=RESULT_KINDS[name], graph=graph, algorithm=plan.algorithm, query=plan.query, pairs=table, **asked)
+    if plan.query.targets is not None:  # one origin, whose plan has its destinations
+        groups = iter([plan.run(table.sources)])
+    else:
+        groups = plan.iter_groups(table.sources, table.lists)
+    found, sources = [], [np.zeros(0, np.int64)]
+    for group in groups:
+        found.append(records_of_group(making, group))
+        sources.append(np.repeat(group.sources, found[-1].sizes))
+    records = joined(found)
+    order = np.argsort(records.values["pair"], kind="stable")
+    columns = columns_of_records(making, np.concatenate(sources)[order], records.take(order))
+    del columns[without]
+    return frame_from(columns_on_device(columns, graph), graph.device)
+
+
+def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+    """Return ``pair, target, distance, missing`` of the rows of each origin."""
+    table, distance = asked.pairs_of(group), group.distance
+    if distance.ndim > 1:  # from each origin to all vertices, or to the destinations of the only one
+        distance = table.lists.take(distance, None if asked.query.output == "all" else asked.query.targets)
+    distance, missing = asked.returned(distance)
+    values = {"pair": table.rows, "target": table.lists.vertices, "distance": distance, "missing": missing}
+    return SourceRecords(values, np.diff(table.lists.offsets))
+
+
+def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+    """Return columns ``pair, target, distance``."""
+    return {"pair": Column(values["pair"]), **asked.columns_at_targets(values)}

@@ -1,0 +1,25 @@
+"""``result="levels"``: the number of vertices at each hop count, up to the last nonempty level of each source."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._arrays import Array, to_host
+from ..search.frames import Column
+from .records import Asked, SourceRecords, Values, last_levels, positions_in_groups
+
+
+def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
+    """Return ``distance, vertices`` without the empty levels at the end."""
+    counts = to_host(counts)
+    sizes = last_levels(counts) + 1
+    vertices = counts[np.arange(counts.shape[1]) < sizes[:, None]]
+    return SourceRecords({"distance": positions_in_groups(sizes), "vertices": vertices}, sizes)
+
+
+def columns_of(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: ARG001
+    """Return columns ``distance, vertices``, on the host."""
+    return {
+        "distance": Column(values["distance"].astype(np.int32)),
+        "vertices": Column(values["vertices"].astype(np.int64, copy=False)),
+    }

@@ -1,0 +1,179 @@
+"""Records of the result kinds: made from the traversals of a group, joined, and turned into columns.
+
+The library and the job share all of it: a kind makes arrays with one value per record (``SourceRecords``), and columns from
+such arrays, in any order of the records. Statistics of a part file read the level counts while a kind reads them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Array, at_most, is_hops, is_reached, namespace, to_host
+from ..graph import Graph
+from ..search.algorithms import ALGORITHMS
+from ..search.distance_stats import levels_of
+from ..search.frames import Column, as_returned_distance
+from ..search.query import PairTable, Query
+from ..search.results import Traversals
+from .result_kinds import ResultKind
+
+Values = Mapping[str, Any]  # arrays of shape (n_records,) by name, on the host or on the graph's device
+LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``level_counts_of`` yields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of a kind, the same for all groups of traversals.
+
+    Attributes
+    ----------
+    kind : ResultKind
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    query : Query
+        That of the traversals.
+    options : object or None
+        The checked options of the kind: a ``Reduction``, or an instance of its own dataclass.
+    targets : int64 array of vertex numbers, NumPy, or None
+        The targets in the order of the records.
+    pairs : PairTable or None
+    along : dict of str to array
+        Columns of the edge list to sum along paths.
+    edges : bool
+        Whether records of paths have the rows of their edges.
+    """
+
+    kind: ResultKind
+    graph: Graph
+    algorithm: str
+    query: Query
+    options: Any = None
+    targets: np.ndarray | None = None
+    pairs: PairTable | None = None
+    along: Mapping[str, np.ndarray] = field(default_factory=dict)
+    edges: bool = True
+
+    @property
+    def counts_hops(self) -> bool:
+        return ALGORITHMS[self.algorithm].counts_hops
+
+    def returned(self, distance: Array) -> tuple[Array, Array]:
+        """Return distances in the type of a result, and a mask of those that are missing: without a path, or too far."""
+        missing = ~is_reached(distance)
+        if self.query.limit is not None:
+            missing |= ~at_most(distance, self.query.limit)
+        if is_hops(distance.dtype):
+            return distance.astype(np.int32), missing
+        return as_returned_distance(self.graph, distance, missing), missing
+
+    def columns_at_targets(self, values: Values) -> dict[str, Column]:
+        """Return columns ``target, distance`` of the vertex numbers of targets and of what ``returned`` returns."""
+        kind = ALGORITHMS[self.algorithm].result_dtype(self.graph)
+        distance, missing = values["distance"].astype(kind, copy=False), values["missing"].astype(bool, copy=False)
+        target = Column.of_vertices(self.graph, values["target"].astype(np.int64, copy=False))
+        return {"target": target, "distance": Column(distance, missing)}
+
+    def pairs_of(self, group: Traversals) -> PairTable:
+        """Return the pairs whose origins are the sources of a group."""
+        assert self.pairs is not None
+        return self.pairs.of(group.sources)
+
+
+class SourceRecords(NamedTuple):
+    """Records of the sources of one group.
+
+    Attributes
+    ----------
+    values : dict of str to array of shape (n_records,)
+        The records of each source, one source after the other.
+    sizes : int64 array of shape (k,), NumPy
+        Number of records of each source.
+    """
+
+    values: Values
+    sizes: np.ndarray
+
+    def take(self, records: np.ndarray) -> Values:
+        """Return the values of some records, given by their positions."""
+        if not self.sizes.size:
+            return self.values
+        return {name: value[namespace(value).asarray(records)] for name, value in self.values.items()}
+
+
+def records_of_group(asked: Asked, group: Traversals, fold: LevelFold | None = None) -> SourceRecords:
+    """Return the records of a group.
+
+    Parameters
+    ----------
+    asked : Asked
+    group : Traversals
+    fold : callable, optional
+        Called with the level counts of some sources and their stored edges, while these are in memory, if the kind reads
+        level counts.
+    """
+    kind = asked.kind
+    if kind.of_levels is not None and asked.counts_hops:
+        found = []
+        for counts, edges in level_counts_of(asked.graph, group, asked.query.limit):
+            found.append(kind.of_levels(asked, counts))
+            if fold is not None:
+                fold(counts, edges)
+        return joined(found)
+    if kind.records_of is None or kind.columns_of is None:
+        raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
+    return kind.records_of(asked, group)
+
+
+def joined(groups: list[SourceRecords]) -> SourceRecords:
+    """Concatenate the records of any number of groups; without a group there is an empty array of any name."""
+    if len(groups) == 1:
+        return groups[0]
+    if not groups:
+        return SourceRecords(defaultdict(lambda: np.zeros(0)), np.zeros(0, np.int64))
+    first = groups[0].values
+    values = {name: namespace(first[name]).concatenate([group.values[name] for group in groups]) for name in first}
+    return SourceRecords(values, np.concatenate([group.sizes for group in groups]))
+
+
+def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict[str, Column]:
+    """Return the columns of records, with the source among them where the kind has it.
+
+    Parameters
+    ----------
+    asked : Asked
+    source : int64 array of vertex numbers, NumPy
+        One per record.
+    values : dict of str to array
+    """
+    assert asked.kind.columns_of is not None
+    made = asked.kind.columns_of(asked, values)
+    place = asked.kind.columns.index("source")
+    names = list(made)
+    found = {name: made[name] for name in names[:place]}
+    found["source"] = Column.of_vertices(asked.graph, source)
+    return found | {name: made[name] for name in names[place:]}
+
+
+def level_counts_of(graph: Graph, traversals: Traversals, limit: float | None) -> Iterable[tuple[Array, np.ndarray]]:
+    """Return level counts and the number of stored edges, for some sources at a time.
+
+    Edges are 0 if the plan returned only counts, which do not identify the vertices.
+    """
+    if traversals.counts is not None:
+        return [(traversals.counts, np.zeros(len(traversals), np.int64))]
+    return levels_of(traversals.distance, graph.offsets, limit)
+
+
+def last_levels(counts: Array) -> np.ndarray:
+    """Return the last level of each source that is not empty, from counts of vertices at 0, 1, 2, ... hops."""
+    return counts.shape[1] - 1 - np.argmax(to_host(counts[:, ::-1] > 0), axis=1)
+
+
+def positions_in_groups(sizes: np.ndarray) -> np.ndarray:
+    """Return the concatenation of ``arange(size)`` for each size."""
+    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))

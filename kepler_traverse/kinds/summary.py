@@ -1,0 +1,54 @@
+"""``result="summary"``: how many vertices each source reaches, how far they are, and its closeness."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._arrays import Array
+from ..search.algorithms import ALGORITHMS
+from ..search.distance_stats import exact_totals, summary_of_levels
+from ..search.frames import Column
+from ..search.results import Traversals
+from .records import Asked, SourceRecords, Values
+
+
+def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
+    """Return ``reached, farthest, total, harmonic`` of hops."""
+    found = summary_of_levels(counts)
+    return SourceRecords(
+        dict(zip(("reached", "farthest", "total", "harmonic"), found.T, strict=True)), np.ones(len(found), np.int64)
+    )
+
+
+def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+    """Return ``reached, farthest, total, harmonic`` of weighted distances; sums of integers are exact.
+
+    Raises
+    ------
+    PrecisionError
+        A sum of integer distances exceeds int64.
+    """
+    graph, limit = asked.graph, asked.query.limit
+    stats = group.stats(graph.offsets, limit)
+    total = exact_totals(group.distance, limit, stats) if graph.integer_weights else stats.total
+    values = {"reached": stats.reached, "farthest": stats.farthest, "total": total, "harmonic": stats.harmonic}
+    return SourceRecords(values, np.ones(len(group), np.int64))
+
+
+def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+    """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, on the host."""
+    reached, total = values["reached"], values["total"]
+    others = reached - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(others > 0, total / others, 0.0)
+        fraction = others / max(asked.graph.n_vertices - 1, 1)
+        closeness = np.where(total > 0, others / total * fraction, 0.0)
+    kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
+    return {
+        "reached": Column(reached.astype(np.int64)),
+        "eccentricity": Column(values["farthest"].astype(kind)),
+        "sum": Column(total.astype(np.int64) if kind.kind == "i" else total.astype(np.float64, copy=False)),
+        "mean": Column(mean),
+        "closeness": Column(closeness),
+        "harmonic": Column(values["harmonic"]),
+    }

@@ -150,7 +150,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
     _check_texts(settings, flags, config)
     _check_together(settings)
     _check_result(settings)
-    _check_idle(settings, flags, config)
+    settings = _without_idle(settings, flags, config)
     unsupported_reason = unfit_for_mg(settings) if settings.engine == MG else None
     if unsupported_reason is not None:
         raise UsageError(f"--engine {MG}: {unsupported_reason}")
@@ -260,9 +260,9 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "worker_timeout", f"--engine {MG} ends as soon as a worker is lost"
 
 
-def _check_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for a flag without effect. Report a setting of a file, because a file may serve several runs."""
-    defaults = {option.key: option.default for option in OPTIONS}
+def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> Settings:
+    """Raise UsageError for a flag without effect. Report and drop a setting of a file, which may serve several runs."""
+    defaults: dict[str, Any] = {option.key: option.default for option in OPTIONS}
     for key, reason in idle_settings(settings):
         value = getattr(settings, key)
         is_unset = value in (None, False) or value == defaults[key] == "auto"  # a column may be called auto
@@ -272,6 +272,8 @@ def _check_idle(settings: Settings, flags: dict[str, Any], config: Path | None) 
         if key in flags:
             raise UsageError(f"{message}; leave it out")
         say(f"note: {message}")
+        settings = replace(settings, **{key: defaults[key]})
+    return settings
 
 
 def _check_together(settings: Settings) -> None:

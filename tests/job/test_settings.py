@@ -229,7 +229,7 @@ def test_a_value_below_zero_is_the_value_of_no_other_option():
 def test_a_setting_of_a_file_that_has_no_effect_is_said(tmp_path, capsys):
     path = written(tmp_path, "weight_column = 'minutes'\nseed = 7\nall_sources = true")
     chosen = settings("edges.csv", "--output", "out", "--config", path)
-    assert chosen.weight_column == "minutes"
+    assert (chosen.weight_column, chosen.seed) == (None, 1)  # or the manifest would have what no run may have
     assert capsys.readouterr().err.splitlines() == [
         f"note: {path}: seed has no effect: it draws --random-sources, and the sources are given otherwise",
         f"note: {path}: weight_column has no effect: bfs counts hops and takes no weights; --algorithm sssp does",

@@ -139,7 +139,7 @@ class Question:
         Columns of the edge list to sum along paths.
     unreached : {"omit", "null", "cugraph"}
         How vertices without a path are written.
-    unconnected : {"refuse", "largest"}, or None
+    unconnected : {"refuse", "largest"}
         For the extremes of a graph.
     """
 
@@ -156,4 +156,4 @@ class Question:
     limits: SourceLimits | None = None
     along: AlongPaths | None = None
     unreached: str = "omit"
-    unconnected: str | None = None
+    unconnected: str = "refuse"

@@ -33,7 +33,7 @@ from .output.schemas import OUTPUT_SCHEMAS
 from .question import Question
 from .run.answered_tables import Make, answered_tables, differing_table
 from .run.prepare import read_options
-from .run.question import SETTINGS, read_question_again
+from .run.question import FACTS, read_question_again
 from .verification.part_checks import Findings, Part, Prover
 from .verification.recompute import AgainPart, Retraversal
 
@@ -212,9 +212,10 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
             said = settings[limit if key == "limit" else key]
             if said != identity[key]:
                 raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
-        for key, name in SETTINGS.items():
-            if settings[name] != identity.get(key, getattr(Question, key)):
-                raise ValueError(f"its settings have {name} {settings[name]!r}, and its identity {identity.get(key)!r}")
+        for fact in FACTS:
+            said, found = settings.get(fact.setting), identity.get(fact.key, getattr(Question, fact.key))
+            if fact.setting and said != found:
+                raise ValueError(f"its settings have {fact.setting} {said!r}, and its identity {found!r}")
     except ValueError as error:
         findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None

@@ -95,8 +95,8 @@ def _check_question(identity: Any) -> Any:
         raise ValueError(f"result {result!r} has no unreached vertices")
     if along is not None and "along" not in form.options:
         raise ValueError(f"result {result!r} sums nothing along paths")
-    if (unconnected is not None) != (result == EXTREMES):
-        raise ValueError(f"result {result!r} goes {'with' if unconnected is None else 'without'} unconnected")
+    if unconnected is not None and result != EXTREMES:
+        raise ValueError(f"result {result!r} goes without unconnected")
     if identity["algorithm"] not in form.algorithms:
         raise ValueError(f"{result} are those of {form.algorithms[0]}")
     return identity

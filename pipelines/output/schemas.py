@@ -6,7 +6,9 @@ Importing plug-ins imports the library. Without plug-ins, no large package is im
 from __future__ import annotations
 
 import os
-from importlib import import_module, metadata
+import sys
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
@@ -25,7 +27,9 @@ OUTPUT_SCHEMAS[EXTREMES] = ResultKind(
     columns=("set", "vertex", "eccentricity"),
     records="nearest",
 )
-if os.environ.get("KEPLER_PLUGINS") or metadata.entry_points(group="kepler_traverse.plugins"):
+# ``importlib.metadata``, which reads the same files, takes 30 ms to import.
+_FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
+if os.environ.get("KEPLER_PLUGINS") or any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES):
     import_module("kepler_traverse.plugins").modules()
     OUTPUT_SCHEMAS |= {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
 

@@ -26,7 +26,7 @@ from ..cli.options import Settings
 from ..output.manifest_types import Identity
 from ..output.rows import names_of
 from ..output.run_folder import MANIFEST
-from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from .edge_columns import read_along
 from .given_table import named_columns, numbers_in_column, read_given_table
@@ -49,6 +49,8 @@ class Fact:
         The field of ``Question`` and the key of the identity.
     read : callable
         ``read(graph, settings)`` returns it; None if the settings do not ask for it.
+    setting : str
+        The setting that it is the value of; empty if it is read from files.
     identify : callable
         Returns what the identity records of it; not called for None.
     unless : object
@@ -64,6 +66,7 @@ class Fact:
 
     key: str
     read: Callable[[Graph, Settings], Any]
+    setting: str = ""
     identify: Callable[[Any], Any] = attrgetter("digest")
     unless: object = None
     differs: str = ""
@@ -144,12 +147,10 @@ def _options_of_kind(graph: Graph, settings: Settings) -> Reduction | KindOption
         raise InputError(str(error)) from None
 
 
-def _setting(key: str) -> Callable[[Graph, Settings], Any]:
-    return lambda _graph, settings: getattr(settings, key)
-
-
-def _unconnected(_graph: Graph, settings: Settings) -> str | None:
-    return settings.unconnected if settings.result == EXTREMES else None
+def _of_setting(key: str, setting: str = "", identify: Callable[[Any], Any] = str, unless: object = None) -> Fact:
+    """Return the fact that is the value of a setting."""
+    read = attrgetter(setting or key)
+    return Fact(key=key, setting=setting or key, read=lambda _, given: read(given), identify=identify, unless=unless)
 
 
 _SOURCES = "the table of the run's sources by --sources-file"
@@ -195,12 +196,11 @@ FACTS = (
         differs="these are not the limits of the run; give its table by --sources-file",
         again=_SOURCES,
     ),
-    Fact(key="direction", read=_setting("direction"), identify=str),
-    Fact(key="k", read=_setting("nearest_k"), identify=int),
-    Fact(key="unreached", read=_setting("unreached"), identify=str, unless="omit"),
-    Fact(key="unconnected", read=_unconnected, identify=str),
+    _of_setting("direction"),
+    _of_setting("k", "nearest_k", identify=int),
+    _of_setting("unreached", unless="omit"),
+    _of_setting("unconnected", unless="refuse"),
 )
-SETTINGS = {"k": "nearest_k", "unreached": "unreached", "direction": "direction"}  # facts that are the value of a setting
 
 
 def question_of(settings: Settings, facts: dict[str, Any]) -> Question:

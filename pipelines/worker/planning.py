@@ -28,7 +28,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
     if request.result == EXTREMES:
-        return ExtremesPlan(graph, request.algorithm, request.unconnected or "refuse", request.memory)
+        return ExtremesPlan(graph, request.algorithm, request.unconnected, request.memory)
     if kind.merged and request.k is None:
         return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
     if request.k is not None and request.strategy == "auto":

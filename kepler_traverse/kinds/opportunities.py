@@ -21,7 +21,7 @@ from .. import arguments
 from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, namespace, to_host
 from ..cpu import opportunities as cpu
 from ..cuda import opportunities as sums_on_gpu
-from ..errors import InputError, PrecisionError, option_text
+from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
@@ -205,22 +205,17 @@ def reduction_of(
     Raises
     ------
     InputError
-        An option is missing, does not belong to the kind, or has a wrong value; values are not finite, or not one per
+        An option has a wrong value; values are not finite, or not one per
         vertex; a vertex has several.
     UnknownVertexError
         A table has a vertex that the graph lacks.
     PrecisionError
         A sum of values could exceed int64, or float64.
     """
-    checked = cutoffs_of(result, algorithm, cutoffs)
+    checked = cutoffs_of(algorithm, cutoffs)
     if result != "opportunities":
-        for name, value in (("values", values), ("decay", decay), ("source_weights", weights)):
-            if value is not None:
-                raise InputError(f"{name} is for result='opportunities', not {result!r}; leave it out")
         counted = result == "within" and not ALGORITHMS[algorithm].counts_hops
         return Reduction(cutoffs=checked, values={"vertices": np.ones(graph.n_vertices, np.int64)} if counted else {})
-    if values is None:
-        raise InputError(f"result={result!r} needs {option_text('values')}, the attributes of the vertices to add up")
     kind, parameter = decay_of(decay)
     if kind != cpu.NO_DECAY and graph.has_negative_weights:
         raise InputError("decay needs distances of 0 or more, and the graph has negative weights; leave decay out")
@@ -232,10 +227,8 @@ def reduction_of(
     return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter, weights=weights)
 
 
-def cutoffs_of(result: str, algorithm: str, cutoffs: Any) -> np.ndarray:
+def cutoffs_of(algorithm: str, cutoffs: Any) -> np.ndarray:
     """Return cutoffs as an int64 array if all are integers, else float64; see ``reduction_of``."""
-    if cutoffs is None:
-        raise InputError(f"result={result!r} needs {option_text('cutoffs')}, the largest distances to count")
     given = _listed(cutoffs)
     if not given:
         raise InputError(f"cutoffs must be a list of at least one number, not {arguments.describe(cutoffs)}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from importlib import import_module
 from typing import Any, Literal
@@ -64,12 +64,6 @@ class ResultKind:
         Whether the array has one column per vertex or target; otherwise it has one bit per vertex.
     algorithms : tuple of str
         Algorithms that support the kind.
-    needs_targets, limits_targets : bool
-        Whether targets are required, and whether they are allowed. With targets, only these have records.
-    needs_pairs : bool
-        Whether it answers a table of pairs, by ``bfs_pairs``, ``sssp_pairs`` or ``--pairs``.
-    takes_direction : bool
-        Whether ``direction="in"`` is possible.
     has_predecessors : bool
         Whether a record has a predecessor, so that searches must compute predecessors.
     keeps : {"all", "targets", "counts", "paths"}
@@ -88,8 +82,10 @@ class ResultKind:
     columns_of : callable or None
         ``columns_of(asked, values)`` returns the columns besides ``source`` of any records, in any order.
     options : tuple of str
-        Options of the public functions that the kind takes in addition: ``"cutoffs"``, ``"values"``, ``"decay"``, ``"k"``,
-        ``"groups"``, ``"along"``, ``"source_weights"``.
+        Options of the public functions and of the job that not all kinds take, and this one does, such as ``"targets"``,
+        ``"direction"`` (``"in"``) or ``"cutoffs"``; see ``rules``.
+    needs : tuple of str
+        Those of them without which there is no result.
     options_class : subclass of KindOptions, optional
         The options of the kind, if it has a dataclass of them. ``asked.options`` is an instance.
     names_values : bool
@@ -105,10 +101,6 @@ class ResultKind:
     is_array: bool = False
     is_dense: bool = False
     algorithms: tuple[str, ...] = ("bfs", "sssp")
-    needs_targets: bool = False
-    limits_targets: bool = False
-    needs_pairs: bool = False
-    takes_direction: bool = False
     has_predecessors: bool = False
     keeps: Literal["all", "targets", "counts", "paths"] = "all"
     is_per_level: bool = False
@@ -118,6 +110,7 @@ class ResultKind:
     of_levels: Callable[..., Any] | None = None
     columns_of: Callable[..., dict[str, Any]] | None = None
     options: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     options_class: type[KindOptions] | None = None
     names_values: bool = False
     reads_interleaved: bool = False
@@ -134,6 +127,16 @@ class ResultKind:
         if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):  # the order of cugraph.sssp
             return True
         return given == own or ("groups" in self.options and given == (GROUP, *own))
+
+    @property
+    def all_options(self) -> tuple[str, ...]:
+        """Options that not all kinds take, those of its dataclass included."""
+        return self.options + (() if self.options_class is None else tuple(each.name for each in fields(self.options_class)))
+
+    @property
+    def needs_pairs(self) -> bool:
+        """Whether it answers a table of pairs, by ``bfs_pairs``, ``sssp_pairs`` or ``--pairs``."""
+        return "pairs" in self.needs
 
     @property
     def takes_cutoffs(self) -> bool:
@@ -197,14 +200,14 @@ _KINDS = (
         means="a row for each vertex that a source reaches: its distance from that source",
         columns=("source", "vertex", "distance"),
         records="vertex",
-        limits_targets=True,
+        options=("targets", "unreached"),
     ),
     ResultKind(
         name="predecessors",
         means="a row for each vertex that a source reaches: its distance from that source, and the vertex before it",
         columns=("source", "vertex", "distance", "predecessor"),
         records="vertex",
-        limits_targets=True,
+        options=("targets", "unreached"),
         has_predecessors=True,
     ),
     ResultKind(
@@ -214,7 +217,7 @@ _KINDS = (
         records="matrix",
         is_array=True,
         is_dense=True,
-        limits_targets=True,
+        options=("targets",),
         keeps="targets",
     ),
     ResultKind(
@@ -223,7 +226,7 @@ _KINDS = (
         "with --direction in from all vertices that reach it",
         columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
         records="source",
-        takes_direction=True,
+        options=("direction",),
         keeps="counts",
         numbers=5,
         reads_interleaved=True,
@@ -245,8 +248,8 @@ _KINDS = (
         means="a row for each pair of source and target: the distance, null where there is no way",
         columns=("source", "target", "distance"),
         records="target",
-        needs_targets=True,
-        limits_targets=True,
+        options=("targets",),
+        needs=("targets",),
         keeps="targets",
         counts_rows=True,
         **_made_by("targets", "records_of", "columns_of"),
@@ -263,7 +266,6 @@ _KINDS = (
         means="one search from all sources together: a row for each vertex, with the nearest of the sources",
         columns=("vertex", "source", "distance"),
         records="nearest",
-        options=("k", "groups"),
     ),
     ResultKind(
         name="k_nearest",
@@ -273,16 +275,17 @@ _KINDS = (
         records="nearest",
         numbers=1,
         options=("k", "groups"),
+        needs=("k",),
     ),
     ResultKind(
         name="opportunities",
         means="a row for each source and cutoff: sums of the attributes of all vertices within it",
         columns=("source", "cutoff"),
         records="source",
-        takes_direction=True,
         numbers=1,
         **_made_by("opportunities", "records_of", "columns_of"),
-        options=("cutoffs", "values", "decay", "source_weights"),
+        options=("cutoffs", "values", "decay", "source_weights", "direction"),
+        needs=("cutoffs", "values"),
         names_values=True,
     ),
     ResultKind(
@@ -290,11 +293,11 @@ _KINDS = (
         means="a row for each source and cutoff: how many vertices are within it",
         columns=("source", "cutoff", "vertices"),
         records="source",
-        takes_direction=True,
         keeps="counts",
         numbers=2,
         **_made_by("opportunities", "of_levels", "records_of", "columns_of"),
-        options=("cutoffs",),
+        options=("cutoffs", "direction"),
+        needs=("cutoffs",),
     ),
     ResultKind(
         name="isochrones",
@@ -302,7 +305,8 @@ _KINDS = (
         columns=("source", "vertex", "band"),
         records="vertex",
         numbers=1,
-        options=("cutoffs",),
+        options=("cutoffs", "geometry"),
+        needs=("cutoffs",),
     ),
     ResultKind(
         name="pairs",
@@ -310,7 +314,8 @@ _KINDS = (
         "distance, null where there is no way",
         columns=("pair", "source", "target", "distance"),
         records="pair",
-        needs_pairs=True,
+        options=("pairs",),
+        needs=("pairs",),
         keeps="targets",
         numbers=1,
         counts_rows=True,
@@ -322,12 +327,12 @@ _KINDS = (
         "row of the edge list that leads to the vertex, and sums of other columns up to it",
         columns=("pair", "source", "position", "vertex", "edge"),
         records="path",
-        needs_pairs=True,
         has_predecessors=True,
         keeps="paths",
         numbers=3,
         **_made_by("paths", "records_of", "columns_of"),
-        options=("along",),
+        options=("pairs", "along"),
+        needs=("pairs",),
     ),
 )
 

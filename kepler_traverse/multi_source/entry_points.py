@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import namespace
-from ..errors import InputError, NegativeCycleError
+from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs
 from ..kinds.result_kinds import RESULT_KINDS
@@ -25,7 +25,7 @@ from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
-from .k_nearest import NEAREST, compute_k_nearest, labels_of, search_nearest_targets
+from .k_nearest import compute_k_nearest, labels_of, search_nearest_targets
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .stream import ResultStream, as_record_batches
 
@@ -184,24 +184,23 @@ class Registry:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
         find_kind(result)
-        if isinstance(result, str) and result in NEAREST and k is not None and targets is not None:
-            options = {"strategy": strategy, "limit": limit, "knobs": knobs, "memory": memory, "progress": progress}
-            refused = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights}
-            options |= refused | {"unreached": unreached, "direction": direction, "stream": stream, "groups": groups}
-            search = partial(self.search_many, result=result, targets=None, k=k, **options)
+        if isinstance(result, str) and result == "nearest" and k is not None:
+            result = "k_nearest"
+        options = {"cutoffs": cutoffs, "values": values, "decay": decay, "k": k, "groups": groups}
+        options |= {"source_weights": source_weights, "unreached": unreached, "direction": direction, "stream": stream}
+        if isinstance(result, str) and result == "k_nearest" and targets is not None:
+            options |= {"strategy": strategy, "limit": limit, "knobs": knobs, "memory": memory, "progress": progress}
+            search = partial(self.search_many, result=result, targets=None, **options)
             return search_nearest_targets(graph, sources, targets, search)
-        checked = outputs.check_arguments(graph, sources, targets, result, direction, unreached, memory, stream)
-        graph, numbers, targets = checked
+        options |= {"algorithm": self.algorithm, "limit": limit}
+        graph, numbers, targets = outputs.check_arguments(graph, sources, targets, result, memory=memory, **options)
         of_sources = sources, numbers, source_weights
-        reduction: Any = outputs.reduction_for(graph, self.algorithm, result, limit, cutoffs, values, decay, *of_sources)
+        reduction: Any = outputs.reduction_for(graph, self.algorithm, result, cutoffs, values, decay, *of_sources)
         reduction = outputs.options_of_kind(RESULT_KINDS[result], of_kind) or reduction
         bound: Any = limit if reduction is None or reduction.limit is None else reduction.limit
         limits = outputs.limits_per_source(self.algorithm, result, bound, sources, numbers.size)
         bound = bound if limits is None else max(limits, default=None)
-        outputs.refuse_options(result, k=k, groups=groups)
-        if result == "k_nearest" and k is None:
-            raise InputError("result='k_nearest' needs k, how many sources to return per vertex")
-        labels = labels_of(groups, k, sources, numbers)
+        labels = labels_of(groups, sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
         if labels is not None:
             n_searches = len(set(zip(labels, numbers.tolist(), strict=True)))
@@ -226,7 +225,6 @@ class Registry:
         try:
             meter.begin()
             if kind.merged:
-                outputs.outputs_needed_by(result, name, targets)
                 if k is not None:
                     plan_for = partial(plan, result="distances", targets=None)
                     query = make_query(graph, False, bound, None, knobs, self.algorithm.limit_name)
@@ -238,7 +236,6 @@ class Registry:
                 return outputs.compute_nearest(graph, numbers, name, single, query, strategy, meter)
             searches: Any = plan()
             if limits is not None:
-                outputs.outputs_needed_by(result, name, targets)
                 searches = outputs.LimitedSearches(searches, numbers, limits)
             if stream:
                 frame_kind = outputs.frames_of_stream(stream, graph.device)

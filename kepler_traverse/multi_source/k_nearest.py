@@ -26,23 +26,20 @@ from ..search.results import Traversals
 from .outputs import cycle_in_direction, given_sources, graph_in_direction, source_numbers
 from .planning import available_memory
 
-NEAREST = ("nearest", "k_nearest")  # names of the result with k
 PLACE = "place"
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
 
 
-def labels_of(groups: Any, k: Any, sources: Any, numbers: np.ndarray) -> list[Any] | None:
+def labels_of(groups: Any, sources: Any, numbers: np.ndarray) -> list[Any] | None:
     """Return the argument ``groups`` as one label per source, None if it is not given.
 
     Raises
     ------
     InputError
-        ``k`` is not given; groups are not one per source, or not of one type; groups or sources have no order.
+        Groups are not one per source, or not of one type; groups or sources have no order.
     """
     if groups is None:
         return None
-    if k is None:
-        raise InputError("groups needs k, how many sources of each group to return per vertex")
     for name, given in (("groups", groups), ("sources", sources)):
         if isinstance(given, (set, frozenset)):
             raise InputError(f"{name} must be a list in the order of the sources and their groups; a set has no order")

@@ -17,6 +17,7 @@ from .. import arguments
 from .._arrays import NO_PREDECESSOR, Array, at_most, is_reached, namespace, unreached_of
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import BuildReport, Graph, has_vertex
+from ..kinds import rules
 from ..kinds.opportunities import Reduction, bands_of, reduction_of, source_weights_of
 from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
 from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
@@ -57,12 +58,7 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
         The result does not exist, or not for this algorithm, or it needs targets.
     """
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
-    if algorithm not in kind.algorithms:
-        raise InputError(f"result={result!r} counts hops; take bfs_many, or result='summary'")
-    if kind.needs_targets and targets is None:
-        raise InputError(f"result={result!r} needs targets=, the vertices where the ways end")
-    if targets is not None and not kind.limits_targets:
-        raise InputError(f"result={result!r} is about all vertices; leave targets out")
+    rules.check(kind, algorithm, {"targets": None if targets is None else option_text("targets")})
     return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None or kind.needs_pairs)
 
 
@@ -74,7 +70,10 @@ def check_arguments(
     direction: str,
     unreached: str,
     memory: int | None,
-    stream: Any = False,
+    stream: Any,
+    algorithm: Algorithm,
+    limit: Any,
+    **options: Any,
 ) -> tuple[Graph, np.ndarray, Any]:
     """Check arguments of ``bfs_many`` and ``sssp_many``.
 
@@ -91,36 +90,23 @@ def check_arguments(
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     if kind.needs_pairs:
         raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs, sssp_pairs or paths(graph, pairs)")
-    _check_unreached(unreached, kind, graph)
+    check_unreached(unreached, graph)
     if memory is not None:
         arguments.whole("memory", memory)
-    check_stream(stream, kind)
-    if arguments.choice("direction", direction, DIRECTIONS) == "in" and not kind.takes_direction:
-        able = " or ".join(f"result={name!r}" for name, other in RESULT_KINDS.items() if other.takes_direction)
-        raise InputError(f"direction='in' is for {able}, not {result!r}; take graph.reverse in place of graph")
-    sources = given_sources(sources)
-    targets = None if targets is None else arguments.ids("targets", targets)
-    return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
-
-
-def _check_unreached(unreached: str, kind: ResultKind, graph: Graph) -> None:
-    """Raise InputError unless a result can show unreached vertices that way."""
-    check_unreached(unreached, graph)
-    if unreached != "omit" and (kind.records != "vertex" or kind.is_array or kind.options):
-        name = option_text("unreached")
-        raise InputError(f"{name} is for result='distances' or 'predecessors', not {kind.name!r}; leave {name} out")
-
-
-def check_stream(stream: Any, kind: ResultKind) -> None:
-    """Raise InputError unless a result can be returned in groups of sources."""
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
-    if stream and kind.merged:
-        raise InputError(f"result={kind.name!r} is one result of all sources together; leave stream out")
+    given = {name: None if value is None else name for name, value in (options | {"targets": targets}).items()}
+    given["limit"] = None if limit is None else algorithm.limit_name
+    given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
+    given |= {"unreached": None if unreached == "omit" else "unreached", "stream": "stream" if stream else None}
+    rules.check(kind, algorithm.name, given)
     if isinstance(stream, str) and kind.is_array:
         raise InputError(
             f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
         )
+    sources = given_sources(sources)
+    targets = None if targets is None else arguments.ids("targets", targets)
+    return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
 
 
 def frames_of_stream(stream: Any, device: str) -> FrameKind:
@@ -171,14 +157,6 @@ def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCyc
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
-def refuse_options(result: str, **options: Any) -> None:
-    """Raise InputError for an option that the result kind does not take."""
-    for name, value in options.items():
-        if value is not None and name not in RESULT_KINDS[result].options:
-            able = " or ".join(f"result={other.name!r}" for other in RESULT_KINDS.values() if name in other.options)
-            raise InputError(f"{name} is for {able}, not {result!r}; leave it out")
-
-
 def options_of_kind(kind: ResultKind, given: dict[str, Any]) -> KindOptions | None:
     """Return the checked options of a kind that has a dataclass of them, None for other kinds.
 
@@ -200,7 +178,6 @@ def reduction_for(
     graph: Graph,
     algorithm: Algorithm,
     result: str,
-    limit: Any,
     cutoffs: Any,
     values: Any,
     decay: Any,
@@ -213,18 +190,11 @@ def reduction_for(
     Raises
     ------
     InputError
-        As ``reduction_of``; or the kind takes no such options; or a limit is given in addition to the cutoffs.
+        As ``reduction_of``; or sources with weights have no order.
     """
-    kind = RESULT_KINDS[result]
-    if not kind.takes_cutoffs:
-        refuse_options(result, cutoffs=cutoffs, values=values, decay=decay, source_weights=weights)
+    if not RESULT_KINDS[result].takes_cutoffs:
         return None
-    if limit is not None:
-        raise InputError(
-            f"result={result!r} searches up to the largest of cutoffs; leave {option_text(algorithm.limit_name)} out"
-        )
     if weights is not None:
-        refuse_options(result, source_weights=weights)
         if isinstance(sources, (set, frozenset)):
             raise InputError("sources must be a list, in the order of source_weights; a set has no order")
         weights = source_weights_of(graph, numbers, weights)
@@ -243,8 +213,7 @@ def limits_per_source(algorithm: Algorithm, result: str, limit: Any, sources: An
     limits = arguments.limits(name, limit, n_sources)
     if limits is None:
         return None
-    if kind.merged or kind.takes_cutoffs:
-        raise InputError(f"{name} must be one number for result={result!r}; {name} per source is for the other results")
+    rules.check(kind, algorithm.name, {"limits": name})
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
     return [int(min(each, algorithm.largest_limit(each))) for each in limits] if algorithm.counts_hops else limits
@@ -345,7 +314,8 @@ class ResultForm:
         reduction: Reduction | KindOptions | None = None,
     ) -> None:
         graph = plan.graph
-        _check_unreached(unreached, kind, graph)
+        check_unreached(unreached, graph)
+        rules.check(kind, plan.algorithm, {"unreached": None if unreached == "omit" else "unreached"})
         self.plan, self.kind, self._unreached, self._frames = plan, kind, unreached, frames
         self._cutoffs = reduction.cutoffs if isinstance(reduction, Reduction) else None
         self._target_order: Any = None

@@ -50,6 +50,8 @@ class Option:
         A value shown in the settings file if there is no default.
     in_file : str
         Text for the settings file in place of ``help``; ``""`` if the text is the same.
+    table : str
+        The setting that names the table whose columns are read, without which it is refused.
     """
 
     key: str
@@ -61,6 +63,7 @@ class Option:
     least: float | None = None
     example: object = None
     in_file: str = ""
+    table: str = ""
 
     @property
     def flag(self) -> str:
@@ -76,13 +79,14 @@ def setting(
     least: float | None = None,
     example: object = None,
     in_file: str = "",
+    table: str = "",
 ) -> Any:
     """A field of ``Settings`` that has a flag; the parameters are the attributes of ``Option``.
 
     ``kind`` is needed if the type does not determine it: a text that is a folder, an integer that is a size.
     """
     metadata = {"group": group, "help": help, "kind": kind, "least": least, "example": example, "in_file": in_file}
-    return field(default=default, metadata=metadata)
+    return field(default=default, metadata=metadata | {"table": table})
 
 
 def _ids(text: str) -> list[str]:
@@ -219,6 +223,7 @@ class Settings:
     )
     limit_column: str | None = setting(
         group="traversal",
+        table="sources_file",
         example="minutes",
         help="column of --sources-file with the largest distance of each source: a number of hops (bfs), or a distance "
         "(sssp); it takes the place of --max-depth and --cutoff",
@@ -238,6 +243,7 @@ class Settings:
     )
     geometry: Literal["points", "hulls"] | None = setting(
         group="result",
+        table="vertices",
         example="points",
         help="for --result isochrones: write a GeoParquet file, too, by the columns x and y of the --vertices file. points: "
         "_points.pq has a point per row; hulls: _hulls.pq has a concave hull per source and cutoff "
@@ -253,6 +259,7 @@ class Settings:
     )
     nearest_group: str | None = setting(
         group="result",
+        table="sources_file",
         example="kind",
         help="for --nearest-k: column of --sources-file with the group of each source, a number or a text; written are the "
         "nearest sources of each group, such as the nearest school and the nearest hospital",
@@ -264,6 +271,7 @@ class Settings:
     )
     values: list[str] | None = setting(
         group="result",
+        table="vertices",
         example=("jobs", "schools"),
         help="columns of the --vertices file to add up, for --result opportunities; vertices that it lacks have 0",
     )
@@ -337,6 +345,7 @@ class Settings:
     )
     source_weight_column: str | None = setting(
         group="sources (give one)",
+        table="sources_file",
         example="people",
         help="for --result opportunities: column of --sources-file with a number per source, by which its sums are "
         "multiplied",
@@ -576,9 +585,8 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     for kind in OUTPUT_SCHEMAS.values():
         hints = typing.get_type_hints(kind.options_class) if kind.options_class else {}
         for each in fields(kind.options_class) if kind.options_class else ():
-            metadata = {"group": "result", "kind": "", "least": None, "example": None, "in_file": "", **each.metadata}
-            metadata["help"] = f"for --result {kind.name}: {each.metadata['help']}"
-            added.append((each.name, hints[each.name], field(default=each.default, metadata=metadata)))
+            metadata = {**each.metadata, "help": f"for --result {kind.name}: {each.metadata['help']}"}
+            added.append((each.name, hints[each.name], setting(each.default, **{"group": "result"} | metadata)))
     if not added:
         return settings
     return make_dataclass("Settings", added, bases=(settings,), frozen=True, kw_only=True)
@@ -607,7 +615,7 @@ def _option(key: str, hint: Any, default: object, metadata: Mapping[str, Any]) -
         hint = functools.reduce(operator.or_, members)
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
     kind = metadata["kind"] or ("choice" if choices else _KINDS[hint])
-    kept = {name: metadata[name] for name in ("help", "group", "least", "example", "in_file")}
+    kept = {name: metadata[name] for name in ("help", "group", "least", "example", "in_file", "table")}
     return Option(key=key, kind=kind, default=default, choices=choices, **kept)
 
 
@@ -625,6 +633,8 @@ SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources", "p
 TARGET_CHOICES = ("targets", "targets_file")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
+# Settings whose names are not those of the arguments of the library.
+SETTINGS = {"k": "nearest_k", "groups": "nearest_group", "limits": "limit_column", "source_weights": "source_weight_column"}
 
 _EXAMPLES = """\
 examples:
@@ -753,7 +763,7 @@ def flag_text(name: str, value: object = None) -> str:
         return "--algorithm bfs" if value is False else "--algorithm sssp"
     if name == "directed":
         return "--undirected" if value is False else "--directed"
-    flag = "--" + name.replace("_", "-")
+    flag = "--" + SETTINGS.get(name, name).replace("_", "-")
     if name in ("vertices", "only_vertices") and value is None:
         return f"{flag} FILE"
     return flag if value is None else f"{flag} {shlex.quote(str(value))}"

@@ -14,12 +14,15 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
+from kepler_traverse.errors import InputError, options_spelled
+from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
 from .options import (
     OPTIONS,
     SCHEDULER_CHOICES,
+    SETTINGS,
     SOURCE_CHOICES,
     TARGET_CHOICES,
     TLS,
@@ -34,6 +37,12 @@ _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 MG = "cugraph-mg"  # the engine, as --engine takes it
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_EITHER = (
+    ("scheduler_address", "scheduler_file", "name two schedulers"),
+    ("targets", "targets_file", "both give the targets"),
+    ("limit_column", "max_depth", "both limit the distance"),
+    ("limit_column", "cutoff", "both limit the distance"),
+)
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
@@ -148,9 +157,8 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
         result = "k_nearest"
     settings = replace(settings, result=result, predecessors=result == "predecessors")
     _check_texts(settings, flags, config)
-    _check_together(settings)
-    _check_result(settings)
     settings = _without_idle(settings, flags, config)
+    _check_together(settings)
     unsupported_reason = unfit_for_mg(settings) if settings.engine == MG else None
     if unsupported_reason is not None:
         raise UsageError(f"--engine {MG}: {unsupported_reason}")
@@ -244,15 +252,6 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         where = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
         yield "workers", f"{where}, and the job takes all of its workers"
         yield "dashboard_address", f"{where}, and it has its own"
-    if OUTPUT_SCHEMAS[settings.result].merged and settings.workers != 1:
-        yield "workers", f"--result {settings.result} is one search, and one worker makes it"
-    if not OUTPUT_SCHEMAS[settings.result].is_distances:
-        yield "unreached", "it is for --result distances or predecessors"
-    if settings.result != EXTREMES:
-        yield "unconnected", f"it is for --result {EXTREMES}"
-    for kind in OUTPUT_SCHEMAS.values():
-        if kind.options_class is not None and kind.name != settings.result:
-            yield from ((each.name, f"it is for --result {kind.name}") for each in fields(kind.options_class))
     if settings.device == "cpu":
         yield "gpu_memory", "the run is on the CPU (--device cpu)"
     if settings.engine == MG:
@@ -261,19 +260,44 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> Settings:
-    """Raise UsageError for a flag without effect. Report and drop a setting of a file, which may serve several runs."""
-    defaults: dict[str, Any] = {option.key: option.default for option in OPTIONS}
+    """Raise UsageError for a flag without effect. Report and drop a setting of a file, which may serve several runs.
+
+    Raise UsageError, too, if the result needs an option that is not given.
+    """
+    keys, messages = _keys_of_options(settings), []
+    written = {name: flag_text(key) if _is_given(settings, key) else None for name, key in keys.items()}
+    written |= {"direction": written["direction"] and "--direction in"}
+    with options_spelled(flag_text):
+        for name, error in rules.errors(OUTPUT_SCHEMAS[settings.result], settings.algorithm, written, OUTPUT_SCHEMAS):
+            if not name:
+                raise UsageError(error)
+            messages.append((keys[name], error if keys[name] in flags else f"{config}: {error}"))
     for key, reason in idle_settings(settings):
         value = getattr(settings, key)
-        is_unset = value in (None, False) or value == defaults[key] == "auto"  # a column may be called auto
-        if is_unset or (key not in flags and value == defaults[key]):
-            continue
-        message = f"{_named(key, flags, config)} has no effect: {reason}"
+        if _is_given(settings, key) or (key in flags and value is not False and value != "auto"):
+            messages.append((key, f"{_named(key, flags, config)} has no effect: {reason}; leave it out"))
+    for key, message in messages:
         if key in flags:
-            raise UsageError(f"{message}; leave it out")
-        say(f"note: {message}")
-        settings = replace(settings, **{key: defaults[key]})
+            raise UsageError(message)
+        say(f"note: {message.rpartition(';')[0]}")
+        settings = replace(settings, **{key: getattr(Settings, key)})
     return settings
+
+
+def _keys_of_options(settings: Settings) -> dict[str, str]:
+    """Return the settings for the options in ``kinds.rules``; of several the one that is given."""
+    keys = {name: name for names, *_ in rules.RULES for name in names if name != "stream"}
+    keys |= {name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.all_options} | SETTINGS
+    keys["limit"] = "max_depth" if settings.algorithm == "bfs" else "cutoff"
+    for name, choices in (("targets", TARGET_CHOICES), ("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
+        keys[name] = next((key for key in choices if _is_given(settings, key)), name)
+    return keys
+
+
+def _is_given(settings: Settings, key: str) -> bool:
+    """Whether a setting asks for something, which a default does not, nor do these two values for any result."""
+    value, none = getattr(settings, key), {"workers": 1, "hierarchy": "no"}.get(key)
+    return not (value is None or value is False or value in (getattr(Settings, key), none))
 
 
 def _check_together(settings: Settings) -> None:
@@ -285,13 +309,23 @@ def _check_together(settings: Settings) -> None:
             refuse_unreadable(option.flag, path)
     chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
     named = ", ".join("--" + key.replace("_", "-") for key in chosen or SOURCE_CHOICES)
-    if settings.result == EXTREMES:
-        _check_extremes(settings, chosen)
-    elif len(chosen) != 1:
+    if settings.result != EXTREMES and len(chosen) != 1:
         what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
-    if settings.scheduler_address and settings.scheduler_file:
-        raise UsageError("--scheduler-address and --scheduler-file name two schedulers; take one")
+    for one, other, why in _EITHER:
+        if getattr(settings, one) is not None and getattr(settings, other) is not None:
+            raise UsageError(f"{_flag(one)} and {_flag(other)} {why}; leave one of them out")
+    for option in OPTIONS:
+        ids = {"sources_file": "source_column"}.get(option.table, option.table)
+        if (
+            option.table
+            and _is_given(settings, option.key)
+            and None in (getattr(settings, option.table), getattr(settings, ids))
+        ):
+            more = "" if ids == option.table else f", and its {_flag(ids)}"
+            raise UsageError(f"{option.flag} reads columns of {_flag(option.table)}; give that table{more}")
+    if settings.pairs is not None and (settings.origin_column is None) != (settings.destination_column is None):
+        raise UsageError("--origin-column and --destination-column name the two columns of --pairs; give both or none")
     _check_tls(settings)
     if settings.algorithm == "bfs" and settings.cutoff is not None:
         raise UsageError("--cutoff limits weighted distances (sssp); bfs takes --max-depth")
@@ -304,22 +338,10 @@ def _check_together(settings: Settings) -> None:
         )
     if settings.where is not None:
         _check_where(settings.where)
-    if settings.hierarchy == "yes":
-        if settings.algorithm == "bfs" and settings.device == "cuda":
-            raise UsageError("--hierarchy yes with bfs is for --device cpu; leave one of them out")
-        if OUTPUT_SCHEMAS[settings.result].merged:
-            raise UsageError(f"--result {settings.result} is one search, which needs no --hierarchy; leave it out")
+    if settings.hierarchy == "yes" and settings.algorithm == "bfs" and settings.device == "cuda":
+        raise UsageError("--hierarchy yes with bfs is for --device cpu; leave one of them out")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
-
-
-def _check_extremes(settings: Settings, sources: list[str]) -> None:
-    """Raise UsageError for a setting that has no meaning for extremes, which are about the whole graph."""
-    limits = [key for key in ("max_depth", "cutoff") if getattr(settings, key) is not None]
-    for key in (*sources, *limits):
-        raise UsageError(f"--result {EXTREMES} is about distances between all vertices; leave {_flag(key)} out")
-    if settings.strategy != "auto" or settings.knobs is not None:
-        raise UsageError(f"--result {EXTREMES} chooses its searches itself; leave --strategy out")
 
 
 def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | None) -> ResultName:
@@ -345,125 +367,33 @@ def _with_predecessors(result: str, said: str) -> ResultName:
     return "predecessors"
 
 
-def _check_result(settings: Settings) -> None:
-    """Raise UsageError for a result that cannot be combined with the other settings."""
-    result, form = settings.result, OUTPUT_SCHEMAS[settings.result]
-    given = [key for key in TARGET_CHOICES if getattr(settings, key) is not None]
-    if len(given) > 1:
-        raise UsageError("targets are given more than once, by --targets, --targets-file; take one")
-    if form.needs_targets and not given:
-        raise UsageError(f"--result {result} needs targets: take one of --targets, --targets-file")
-    if given and (not form.limits_targets or form.records == "matrix"):
-        flag = "--" + given[0].replace("_", "-")
-        raise UsageError(f"--result {result} is about all vertices; leave {flag} out, or take --result targets")
-    if settings.algorithm not in form.algorithms:
-        raise UsageError(f"--result {result} counts hops (bfs); sssp takes --result summary")
-    if settings.direction == "in" and not form.takes_direction:
-        able = " or ".join(name for name, other in OUTPUT_SCHEMAS.items() if other.takes_direction)
-        raise UsageError(f"--direction in is for --result {able}, not {result}; leave it out, or swap the edges' columns")
-    if form.needs_pairs and settings.pairs is None:
-        raise UsageError(f"--result {result} needs --pairs, the table of origins and destinations")
-    if settings.pairs is not None and not form.needs_pairs:
-        raise UsageError(
-            f"--pairs is for --result pairs or paths, not {result}; give the sources by --sources or --sources-file"
-        )
-    if settings.pairs is not None and (settings.origin_column is None) != (settings.destination_column is None):
-        raise UsageError("--origin-column and --destination-column name the two columns of --pairs; give both or none")
-    _check_cutoffs(settings)
-    if form.merged and settings.batch_size != "auto":
-        raise UsageError(f"--result {result} is one search from all sources together; leave --batch-size at auto")
-
-
-def _check_cutoffs(settings: Settings) -> None:
-    """Raise UsageError for --cutoffs, --values and --decay that do not belong to the result."""
-    result, form = settings.result, OUTPUT_SCHEMAS[settings.result]
-    takes_k = "k" in form.options and result != "nearest"
-    if takes_k and settings.nearest_k is None:
-        raise UsageError(f"--result {result} needs --nearest-k, the number of sources per vertex")
-    if not takes_k and settings.nearest_k is not None:
-        raise UsageError(f"--nearest-k is for --result nearest or k_nearest, not {result}")
-    if settings.nearest_group is not None:
-        if not takes_k:
-            raise UsageError(
-                "--nearest-group needs --result nearest and --nearest-k, the number of sources of each group per vertex; "
-                "--nearest-k 1 gives the nearest"
-            )
-        if settings.sources_file is None or settings.source_column is None:
-            raise UsageError("--nearest-group names a column of --sources-file; give that table, and its --source-column")
-    for key in ("cutoffs", "values", "decay"):
-        given, takes = getattr(settings, key) is not None, key in form.options
-        if given and not takes:
-            able = " or ".join(name for name, other in OUTPUT_SCHEMAS.items() if key in other.options)
-            raise UsageError(f"--{key} is for --result {able}, not {result}; leave it out")
-        if takes and not given and key != "decay":
-            raise UsageError(f"--result {result} needs --{key}")
-    if settings.geometry is not None:
-        if result != "isochrones":
-            raise UsageError(f"--geometry is for --result isochrones, not {result}; leave it out")
-        if settings.vertices is None:
-            raise UsageError("--geometry needs the coordinates x and y of a table of vertices; give its file by --vertices")
-    if settings.along is not None and "along" not in form.options:
-        raise UsageError(f"--along is for --result paths, not {result}; leave it out")
-    if settings.limit_column is not None:
-        _check_limit_column(settings)
-    if form.takes_cutoffs:
-        limit = "max_depth" if settings.algorithm == "bfs" else "cutoff"
-        if getattr(settings, limit) is not None:
-            flag = limit.replace("_", "-")
-            raise UsageError(f"--result {result} searches up to the largest of --cutoffs; leave --{flag} out")
-    if settings.source_weight_column is not None:
-        if "source_weights" not in form.options:
-            raise UsageError(f"--source-weight-column is for --result opportunities, not {result}; leave it out")
-        if settings.sources_file is None or settings.source_column is None:
-            raise UsageError(
-                "--source-weight-column names a column of --sources-file; give that table, and its --source-column"
-            )
-    if settings.values is not None and settings.vertices is None:
-        raise UsageError("--values names columns of a table of vertices; give its file by --vertices")
-
-
-def _check_limit_column(settings: Settings) -> None:
-    """Raise UsageError unless each source may have a limit of its own, by a column of the table of sources."""
-    if not OUTPUT_SCHEMAS[settings.result].takes_limits:
-        raise UsageError(f"--limit-column is a limit per source, and --result {settings.result} takes none; leave it out")
-    if settings.sources_file is None or settings.source_column is None:
-        raise UsageError("--limit-column names a column of --sources-file; give that table, and its --source-column")
-    limit = "max_depth" if settings.algorithm == "bfs" else "cutoff"
-    if getattr(settings, limit) is not None:
-        raise UsageError(f"--limit-column and {_flag(limit)} both limit the distance; leave one of them out")
+# The settings that the engine cugraph-mg takes with some values only: these values, why, and what else may be done.
+_OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
+    "device": (("auto", "cuda"), "it runs on GPUs", ""),
+    "unreached": (("omit",), "it writes reached vertices only", ""),
+    "limit_column": ((None,), "it takes one limit for all sources", ""),
+    "direction": (("out",), "it searches outwards only", ", or swap --src-column and --dst-column"),
+    "strategy": (("auto",), "it has no strategies and no knobs", ""),
+    "knobs": ((None,), "it has no strategies and no knobs", ""),
+    "hierarchy": (("auto", "no"), "it uses no hierarchy", ""),
+    "graph_cache": ((None,), "its graph is partitioned and is not cached", ""),
+    "vertices": ((None,), "its vertices are those of the edges", ""),
+    "only_vertices": ((None,), "its vertices are those of the edges", ""),
+    "where": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
+    "oneway_column": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
+    "id_type": (("auto",), "it takes integer ids as they are stored", ", or cast the columns"),
+    "format": (("auto", "parquet"), "it reads Parquet files", ", and convert the edge list"),
+}
 
 
 def unfit_for_mg(settings: Settings) -> str | None:
     """Return why the engine ``cugraph-mg`` does not support the settings, or None if it does."""
-    if settings.device == "cpu":
-        return "it runs on GPUs; leave --device out"
-    form = OUTPUT_SCHEMAS[settings.result]
-    if form.records == "matrix":
-        return f"it writes no {settings.result}; take --result distances"
-    if form.has_predecessors or form.merged or form.needs_pairs or form.options:
-        return f"it gives distances, and --result {settings.result} needs more than those; take another result"
-    if settings.unreached != "omit":
-        return "it writes reached vertices only; leave --unreached out"
-    if settings.limit_column is not None:
-        return "it takes one limit for all sources; leave --limit-column out"
-    if settings.direction == "in":
-        return "it searches outwards only; leave --direction out, or swap --src-column and --dst-column"
-    if settings.strategy != "auto" or settings.knobs is not None:
-        return "it has no strategies and no knobs; leave --strategy out"
-    if settings.hierarchy == "yes":
-        return "it uses no hierarchy; leave --hierarchy out"
-    if settings.graph_cache is not None:
-        return "its graph is partitioned and is not cached; leave --graph-cache out"
-    for key in ("vertices", "only_vertices"):
-        if getattr(settings, key) is not None:
-            return f"its vertices are those of the edges; leave {_flag(key)} out"
-    for key in ("where", "oneway_column"):
-        if getattr(settings, key) is not None:
-            return f"it reads all rows, each as the graph is directed; leave {_flag(key)} out, or write the edges anew"
-    if settings.id_type != "auto":
-        return "it takes integer ids as they are stored; leave --id-type out, or cast the columns"
-    if settings.format not in ("auto", "parquet"):
-        return f"it reads Parquet files, and not --format {settings.format}; convert the edge list"
+    kind = OUTPUT_SCHEMAS[settings.result]
+    if kind.records == "matrix" or kind.has_predecessors or kind.merged or kind.needs_pairs or kind.takes_cutoffs:
+        return f"it writes no {kind.name}; take --result distances"
+    for key, (values, why, other) in _OF_MG.items():
+        if getattr(settings, key) not in values:
+            return f"{why}; leave {_flag(key)} out{other}"
     return None
 
 
@@ -473,7 +403,6 @@ def _flag(key: str) -> str:
 
 def _check_where(text: str) -> None:
     """Raise UsageError for a text that is no filter, before anything is read."""
-    from kepler_traverse.errors import InputError, options_spelled
     from kepler_traverse.formats.where import row_filter
 
     try:
@@ -507,7 +436,6 @@ def _check_tls(settings: Settings) -> None:
 def _check_knobs(settings: Settings, config: Path | None) -> None:
     """Raise UsageError for knobs that the strategy does not have, before the graph is read."""
     from kepler_traverse.bfs import REGISTRY as BFS
-    from kepler_traverse.errors import InputError
     from kepler_traverse.sssp import REGISTRY as SSSP
 
     if settings.strategy == "auto":

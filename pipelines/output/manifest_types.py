@@ -13,7 +13,9 @@ import sys
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
-from .schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
+from kepler_traverse.kinds import rules
+
+from .schemas import OUTPUT_SCHEMAS, ResultName
 
 if sys.version_info >= (3, 12):
     from typing import TypedDict
@@ -73,32 +75,15 @@ def _check_times(part: Any) -> Any:
 
 def _check_question(identity: Any) -> Any:
     """Refuse combinations that ``settings`` refuses, because no run has them."""
-    result, form = identity["result"], OUTPUT_SCHEMAS[identity["result"]]
-    targets, pairs, options, k, groups, limits, along, unconnected = map(
-        identity.get, ("targets", "pairs", "reduction", "k", "groups", "limits", "along", "unconnected")
-    )
-    if (targets is None) if form.needs_targets else (targets is not None and not form.limits_targets):
-        raise ValueError(f"result {result!r} goes {'with' if targets is None else 'without'} targets")
-    if (pairs is not None) != form.needs_pairs:
-        raise ValueError(f"result {result!r} goes {'with' if pairs is None else 'without'} pairs")
-    if identity["algorithm"] == "bfs" and isinstance(identity["limit"], float):
-        raise ValueError("a limit of hops is an integer")
-    if (options is not None) != (form.takes_cutoffs or form.options_class is not None):
-        raise ValueError(f"result {result!r} goes {'without' if options else 'with'} options of its own")
-    if (k is not None) != (result == "k_nearest"):
-        raise ValueError(f"result {result!r} goes {'with' if k is None else 'without'} k")
-    if groups is not None and k is None:
-        raise ValueError(f"result {result!r} goes without groups")
-    if limits is not None and (identity["limit"] is not None or not form.takes_limits):
-        raise ValueError(f"result {result!r} goes without limits of its sources")
-    if identity.get("unreached", "omit") != "omit" and not form.is_distances:
-        raise ValueError(f"result {result!r} has no unreached vertices")
-    if along is not None and "along" not in form.options:
-        raise ValueError(f"result {result!r} sums nothing along paths")
-    if unconnected is not None and result != EXTREMES:
-        raise ValueError(f"result {result!r} goes without unconnected")
-    if identity["algorithm"] not in form.algorithms:
-        raise ValueError(f"{result} are those of {form.algorithms[0]}")
+    kind, unset = OUTPUT_SCHEMAS[identity["result"]], (None, "out", "omit", "refuse")
+    options = "targets", "pairs", "limit", "limits", "k", "groups", "along", "direction", "unreached", "unconnected"
+    given = {option: None if identity.get(option) in unset else option for option in options}
+    for _, error in rules.errors(kind, identity["algorithm"], given, OUTPUT_SCHEMAS):
+        raise ValueError(error.partition(";")[0])
+    if given["limit"] and (given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))):
+        raise ValueError("a limit of hops is an integer, and no run has two limits")
+    if ("reduction" in identity) != (kind.takes_cutoffs or kind.options_class is not None):
+        raise ValueError(f"result {kind.name!r} goes {'without' if 'reduction' in identity else 'with'} options of its own")
     return identity
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,19 +20,20 @@ SOURCES_PER_PART = 4096  # keeps the footer of a part file small if the graph is
 
 EXTREMES = "extremes"  # of the whole graph; the library has functions for them
 
+# ``importlib.metadata``, which reads the same files, takes 30 ms to import.
+_FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
+if os.environ.get("KEPLER_PLUGINS") or any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES):
+    import_module("kepler_traverse.plugins").modules()
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
+OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())  # files have the distances to all vertices
 OUTPUT_SCHEMAS[EXTREMES] = ResultKind(
     name=EXTREMES,
     means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "
     "is the diameter",
     columns=("set", "vertex", "eccentricity"),
     records="nearest",
+    options=("unconnected",),
 )
-# ``importlib.metadata``, which reads the same files, takes 30 ms to import.
-_FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
-if os.environ.get("KEPLER_PLUGINS") or any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES):
-    import_module("kepler_traverse.plugins").modules()
-    OUTPUT_SCHEMAS |= {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
 
 if TYPE_CHECKING:
     ResultName = str

@@ -121,8 +121,11 @@ def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
         (["--all-sources"], "leave --all-sources out"),
         (["--max-depth", "3"], "leave --max-depth out"),
         (["--strategy", "one_at_a_time"], "chooses its searches itself"),
-        (["--batch-size", "3"], "leave --batch-size at auto"),
-        (["--result", "distances", "--sources", "v001", "--unconnected", "largest"], "it is for --result extremes"),
+        (["--batch-size", "3"], "leave --batch-size out"),
+        (
+            ["--result", "distances", "--sources", "v001", "--unconnected", "largest"],
+            "--unconnected is for --result extremes, not distances",
+        ),
     ],
 )
 def test_what_extremes_do_not_take_is_refused(more, said, edges, tmp_path, capsys):

@@ -135,7 +135,7 @@ def test_hulls_without_shapely_are_refused_before_the_searches(data, tmp_path, m
     ("more", "said"),
     [
         (["--result", "within", "--cutoffs", "3"], "--geometry is for --result isochrones, not within"),
-        (["--result", "isochrones", "--cutoffs", "3"], "give its file by --vertices"),
+        (["--result", "isochrones", "--cutoffs", "3"], "--geometry reads columns of --vertices; give that table"),
     ],
 )
 def test_geometry_without_isochrones_or_coordinates_is_refused(more, said, data, tmp_path, capsys):

@@ -193,9 +193,9 @@ def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
         (["--result", "opportunities", "--values", "jobs"], "--result opportunities needs --cutoffs"),
         (["--result", "opportunities", "--cutoffs", "1"], "--result opportunities needs --values"),
         (["--result", "within"], "--result within needs --cutoffs"),
-        (["--nearest-k", "2"], "--nearest-k is for --result nearest or k_nearest"),
+        (["--nearest-k", "2"], "--nearest-k is for --result k_nearest"),
         (["--result", "k_nearest"], "--result k_nearest needs --nearest-k"),
-        (["--cutoffs", "1"], "--cutoffs is for --result opportunities or within or isochrones, not distances"),
+        (["--cutoffs", "1"], "--cutoffs is for --result opportunities, within or isochrones, not distances"),
         (
             ["--result", "within", "--cutoffs", "1", "--decay", "linear:3"],
             "--decay is for --result opportunities, not within",
@@ -223,7 +223,7 @@ def test_values_need_a_table_of_vertices(data, tmp_path, capsys):
     words = ["--all-sources", "--device", "cpu", "--result", "opportunities", "--cutoffs", "1", "--values", "jobs"]
     argv = [str(data / "edges.parquet"), *words, "--output", str(tmp_path / "out")]
     assert main(argv) == 2
-    assert "give its file by --vertices" in capsys.readouterr().err
+    assert "--values reads columns of --vertices; give that table" in capsys.readouterr().err
     (tmp_path / "ids.txt").write_text("7\n14\n")
     assert main([*argv, "--vertices", str(tmp_path / "ids.txt")]) == 2
     assert "attributes need a table; give --vertices FILE as Parquet, or as .csv" in capsys.readouterr().err

@@ -120,8 +120,8 @@ def test_changed_groups_are_refused_by_verify(data, job, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--nearest-group", "kind"], "--nearest-group needs --result nearest and --nearest-k"),
-        (["--nearest-group", "kind", "--result", "nearest"], "--nearest-group needs --result nearest and --nearest-k"),
+        (["--nearest-group", "kind"], "--nearest-group is for --result k_nearest"),
+        (["--nearest-group", "kind", "--result", "nearest"], "--nearest-group is for --result k_nearest"),
         ([*GROUPS[:-1], "type"], "no column 'type'; the table of sources has"),
         ([*GROUPS[:-1], "gap"], "column 'gap', row 1: it holds no value"),
         ([*GROUPS[:-1], "share"], "column 'share' has type double; groups are integers or strings"),
@@ -139,7 +139,7 @@ def test_columns_that_cannot_be_used_are_refused(words, said, data, job, tmp_pat
 def test_groups_need_a_table_of_sources(data, tmp_path, capsys):
     words = [data / "edges.parquet", "--all-sources", "--output", tmp_path / "out", *GROUPS]
     assert main([str(word) for word in words]) == 2
-    assert "names a column of --sources-file" in capsys.readouterr().err
+    assert "reads columns of --sources-file; give that table, and its --source-column" in capsys.readouterr().err
 
 
 LIMITS = {

@@ -119,7 +119,7 @@ def test_wrong_rows_are_found(change, edges, job, tmp_path, capsys):
 
 def test_what_has_no_marks_is_refused(edges, tmp_path, capsys):
     assert main(command(edges, tmp_path / "out", "--result", "summary", "--unreached", "null")) == 2
-    assert "--unreached has no effect: it is for --result distances or predecessors" in capsys.readouterr().err
+    assert "--unreached is for --result distances or predecessors, not summary" in capsys.readouterr().err
     assert main(command(edges, tmp_path / "out", "--id-type", "string", "--unreached", "cugraph")) == 2
     assert "--unreached cugraph marks a missing predecessor by -1, which needs signed integer ids" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

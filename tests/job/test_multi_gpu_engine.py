@@ -184,8 +184,8 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--predecessors",), "it gives distances, and --result predecessors needs more"),
-        (("--result", "nearest"), "it gives distances"),
+        (("--predecessors",), "it writes no predecessors; take --result distances"),
+        (("--result", "nearest"), "it writes no nearest"),
         (("--device", "cpu"), "it runs on GPUs"),
         (("--strategy", "push"), "it has no strategies"),
         (("--graph-cache", "x"), "its graph is partitioned and is not cached"),

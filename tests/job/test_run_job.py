@@ -183,7 +183,7 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
         pytest.param(  # with an id, because the order of a set differs between processes
             {"sources": {17, "a"}}, InputError, "sources must be integers or strings, and not both", id="mixed sources"
         ),
-        ({"result": "targets"}, InputError, "result targets needs targets: take one of targets, targets_file"),
+        ({"result": "targets"}, InputError, "result targets needs targets, the vertices where the ways end"),
         ({"targets": 5, "result": "targets"}, UnknownVertexError, "targets must be a list of ids, not 5: give [5]"),
         ({"src_column": "src"}, InputError, "src_column has no effect: edges are a graph"),
         ({"directed": True}, InputError, "directed has no effect: edges are a graph"),

@@ -78,7 +78,7 @@ def test_a_result_kind_of_a_plugin_is_written_resumed_and_verified(tmp_path):
     done = ran(command, env=environment)
     assert done.returncode == 0, done.stderr
     assert "--n-farthest N" in done.stdout
-    assert "--n-farthest has no effect: it is for --result farthest" in done.stderr
+    assert "--n-farthest is for --result farthest, not distances; leave it out" in done.stderr
 
 
 @pytest.mark.usefixtures("plugin")

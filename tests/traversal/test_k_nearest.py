@@ -228,10 +228,10 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
     [
         ({"k": 0}, "k must be 1 or more"),
         ({"k": 1.5}, "k must be a whole number"),
-        ({"groups": [1]}, "groups needs k"),
+        ({"groups": [1]}, "or give k with result nearest"),
         ({"k": 1, "groups": [1, 2]}, "groups has 2 values, not 1"),
         ({"k": 1, "groups": [None]}, "groups"),
-        ({"k": 1, "result": "summary"}, "k is for result='nearest' or result='k_nearest', not 'summary'"),
+        ({"k": 1, "result": "summary"}, "k is for result k_nearest, not summary"),
         ({"k": 1, "targets": [1], "stream": True}, "leave stream out"),
         ({"result": "k_nearest"}, "needs k"),
     ],

@@ -101,7 +101,7 @@ def test_a_gpu_cuts_the_same(algorithm):
         ([0], {"cutoff": np.ma.array([1.0], mask=[True])}, "cutoff is masked"),
         ([0], {"cutoff": "1"}, "cutoff must be a number"),
         ([0, 0], {"cutoff": [1, 2]}, "source 0 is given twice with different limits"),
-        ([0], {"cutoff": [1], "result": "nearest"}, "cutoff must be one number for result='nearest'"),
+        ([0], {"cutoff": [1], "result": "nearest"}, "cutoff is a limit per source, and result='nearest' takes none"),
         ([0], {"cutoff": [1], "result": "within", "cutoffs": [1]}, "leave cutoff out"),
         ([0], {"cutoff": [1], "result": "levels"}, "counts hops"),
         ([0], {"cutoff": [1], "result": "targets"}, "needs targets"),

@@ -172,7 +172,7 @@ def test_a_stream_without_sources_has_the_columns_of_others(result):
     [
         ({"stream": "parquet"}, "stream must be True, False or 'arrow', not 'parquet'"),
         ({"stream": 1}, "stream must be True, False or 'arrow', not 1"),
-        ({"stream": True, "result": "nearest"}, "one result of all sources together; leave stream out"),
+        ({"stream": True, "result": "nearest"}, "one search from all sources together; leave stream out"),
         ({"stream": "arrow", "result": "matrix"}, "is an array, which has no record batches; take stream=True"),
         ({"progress": 1}, "progress must be True, False or a function of done, total and rate, not 1"),
         ({"progress": "yes"}, "progress must be True, False or a function of done, total and rate, not 'yes'"),

@@ -1,0 +1,93 @@
+"""Which options belong to which result kind: one table for keyword arguments, for flags and for the manifest of a run.
+
+``option_text`` writes the options in messages as the caller gives them. A new option of a kind is a name in
+``ResultKind.options``. It has an entry here only if its error differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from ..errors import InputError, option_text
+from .result_kinds import RESULT_KINDS, ResultKind
+
+_IS_FOR = "{option} is for {result} {able}, not {name}; leave it out"
+
+
+def _has_sources(kind: ResultKind) -> bool:
+    return "unconnected" not in kind.options
+
+
+def _is_per_source(kind: ResultKind) -> bool:
+    return not kind.merged
+
+
+def _has_one_limit(kind: ResultKind) -> bool:
+    return not kind.takes_cutoffs
+
+
+# Options, whether a kind takes them (None: if it lists them) and the error.
+RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], ...] = (
+    (("sources", "limit"), _has_sources, "{kind} is about distances between all vertices; leave {option} out"),
+    (("strategy",), _has_sources, "{kind} chooses its searches itself; leave {option} out"),
+    (("limit",), _has_one_limit, "{kind} searches up to the largest of {cutoffs}; leave {option} out"),
+    (
+        ("limits",),
+        lambda kind: kind.takes_limits,
+        "{option} is a limit per source, and {kind} takes none; give one limit for all",
+    ),
+    (
+        ("stream", "batch_size", "workers", "hierarchy"),
+        _is_per_source,
+        "{kind} is one search from all sources together; leave {option} out",
+    ),
+    (("direction",), None, f"{_IS_FOR}, or reverse the edges"),
+    (("groups",), None, f"{_IS_FOR}, or give {{k}} with {{result}} nearest"),
+)
+# What the options are that some kinds need.
+NEEDED = {
+    "targets": "the vertices where the ways end",
+    "pairs": "the table of origins and destinations",
+    "k": "the number of sources per vertex",
+    "cutoffs": "the largest distances to count",
+    "values": "the attributes of the vertices to add up",
+}
+
+
+class _Written(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return option_text(name)
+
+
+def errors(
+    kind: ResultKind, algorithm: str, given: Mapping[str, str | None], kinds: Mapping[str, ResultKind] = RESULT_KINDS
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a question: an option that the kind does not take, or ``""``, and the error.
+
+    Parameters
+    ----------
+    kind : ResultKind
+    algorithm : {"bfs", "sssp"}
+    given : mapping of str to str or None
+        For each option how the error writes it; None if it is not given. Others are not checked.
+    kinds : mapping of str to ResultKind, optional
+        Those that the error may name.
+    """
+    named = option_text("result", kind.name)
+    if algorithm not in kind.algorithms:
+        yield "", f"{named} counts hops (bfs); for sssp take {option_text('result', 'summary')}"
+    for option, written in given.items():
+        if option in kind.needs and written is None:
+            yield "", f"{named} needs {option_text(option)}, {NEEDED[option]}"
+        for _, takes, text in [rule for rule in RULES if option in rule[0]] or [((), None, _IS_FOR)]:
+            if written is None or (option in kind.all_options if takes is None else takes(kind)):
+                continue
+            *others, last = [name for name, other in kinds.items() if takes is not None or option in other.all_options]
+            able = f"{', '.join(others)} or {last}" if others else last
+            yield option, text.format_map(_Written(option=written, name=kind.name, kind=named, able=able))
+
+
+def check(kind: ResultKind, algorithm: str, given: Mapping[str, str | None]) -> None:
+    """Raise InputError for the first of ``errors``."""
+    for _, error in errors(kind, algorithm, given):
+        raise InputError(error)

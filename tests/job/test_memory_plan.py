@@ -120,7 +120,7 @@ def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
         return load_of(prepared), plan
 
     assert load(graph, "sssp", "auto")[0].group == 1
-    with running(None if HAS_GPU else {}):
+    with running(None if HAS_GPU else {"block": 64}):
         there = graph.to("cuda")
         for algorithm, strategy, group in (("sssp", "source_per_lane", 32), ("bfs", "bit_parallel", 64)):
             found, plan = load(there, algorithm, strategy)

@@ -64,7 +64,7 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
     group = plan.run(range(9))
     question = Question(algorithm="bfs", result=result, certify="none", limit=None)
     expected = list(rows_of(question, graph, plan.query, group))
-    with running(None if HAS_GPU else {}):
+    with running(None if HAS_GPU else {"block": 64}):
         there = graph.to("cuda")
         move = namespace(there.offsets).asarray
 
@@ -355,7 +355,7 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
         assert plan_for(graph, found).group == plan.group, "a worker plans the same"
         return found.at_once
 
-    with running(None if HAS_GPU else {}):
+    with running(None if HAS_GPU else {"block": 64}):
         graph = graph_of("integers").to("cuda")
         assert [planned(), planned(result="reachable"), planned(n_sources=17)] == [60, 60, 17]
         assert [planned(targets=[1001]), planned(result="summary"), planned(scheduler_address="x")] == [5, 5, 5]

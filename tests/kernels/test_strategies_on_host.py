@@ -39,9 +39,9 @@ SSSP = [row for row in ALL_SSSP if row.device == "cuda" and row.sums == "float" 
 ROWS = [*BFS, *SSSP]
 
 MODES = {
-    "in turn": {"resident": 1, "block": 128},
+    "in turn": {"resident": 1, "block": 64},
     "stress 1": {"stress": True, "seed": 1, "block": 32, "resident": 4},
-    "stress 2": {"stress": True, "seed": 2, "block": 128, "resident": 2},  # the size of the first: compiled once for both
+    "stress 2": {"stress": True, "seed": 2, "block": 64, "resident": 2},  # the size of the first: compiled once for both
 }
 if not tiers.ALL:
     MODES = {"stress 2": MODES["stress 2"]}

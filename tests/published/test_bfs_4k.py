@@ -36,10 +36,10 @@ def mode(request):
 
 @pytest.fixture
 def small_block(monkeypatch):
-    """A single block of 32 threads, so that small frontiers are too large for it."""
-    monkeypatch.setattr(bfs_4k, "SINGLE_BLOCK", bfs_4k.SINGLE_BLOCK.variant(block=32))
+    """A single block of 64 threads, so that small frontiers are too large for it."""
+    monkeypatch.setattr(bfs_4k, "SINGLE_BLOCK", bfs_4k.SINGLE_BLOCK.variant(block=64))
     if not HAS_GPU:
-        with harness.settings(block=32):
+        with harness.settings(block=64):
             yield
     else:
         yield
@@ -85,13 +85,19 @@ CHANGES = {
     "Hash64, blocks, discovery": {"duplicates": "hash64", "k4": 1, "append": "block", "heavy": "blocks", **HEAVY},
     "compare and swap": {"duplicates": "atomic", "append": "block"},
 }
+
+
+def layers(width):
+    """One vertex, two complete layers, and one vertex."""
+    first, second, last = range(1, width + 1), range(width + 1, 2 * width + 1), 2 * width + 1
+    return [*((0, v) for v in first), *((u, v) for u in first for v in second), *((u, last) for u in second)]
+
+
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
     "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
     "lattice": lattice(14, 40),
-    "bipartite layers": [(0, v) for v in range(1, 41)]
-    + [(u, v) for u in range(1, 41) for v in range(41, 81)]
-    + [(u, 81) for u in range(41, 81)],
+    "bipartite layers": layers(40),
 }
 
 
@@ -147,10 +153,10 @@ def test_frontiers_beyond_shared_memory_are_spilled_and_come_back():
 @pytest.mark.parametrize("k5", [0, 1])
 @pytest.mark.usefixtures("small_block")
 def test_a_level_that_overflows_its_queue_is_listed_again(monkeypatch, k5):
-    frontier, widest = gpu_steps.Frontier, 40
+    frontier, widest = gpu_steps.Frontier, 70
     monkeypatch.setattr(gpu_steps, "Frontier", lambda _n, *types: frontier(widest, *types))
-    with device.present(), harness.settings(stress=True, seed=5, block=32, resident=4):
-        result = run(GRAPHS["bipartite layers"], replace(ALL_OFF, k5=k5, counters=True))
+    with device.present(), harness.settings(stress=True, seed=5, block=64, resident=4):
+        result = run(layers(widest), replace(ALL_OFF, k5=k5, counters=True))
     assert result.counters["overflows"] > 0
 
 
@@ -181,7 +187,7 @@ def test_hash64_finds_duplicates_that_would_stay():
     rows = GRAPHS["bipartite layers"]
 
     def queued(duplicates):
-        with device.present(), harness.settings(stress=True, seed=5, block=32, resident=4):
+        with device.present(), harness.settings(stress=True, seed=5, block=64, resident=4):
             return run(rows, replace(ALL_OFF, duplicates=duplicates, counters=True)).counters
 
     kept, hashed = queued("keep"), queued("hash64")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +13,7 @@ from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.published.sssp.params import HBfKnobs
 from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
-from tests.kernels.simt import device
-from tests.support.devices import on_a_device
+from tests.support.devices import on_a_device, running
 from tests.support.graphs import NAMED, build, lattice, star, weights_for
 
 pytestmark = on_a_device
@@ -24,7 +22,7 @@ pytestmark = on_a_device
 @pytest.fixture
 def gpu():
     """A GPU, or the harness in its place."""
-    with contextlib.nullcontext() if HAS_GPU else device.present():
+    with running(None if HAS_GPU else {"block": 64}):
         yield
 
 

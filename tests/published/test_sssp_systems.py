@@ -19,8 +19,8 @@ from tests.support.graphs import build, lattice, path, rmat, star, weights_for
 SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 # With blocks as in test_strategies_on_host.py, so that nothing is compiled twice.
-IN_TURN = {"block": 256}
-MODES = orders(in_turn=IN_TURN, stress={"stress": True, "seed": 3, "block": 32, "resident": 2})
+IN_TURN = {"block": 64}
+MODES = orders(in_turn=IN_TURN, stress={"stress": True, "seed": 3, "block": 64, "resident": 2})
 ON_GPU = [row for row in PAPERS if row.device == "cuda"]
 SHAPE = [*lattice(5, 8), *((0, v) for v in range(60, 110)), *((v, 45) for v in range(60, 70))]
 KNOBS = {

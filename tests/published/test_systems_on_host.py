@@ -39,7 +39,7 @@ def _order_of_the_row(request):
     """Threads in random order; one block size for all strategies, so that each file is compiled once."""
     row = request.getfixturevalue("row") if "row" in request.fixturenames else None
     seed = zlib.crc32(row.name.encode()) if row else 1
-    with harness.settings(stress=not harness.SANITIZED, seed=seed, block=32, resident=3):
+    with harness.settings(stress=not harness.SANITIZED, seed=seed, block=64, resident=3):
         yield
 
 

@@ -326,7 +326,7 @@ if not HAS_GPU:
 
         if harness.COMPILER is None:
             pytest.skip("no g++ to compile kernels for the host")
-        with running({}):
+        with running({"block": 64}):
             graph = build(ROAD[:300], [70_000] * 300).to("cuda")
             assert found_in_arrays(plan_sssp(graph)(0)) == [70_000 * v for v in range(301)]
 

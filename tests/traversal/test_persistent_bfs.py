@@ -15,7 +15,7 @@ from kepler_traverse.errors import StrategyError
 from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
-from tests.support import oracle
+from tests.support import oracle, tiers
 from tests.support.devices import distances, host, on_a_device, orders, running
 from tests.support.graphs import build, lattice, path, rmat, star
 
@@ -26,31 +26,13 @@ MODES = orders(  # of one block size, so that kernels are compiled once; test_st
     stress={"stress": True, "seed": 1, "block": 64},
 )
 # What makes it go on otherwise than in one cluster, as it does on any graph of a test. QUEUE_CAPACITY and BATCH_EDGES are
-# the cluster's, all others the grid's; CHUNK is both's.
+# the cluster's, all others the grid's; CHUNK is both's. No graph decides about a constant, so each way is compiled once.
+LEAVES = {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1}  # the cluster at once
 FORCED = {
-    "as it is": {},
     "one block": {"CLUSTER": 1},
-    "shared rows": {
-        "QUEUE_CAPACITY": 1,
-        "BATCH_EDGES": 1,
-        "ALPHA": 1,
-        "UNEVEN": 0,
-        "CHUNK": 64,
-        "CHUNK_WARPS": 1,
-        "UNROLL": 4,
-    },
-    "push only": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1, "CHUNK": 40, "CHUNK_WARPS": 0},
-    "cluster and push": {"QUEUE_CAPACITY": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 64},
-    "pull at once": {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1, "ALPHA": 1 << 20, "BETA": 1 << 20, "PATIENCE": 3},
-    "pull and push": {
-        "QUEUE_CAPACITY": 1,
-        "BATCH_EDGES": 1,
-        "ALPHA": 14,
-        "BETA": 8,
-        "CHUNK": 40,
-        "PATIENCE": 0,
-        "UNEVEN": 0,
-    },
+    "shared rows": {"ALPHA": 1, "UNEVEN": 0, "CHUNK": 64, "CHUNK_WARPS": 1, "UNROLL": 4} | LEAVES,
+    "cluster and push": {"QUEUE_CAPACITY": 5, "BATCH_EDGES": 30, "ALPHA": 1, "CHUNK": 40},
+    "pull and push": {"ALPHA": 14, "BETA": 8, "CHUNK": 64, "PATIENCE": 0, "UNEVEN": 0} | LEAVES,
     "all of them": {"QUEUE_CAPACITY": 3, "BATCH_EDGES": 60, "ALPHA": 4, "BETA": 4, "CHUNK": 50, "CLUSTER": 4}
     | {"CLEANS_UP": 0, "MIN_BLOCKS": 1, "UNEVEN": 0},
 }
@@ -107,13 +89,22 @@ def force(monkeypatch, tuning=None, **changes):
     monkeypatch.setattr(persistent, "entries_for", forced_entries)
 
 
+def force_way(monkeypatch, way):
+    changes = {"CHUNK": 512, "CHUNK_WARPS": 0} | FORCED[way]
+    tuning = Tuning(cluster=changes.pop("CLUSTER", Tuning.cluster), long_row=changes.pop("UNEVEN", 1 << 30))
+    force(monkeypatch, tuning, **changes)
+
+
 @pytest.fixture(params=FORCED)
 def forced(request, monkeypatch):
-    changes = dict(FORCED[request.param])
-    tuning = Tuning(cluster=changes.pop("CLUSTER", Tuning.cluster))
-    if changes:  # adjacency lists shared or not, whatever the graph: one kernel less to compile
-        tuning = replace(tuning, long_row=changes.pop("UNEVEN", 1 << 30))
-    force(monkeypatch, tuning, **changes)
+    force_way(monkeypatch, request.param)
+
+
+def in_two_ways(test):
+    """Let a test have the fixture ``forced``, without ``--all`` in two ways."""
+    return pytest.mark.parametrize("forced", tiers.few(reversed(FORCED), 2), indirect=True)(
+        pytest.mark.usefixtures("forced")(test)
+    )
 
 
 @pytest.mark.usefixtures("forced")
@@ -123,21 +114,21 @@ def test_every_way_to_go_on_gives_the_right_hops(name, directed):
     run(GRAPHS[name], directed)
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 @pytest.mark.parametrize("name", ["power law", "star of 1025 behind a path"])
 def test_a_directed_graph_with_its_reverse_at_hand_is_pulled(name):
     run(GRAPHS[name], True, with_reverse=True)
     run(GRAPHS[name], True, with_reverse=True, predecessors=False)
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 @pytest.mark.parametrize("depth", [0, 1, 3, 1000])
 def test_search_stops_at_the_maximum_depth(depth):
     result = run(GRAPHS["lattice"], False, source=0, max_depth=depth)
     assert result.rounds == min(depth, 46)
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 @pytest.mark.parametrize("wanted", [[0], [35], [35, 70], [461, 1]])
 def test_search_stops_once_its_targets_are_reached(wanted):
     hops = {v: v // 33 + v % 33 for v in wanted}
@@ -146,7 +137,7 @@ def test_search_stops_once_its_targets_are_reached(wanted):
     assert {v: int(result.distance[v]) for v in wanted} == hops
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 def test_a_plan_is_run_again_and_again():
     graph = build(GRAPHS["power law"], directed=False).to("cuda")
     plans = [plan_bfs(graph, strategy="persistent", predecessors=predecessors) for predecessors in (False, True)]
@@ -178,12 +169,12 @@ def test_warps_that_lag_see_the_flag_of_the_step_before(monkeypatch):
 
 
 @pytest.mark.skipif(HAS_GPU, reason="looks into the memory that the plan takes on the harness")
-@pytest.mark.parametrize(("alpha", "is_pulled"), [(14, True), (1, False)])
+@pytest.mark.parametrize(("way", "is_pulled"), [("pull and push", True), ("shared rows", False)])
 @in_one_order
-def test_a_frontier_of_many_edges_is_pulled(monkeypatch, alpha, is_pulled):
+def test_a_frontier_of_many_edges_is_pulled(monkeypatch, way, is_pulled):
     taken = []
     empty = device.cp.empty
-    force(monkeypatch, QUEUE_CAPACITY=1, BATCH_EDGES=1, ALPHA=alpha)
+    force_way(monkeypatch, way)
     graph = build(GRAPHS["complete"], directed=False).to("cuda")
     monkeypatch.setattr(device._Cupy, "empty", lambda _, *args: taken.append(empty(*args)) or taken[-1])
     plan = plan_bfs(graph, strategy="persistent")

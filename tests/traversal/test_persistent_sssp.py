@@ -13,7 +13,7 @@ from kepler_traverse.errors import PrecisionError, StrategyError
 from kepler_traverse.search.query import Query
 from kepler_traverse.sssp import gpu_steps, near_far_gpu, tuning
 from tests.conftest import HAS_GPU
-from tests.support import oracle
+from tests.support import oracle, tiers
 from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import build, lattice, path, rmat, star, weights_for
 
@@ -23,41 +23,18 @@ MODES = orders(  # of one block size, so that kernels are compiled once; test_st
     in_turn={"block": 64},
     stress={"stress": True, "seed": 1, "block": 64},
 )
-# Knobs that force other paths than that of one block, which every graph of the tests takes.
+# Knobs that force other paths than that of one block, which every graph of the tests takes. No graph decides about a
+# constant, so each way is compiled once.
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
 FORCED = {
-    "as it is": {},
-    "grid in pieces": {
-        **GRID,
-        "hops": 1,
-        "CHUNK": 40,
-        "WARM_UP": 1,
-        "SHARED_LISTS": 1,
-        "CHUNK_WARPS": 1,
-        "UNROLL": 2,
-        "TAIL": 1 << 30,
-    },
-    "hops": {**GRID, "LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64, "SHARED_LISTS": 0},
-    "small and grid": {
-        "SMALL": 20,
-        "SMALL_EDGES": 90,
-        "SMALL_FAR": 30,
-        "hops": 1,
-        "CHUNK": 64,
-        "LIGHT": 0,
-        "SHARED_LISTS": 1,
-    },
-    "all of them": {
-        "SMALL": 10,
-        "SMALL_EDGES": 60,
-        "SMALL_FAR": 12,
-        "LOCAL_ROUND_EDGES": 200,
-        "hops": 4,
-        "LOCAL": 5,
-        "CHUNK": 40,
-    }
-    | {"EDGES_PER_LANE": 1, "CLEANS_UP": 0, "SHARED_LISTS": 0, "CHUNK_WARPS": 0, "MIN_BLOCKS": 1},
+    "grid in pieces": {"hops": 1, "CHUNK": 40, "WARM_UP": 1, "SHARED_LISTS": 1, "UNROLL": 2, "TAIL": 1 << 30} | GRID,
+    "hops": {"LOCAL_ROUND_EDGES": 1 << 20, "LOCAL_ROUND_DEGREE": 1 << 20, "CHUNK": 64} | GRID,
+    "small and grid": {"SMALL": 20, "SMALL_EDGES": 90, "SMALL_FAR": 30, "hops": 1, "CHUNK": 64}
+    | {"LIGHT": 0, "SHARED_LISTS": 1},
+    "all of them": {"SMALL": 10, "SMALL_EDGES": 60, "SMALL_FAR": 12, "LOCAL_ROUND_EDGES": 200, "hops": 4, "LOCAL": 5}
+    | {"CHUNK": 40, "EDGES_PER_LANE": 1, "CLEANS_UP": 0, "CHUNK_WARPS": 0, "MIN_BLOCKS": 1},
 }
+SAME = {"SHARED_LISTS": 0, "CHUNK_WARPS": 1, "UNROLL": 1, "TAIL": 0, "MIN_BLOCKS": 0}
 GRAPHS = {
     "power law": rmat(8, 12, seed=3),
     "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
@@ -92,7 +69,7 @@ def mode(request):
 def force(monkeypatch, hops=None, **constants):
     """Make plans choose these constants, and so many hops, whatever the graph."""
     chosen = near_far_gpu.entry_for
-    monkeypatch.setattr(near_far_gpu, "entry_for", lambda *args: chosen(*args).variant(**constants))
+    monkeypatch.setattr(near_far_gpu, "entry_for", lambda *args: chosen(*args).variant(**SAME | constants))
     if hops is not None:
         monkeypatch.setattr(near_far_gpu, "local_rounds_for", lambda _graph: hops)
 
@@ -100,6 +77,13 @@ def force(monkeypatch, hops=None, **constants):
 @pytest.fixture(params=FORCED)
 def forced(request, monkeypatch):
     force(monkeypatch, **FORCED[request.param])
+
+
+def in_two_ways(test):
+    """Let a test have the fixture ``forced``, without ``--all`` in two ways."""
+    return pytest.mark.parametrize("forced", tiers.few(reversed(FORCED), 2), indirect=True)(
+        pytest.mark.usefixtures("forced")(test)
+    )
 
 
 def run(rows, weights, directed=False, source=None, weight_type="float32", **options):
@@ -131,20 +115,20 @@ KINDS = ["nothing", "equal", "zeros and ones", "subnormal", "of all magnitudes",
 SMALLER = lattice(6, 9) + star(40)
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_ends_for_all_weights(kind):
     run(SMALLER, awkward(len(SMALLER), kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", ["as it is", "all of them"])
+@pytest.mark.parametrize("way", ["grid in pieces", "all of them"])
 def test_distances_of_64_bits_are_exact_too(way, kind, monkeypatch):
     force(monkeypatch, **FORCED[way])
     run(SMALLER, awkward(len(SMALLER), kind), weight_type="float64")
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 @pytest.mark.parametrize("width", [0, 1e-30, 1e-3, 1, 1e30, np.inf])
 def test_piles_of_any_width_give_the_same_result(width, monkeypatch):
     monkeypatch.setattr(near_far_gpu, "first_width", lambda graph, *_: graph.weights.dtype.type(width))
@@ -165,8 +149,8 @@ def test_local_rounds_save_iterations(monkeypatch):
 
 
 def test_steps_of_few_edges_make_piles_wider(monkeypatch):
-    rows = path(1000)
-    weights = awkward(1000, "whole numbers")
+    rows = path(400)
+    weights = awkward(400, "whole numbers")
     iterations = {}
     for light in (0, 8192):
         force(monkeypatch, **FORCED["hops"] | {"LIGHT": light, "hops": 64})
@@ -174,7 +158,7 @@ def test_steps_of_few_edges_make_piles_wider(monkeypatch):
     assert 2 * iterations[8192] < iterations[0]
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 @pytest.mark.parametrize("cutoff", [0, 1, 300.0, 700.5, 1e9])
 def test_a_cutoff_is_inclusive(cutoff):
     weights = awkward(len(LATTICE), "whole numbers")
@@ -183,7 +167,7 @@ def test_a_cutoff_is_inclusive(cutoff):
     assert int(host(result.reached).sum()) == sum(d <= cutoff for d in full.values())
 
 
-@pytest.mark.usefixtures("forced")
+@in_two_ways
 @pytest.mark.parametrize("wanted", [[0], [35], [35, 70], [461, 1]])
 def test_search_stops_once_its_targets_are_settled(wanted):
     weights = awkward(len(LATTICE), "whole numbers")
@@ -212,8 +196,9 @@ def test_a_target_that_nothing_leads_to_ends_no_search_early():
     assert float(result.distance[20]) == 60
 
 
-@pytest.mark.usefixtures("forced")
-def test_a_plan_is_run_again_and_again():
+@pytest.mark.parametrize("way", ["grid in pieces", "all of them"])
+def test_a_plan_is_run_again_and_again(way, monkeypatch):
+    force(monkeypatch, **FORCED[way])
     rows = GRAPHS["power law"]
     cpu = build(rows, weights_for(rows, 2, "floats"), directed=False)
     plan, reference = plan_sssp(cpu.to("cuda"), strategy="persistent", predecessors=False), plan_sssp(cpu)
@@ -221,7 +206,7 @@ def test_a_plan_is_run_again_and_again():
         assert host(plan(source).distance).tobytes() == reference(source).distance.tobytes()
 
 
-@pytest.mark.parametrize("way", ["as it is", "all of them"])
+@pytest.mark.parametrize("way", ["small and grid", "all of them"])
 @pytest.mark.parametrize("kind", ["zeros and ones", "whole numbers"])
 def test_a_plan_with_predecessors_is_run_again_and_again(kind, way, monkeypatch):
     force(monkeypatch, **FORCED[way])
@@ -291,19 +276,19 @@ def test_a_graph_without_edges_has_one_reached_vertex():
     assert host(plan_sssp(graph, strategy="persistent")(4).distance).tolist() == [np.inf, 0, np.inf]
 
 
-@pytest.mark.parametrize("room", [7, 1000])
-def test_trace_names_the_kind_of_each_iteration(room, monkeypatch):
-    force(monkeypatch, **FORCED["small and grid"], TRACE=room)
-    graph = build(LATTICE, awkward(len(LATTICE), "whole numbers"), directed=False).to("cuda")
+@pytest.mark.parametrize(("rows", "degree"), [(SMALLER, 40), (LATTICE, 2)], ids=["enough room", "too little"])
+def test_trace_names_the_kind_of_each_iteration(rows, degree, monkeypatch):
+    force(monkeypatch, **FORCED["small and grid"], TRACE=40)
+    graph = build(rows, awkward(len(rows), "whole numbers"), directed=False).to("cuda")
     traverse = near_far_gpu.plan(graph, Query())
     steps = traverse(0).rounds
     iterations = traverse.iterations()
     relaxed = [iteration for iteration in iterations if "relax" in iteration.what]
     assert [iteration.level for iteration in relaxed] == list(range(len(relaxed)))
-    assert relaxed[0][2:] == (0, 1, 2)
+    assert relaxed[0][2:] == (0, 1, degree)
     assert [iteration.nanoseconds for iteration in iterations] == sorted(iteration.nanoseconds for iteration in iterations)
-    if room == 7:
-        assert len(iterations) == 7
+    if rows is LATTICE:
+        assert len(iterations) == 40
     else:
         assert len(relaxed) == steps
         assert {iteration.what for iteration in iterations} >= {"relax", "small relax", "small split", "last pass", "end"}
@@ -327,7 +312,7 @@ def test_a_plan_holds_no_more_than_it_says(monkeypatch):
         held.append(weakref.ref(array))  # arrays that only planning needs are free by the end
         return array
 
-    rows = GRAPHS["power law"]
+    rows = LATTICE
     for weight_type in ("float32", "float64"):
         graph = build(rows, weights_for(rows, 2), weight_type=weight_type).to("cuda")
         held.clear()

@@ -340,8 +340,8 @@ class Settings:
     source_column: str | None = setting(
         group="sources (give one)",
         example="stop",
-        help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary then adds its "
-        "columns to that table, in _sources.pq",
+        help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary, "
+        "opportunities and within then add their columns to that table, in _sources.pq",
     )
     source_weight_column: str | None = setting(
         group="sources (give one)",

@@ -1,8 +1,8 @@
 """Files that a finished run writes of its part files.
 
 ``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the file of ``--sources-file``, where
-``--source-column`` names its ids, with the results that have one row per source. Both have the rows of the given table, in
-its order. ``geometry`` makes the others.
+``--source-column`` names its ids, with the rows of its sources. Both are in the order of the given table. ``geometry`` makes
+the others.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
+from kepler_traverse.kinds.records import positions_in_groups
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
@@ -94,7 +96,7 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     """
     path, column = str(settings.sources_file), str(settings.source_column)
     table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, (column,)))
-    added = OUTPUT_SCHEMAS[settings.result].columns[1:] if adds_to_sources(settings) else ()
+    added = (*OUTPUT_SCHEMAS[settings.result].columns[1:], *(settings.values or ())) if adds_to_sources(settings) else ()
     for name in table.column_names:
         if name in added:
             raise InputError(f"{path}: the table of sources has a column {shown(name)}, which the result adds; rename it")
@@ -115,13 +117,17 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     table, column = read_source_table(settings)
     rows = rows_of_parts(parts)
-    known = rows["source"].combine_chunks()
-    given = ids_in_column(str(settings.sources_file), table, column, _are_strings(known.type))
-    place = pc.index_in(given.cast(known.type), value_set=known)
+    known = rows["source"].combine_chunks().dictionary_encode()
+    given = ids_in_column(str(settings.sources_file), table, column, _are_strings(rows["source"].type))
+    place = pc.index_in(given.cast(known.dictionary.type), value_set=known.dictionary)
     if place.null_count:
         raise _changed(str(settings.sources_file))
+    sizes = np.bincount(known.indices)
+    starts, each = (np.cumsum(sizes) - sizes)[place], sizes[place]
+    order = np.argsort(known.indices, kind="stable")[np.repeat(starts, each) + positions_in_groups(each)]
+    table = table.take(np.repeat(np.arange(each.size), each))
     for name in rows.column_names[1:]:
-        table = table.append_column(name, rows[name].take(place))
+        table = table.append_column(name, rows[name].take(order))
     return table
 
 

@@ -60,6 +60,20 @@ def test_summary_adds_its_columns_to_the_table_of_sources(kind, run, graph, tmp_
     assert "table: _sources.pq" in capsys.readouterr().out
 
 
+def test_the_table_of_sources_has_a_row_per_cutoff(run, graph, tmp_path, capsys):
+    STOPS[:2].assign(jobs=1, vertex=STOPS["stop"]).to_csv(tmp_path / "places.csv", index=False)
+    words = ["--result", "opportunities", "--cutoffs", "0,1,2", "--values", "jobs", "--vertices", "{folder}/places.csv"]
+    table = ["--sources-file", "{folder}/stops.csv", "--source-column", "stop"]
+    found = pd.read_parquet(run(*words, *table, "--batch-size", 1) / "_sources.pq")
+    expected = bfs_many(graph, STOPS["stop"], result="opportunities", cutoffs=[0, 1, 2], values=[1, 0, 1, 0])
+    expected = STOPS.merge(expected.rename(columns={"value": "jobs"}).drop_duplicates(), left_on="stop", right_on="source")
+    assert found.to_numpy().tolist() == expected.drop(columns="source").to_numpy().tolist()
+    assert verify.main([str(tmp_path / "out"), str(tmp_path / "edges.csv"), "--device", "cpu"]) == 0
+    STOPS.assign(jobs=1).to_csv(tmp_path / "stops.csv", index=False)
+    run(*words, *table, "--resume", code=2)
+    assert "the table of sources has a column 'jobs', which the result adds" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

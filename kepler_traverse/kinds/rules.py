@@ -41,6 +41,7 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], .
         _is_per_source,
         "{kind} is one search from all sources together; leave {option} out",
     ),
+    (("keep_columns",), lambda kind: kind.records in ("source", "target"), _IS_FOR),
     (("direction",), None, f"{_IS_FOR}, or reverse the edges"),
     (("groups",), None, f"{_IS_FOR}, or give {{k}} with {{result}} nearest"),
 )
@@ -82,7 +83,7 @@ def errors(
         for _, takes, text in [rule for rule in RULES if option in rule[0]] or [((), None, _IS_FOR)]:
             if written is None or (option in kind.all_options if takes is None else takes(kind)):
                 continue
-            *others, last = [name for name, other in kinds.items() if takes is not None or option in other.all_options]
+            *others, last = [k.name for k in kinds.values() if (option in k.all_options if takes is None else takes(k))]
             able = f"{', '.join(others)} or {last}" if others else last
             yield option, text.format_map(_Written(option=written, name=kind.name, kind=named, able=able))
 

@@ -350,6 +350,13 @@ class Settings:
         help="for --result opportunities: column of --sources-file with a number per source, by which its sums are "
         "multiplied",
     )
+    keep_columns: list[str] | None = setting(
+        group="sources (give one)",
+        table="sources_file",
+        example=("name", "zone"),
+        help="columns of --sources-file to keep in _sources.pq (default: all). With it, --result levels and targets write "
+        "that table, too",
+    )
     random_sources: int | None = setting(
         group="sources (give one)",
         least=1,

@@ -59,7 +59,7 @@ def adds_to_sources(settings: Settings) -> bool:
     """Whether a run adds its results to the table of its sources."""
     form = OUTPUT_SCHEMAS[settings.result]
     given = settings.sources_file is not None and settings.source_column is not None
-    return given and form.records == "source" and not form.is_per_level
+    return given and (settings.keep_columns is not None or (form.records == "source" and not form.is_per_level))
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
@@ -95,9 +95,10 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
         As ``read_given_table``; or a column has the name of one that the result adds.
     """
     path, column = str(settings.sources_file), str(settings.source_column)
-    table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, (column,)))
+    kept = (column, *(settings.keep_columns or ()))
+    table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1])
     added = (*OUTPUT_SCHEMAS[settings.result].columns[1:], *(settings.values or ())) if adds_to_sources(settings) else ()
-    for name in table.column_names:
+    for name in table.column_names if settings.keep_columns is None else kept:
         if name in added:
             raise InputError(f"{path}: the table of sources has a column {shown(name)}, which the result adds; rename it")
     return table, column
@@ -125,6 +126,8 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     sizes = np.bincount(known.indices)
     starts, each = (np.cumsum(sizes) - sizes)[place], sizes[place]
     order = np.argsort(known.indices, kind="stable")[np.repeat(starts, each) + positions_in_groups(each)]
+    if settings.keep_columns is not None:
+        table = table.select(dict.fromkeys([column, *settings.keep_columns]))
     table = table.take(np.repeat(np.arange(each.size), each))
     for name in rows.column_names[1:]:
         table = table.append_column(name, rows[name].take(order))

@@ -74,6 +74,25 @@ def test_the_table_of_sources_has_a_row_per_cutoff(run, graph, tmp_path, capsys)
     assert "the table of sources has a column 'jobs', which the result adds" in capsys.readouterr().err
 
 
+def test_kept_columns_are_those_of_the_table_of_sources(run, graph, tmp_path, capsys):
+    table = ["--sources-file", "{folder}/stops.csv", "--source-column", "stop", "--keep-columns", "name,stop"]
+    words = ["--result", "targets", "--targets", "b,d", "--algorithm", "sssp"]
+    for more, said in (
+        (table, "--keep-columns is for --result summary, levels, targets, opportunities or within, not distances"),
+        ([*words, *table[:-1], "rooms"], "no column 'rooms'; the table of sources has"),
+        ([*words, "--sources", "a", *table[-2:]], "--keep-columns reads columns of --sources-file; give that table"),
+    ):
+        assert not run(*more, code=2).exists()
+        assert said in capsys.readouterr().err
+    found = pd.read_parquet(run(*words, *table, "--batch-size", 1) / "_sources.pq", dtype_backend="numpy_nullable")
+    expected = sssp_many(graph, STOPS["stop"], result="targets", targets=["b", "d"])
+    assert list(found.columns) == ["stop", "name", "target", "distance"]
+    assert found["name"].tolist() == ["West", "West", "Old, new", "Old, new", "West", "West"]
+    for name, own in (("stop", "source"), ("target", "target"), ("distance", "distance")):
+        assert found[name].fillna(-1).tolist() == expected[own].fillna(-1).tolist()
+    assert verify.main([str(tmp_path / "out"), str(tmp_path / "edges.csv"), "--device", "cpu"]) == 0
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

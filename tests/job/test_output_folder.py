@@ -266,21 +266,34 @@ def test_a_full_disk_under_stdout_is_said(edges):
     assert "stdout cannot be written to: No space left" in done.stderr
 
 
+# Command lines of one process, as each takes most of its time to start; what each returns is the last line of its errors.
+COMMANDS = """
+import shlex, sys
+from pipelines import batch_sources, verify
+
+for line in sys.argv[1:]:
+    program, *words = shlex.split(line)
+    code = {"job": batch_sources, "verify": verify}[program].main([*words, "--device", "cpu"])
+    print(code, file=sys.stderr, flush=True)
+"""
+
+
 def test_a_terminal_that_knows_ascii_alone_gets_escaped_text(tmp_path):
-    names = tmp_path / "names.parquet"
+    names, out = tmp_path / "names.parquet", tmp_path / "out"
     pq.write_table(pa.table({"src": ["é", "b"], "dst": ["b", "c"]}), names)
+    wrong = (["--sources", "ü"], ["--all-sources", "--output", "ö"], ["--all-sources", "--algorithm", "é"])
+    lines = [f"job {names} --all-sources --workers 1 --output {out}", f"verify {out} {names}"]
+    lines += [f"job {names} {' '.join(words)}" for words in wrong] + ["verify ö é"]
     ascii_only = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
-    run = f'"$PY" -m pipelines.batch_sources {names} --all-sources --workers 1 --device cpu --output {tmp_path}/out'
-    assert shell(run, **ascii_only).returncode == 0
-    done = shell(f'"$PY" -m pipelines.verify {tmp_path}/out {names} --device cpu', **ascii_only)
-    assert (done.returncode, "verified (3 sources" in done.stdout) == (0, True)
-    assert "é" in (tmp_path / "out" / "_report.html").read_text(encoding="utf-8")
-    for wrong in (["--sources", "ü"], ["--all-sources", "--output", "ö"], ["--all-sources", "--algorithm", "é"]):
-        done = shell(f'"$PY" -m pipelines.batch_sources {names} --device cpu {" ".join(wrong)}', **ascii_only)
-        assert (done.returncode, done.stderr.isascii()) == (2, True), done
-        assert done.stderr.splitlines()[-1].startswith("error: "), "only steps that take long are named before"
-    done = shell('"$PY" -m pipelines.verify ö é', **ascii_only)
-    assert (done.returncode, done.stderr) == (2, "error: \\udcc3\\udcb6: no such folder\n")
+    done = ran([sys.executable, "-c", COMMANDS, *lines], errors="surrogateescape", env=os.environ | ascii_only)
+    assert done.stderr.isascii()
+    assert done.stdout.isascii()
+    assert "verified (3 sources" in done.stdout
+    assert "é" in (out / "_report.html").read_text(encoding="utf-8")
+    assert [line for line in done.stderr.splitlines() if line.isdigit()] == ["0", "0", "2", "2", "2", "2"]
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 4
+    assert errors[-1] == "error: \\udcc3\\udcb6: no such folder"
 
 
 def test_an_interrupt_after_the_results_says_so_and_resume_writes_the_report(edges, tmp_path, monkeypatch, capsys):

@@ -29,9 +29,10 @@ from kepler_traverse import (
 )
 from pipelines import JobFailedError, JobResult, run_job
 from pipelines.batch_sources import main
+from pipelines.run.driver import _ManifestObserver
 from pipelines.worker.traversal_worker import TraversalWorker
 from tests.support.clusters import threads_of_this_process
-from tests.support.processes import PATIENCE, finish, ran, started
+from tests.support.processes import PATIENCE, ran
 
 RNG = np.random.default_rng(7)
 EDGES = {"src": RNG.integers(0, 300, 1500), "dst": RNG.integers(0, 300, 1500), "weight": RNG.integers(1, 90, 1500)}
@@ -306,44 +307,25 @@ def test_the_package_of_the_job_imports_nothing_until_it_is_used():
         _ = pipelines.run_jobs
 
 
-INTERRUPTED = """
-import sys
-import numpy as np
-from kepler_traverse import graph_from_edges
-from pipelines import run_job
-from pipelines.run.driver import _ManifestObserver
+def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path, monkeypatch):
+    options = {"sources": "all", "result": "summary", "batch_size": 5, "device": "cpu", "report": False}
+    done, strikes = _ManifestObserver.done, iter([signal.SIGINT])
 
-side = 200
-ids = np.arange(side * side).reshape(side, side)
-src, dst = np.concatenate([ids[:, :-1].ravel(), ids[:-1].ravel()]), np.concatenate([ids[:, 1:].ravel(), ids[1:].ravel()])
-graph = graph_from_edges(src, dst, directed=False)
-options = dict(output=sys.argv[1], result="summary", batch_size=20, device="cpu", report=False)
-done = _ManifestObserver.done
+    def struck(*args):
+        done(*args)
+        for strike in strikes:
+            signal.raise_signal(strike)
 
-def announced(*args):
-    done(*args)
-    print("began", flush=True)
-
-_ManifestObserver.done = announced
-try:
-    run_job(graph, sources=range(4000), **options)
-except KeyboardInterrupt as interrupt:
-    print("interrupted:", interrupt, flush=True)
-_ManifestObserver.done = done
-result = run_job(graph, sources=range(4000), resume=True, **options)
-whole = run_job(graph, **(options | dict(output=sys.argv[1] + "-whole")), sources=range(4000))
-print(result.manifest["status"], 0 < result.computed < 200, result.digest == whole.digest, flush=True)
-"""
-
-
-def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path):
-    with started([sys.executable, "-c", INTERRUPTED, tmp_path / "out"]) as child:
-        assert child.stdout.readline() == "began\n"
-        child.send_signal(signal.SIGINT)
-        while (line := child.stdout.readline()) == "began\n":
-            pass
-        assert "of 4000 sources are done. To finish: run_job(..., resume=True)" in line
-        assert line.startswith("interrupted: interrupted: ")
-        _, out, err = finish(child)
-    assert out == "done True True\n", err
+    with monkeypatch.context() as patch:
+        patch.setattr(_ManifestObserver, "done", struck)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a run in the background
+        try:
+            with pytest.raises(KeyboardInterrupt, match=r"interrupted: .* To finish: run_job\(\.\.\., resume=True\)"):
+                run_job(GRAPH, output=tmp_path / "out", **options)
+        finally:
+            signal.signal(signal.SIGINT, before)
     assert not [name for name in os.listdir(tmp_path / "out") if name.endswith(".tmp")]
+    result = run_job(GRAPH, output=tmp_path / "out", resume=True, **options)
+    whole = run_job(GRAPH, output=tmp_path / "whole", **options)
+    assert 0 < result.computed < len(whole.parts)
+    assert result.digest == whole.digest

@@ -83,7 +83,8 @@ TOGETHER = {
     "destination_column": ["--origin-column", "a"],
 }
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
-AT_THE_END = {*"output geometry keep_columns graph_cache hierarchy resume report plan json debug device".split(), *TLS}
+AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "debug", "device", *TLS}
+AT_THE_END |= {"geometry", "keep_columns"}
 
 SAID_TWICE = {("bfs predecessors", "predecessors")}  # two words for the same
 BASES = {

@@ -16,10 +16,12 @@ from scripts.regret import fit, graphs, sweep
 from scripts.regret.graphs import FAMILIES
 
 
-@pytest.fixture
-def few_passes(monkeypatch):
-    monkeypatch.setattr(sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets")))
-    monkeypatch.setattr(graphs, "SMALLEST", 60)
+@pytest.fixture(scope="module")
+def _few_passes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "PASSES", ((8, "distances"), (1, "distances"), (8, "summary"), (8, "targets")))
+        patch.setattr(graphs, "SMALLEST", 60)
+        yield
 
 
 def swept(tmp_path, **options):
@@ -29,10 +31,16 @@ def swept(tmp_path, **options):
     return count, regret.read([given["output"]])
 
 
-@pytest.mark.usefixtures("few_passes")
-def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(tmp_path):
-    pyarrow.parquet.write_table(pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), tmp_path / "chain.parquet")
-    _, lines = swept(tmp_path, folder=tmp_path)
+@pytest.fixture(scope="module")
+def whole(_few_passes, tmp_path_factory):
+    """The folder of a sweep that has a file, how many passes it made, and its lines."""
+    folder = tmp_path_factory.mktemp("sweep")
+    pyarrow.parquet.write_table(pyarrow.table({"src": [0, 1, 2], "dst": [1, 2, 3]}), folder / "chain.parquet")
+    return folder, *swept(folder, folder=folder)
+
+
+def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(whole):
+    _, _, lines = whole
     assert {line["family"] for line in lines} == {*FAMILIES, "file"}
     assert {line["result"] for line in lines} == {"distances", "summary", "targets"}
     assert {line["sources"] for line in lines} == {1, 8}
@@ -51,21 +59,21 @@ def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(tm
         assert line["seconds"] is None or line["seconds"] > 0
 
 
-@pytest.mark.usefixtures("few_passes")
-def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tmp_path):
+@pytest.mark.usefixtures("_few_passes")
+def test_a_sweep_that_is_cut_off_goes_on_where_it_was(whole, tmp_path):
     first, before = swept(tmp_path, seconds=0.0)
     assert (first, before) == (0, [])
-    every, lines = swept(tmp_path)
-    kept = len({sweep.key_of(line) for line in lines}) // 2
+    folder, every, lines = whole
+    kept = 3 * len({sweep.key_of(line) for line in lines}) // 4
     keys = list(dict.fromkeys(sweep.key_of(line) for line in lines))[:kept]
     output = tmp_path / "lines.jsonl"
     output.write_text("".join(json.dumps(line) + "\n" for line in lines if sweep.key_of(line) in keys))
-    more, again = swept(tmp_path, resume=True)
+    more, again = swept(tmp_path, resume=True, folder=folder)
     assert more == every - kept
     assert {sweep.key_of(line) for line in again} == {sweep.key_of(line) for line in lines}
 
 
-@pytest.mark.usefixtures("few_passes")
+@pytest.mark.usefixtures("_few_passes")
 def test_a_strategy_that_finds_something_else_ends_the_sweep(tmp_path, monkeypatch):
     def wrong(group, *rest):
         found = right(group, *rest)
@@ -155,7 +163,7 @@ def test_a_strategy_that_was_cut_off_has_at_least_the_regret_that_it_had_by_then
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("few_passes")
+@pytest.mark.usefixtures("_few_passes")
 def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, capsys):
     kept = {"name": "a GPU", "device": "cuda"}
     for name, text in (

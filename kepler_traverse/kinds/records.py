@@ -44,6 +44,8 @@ class Asked:
     pairs : PairTable or None
     along : dict of str to array
         Columns of the edge list to sum along paths.
+    unreached : {"omit", "null", "cugraph"}
+        How vertices without a path are shown.
     edges : bool
         Whether records of paths have the rows of their edges.
     """
@@ -56,6 +58,7 @@ class Asked:
     targets: np.ndarray | None = None
     pairs: PairTable | None = None
     along: Mapping[str, np.ndarray] = field(default_factory=dict)
+    unreached: str = "omit"
     edges: bool = True
 
     @property

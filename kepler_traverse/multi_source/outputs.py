@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import NO_PREDECESSOR, Array, at_most, is_reached, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, at_most, namespace, unreached_of
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import BuildReport, Graph, has_vertex
 from ..kinds import rules
-from ..kinds.opportunities import Reduction, bands_of, reduction_of, source_weights_of
+from ..kinds.distances import empty_frame, frame_of_vertices
+from ..kinds.matrix import bitmap, matrix
+from ..kinds.opportunities import Reduction, reduction_of, source_weights_of
 from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
 from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
 from ..protocols import Ids
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS, BFS, Algorithm
-from ..search.exact import narrow_distances
 from ..search.frames import (
     Column,
     FrameKind,
@@ -32,7 +33,6 @@ from ..search.frames import (
     as_returned_distance,
     attach_query,
     check_unreached,
-    columns_of,
     columns_on_device,
     frame_from,
     frames_on,
@@ -41,7 +41,6 @@ from ..search.plan import Plan
 from ..search.query import Query
 from ..search.results import Traversal, Traversals
 from ..search.strategy import Strategy
-from .frame_rows import can_write_rows, columns_of_rows, rows_of_group
 
 RESULTS = tuple(RESULT_KINDS)
 DIRECTIONS = ("out", "in")
@@ -316,18 +315,15 @@ class ResultForm:
         graph = plan.graph
         check_unreached(unreached, graph)
         rules.check(kind, plan.algorithm, {"unreached": None if unreached == "omit" else "unreached"})
-        self.plan, self.kind, self._unreached, self._frames = plan, kind, unreached, frames
-        self._cutoffs = reduction.cutoffs if isinstance(reduction, Reduction) else None
-        self._target_order: Any = None
-        if kind.records == "target" or kind.is_dense:
-            self._target_order = None if targets is None else graph.numbers_of(targets, "target")
+        self.plan, self.kind, self._frames = plan, kind, frames
         self._asked = Asked(
             kind=kind,
             graph=graph,
             algorithm=plan.algorithm,
             query=plan.query,
             options=reduction,
-            targets=self._target_order,
+            targets=None if targets is None else graph.numbers_of(targets, "target"),
+            unreached=unreached,
         )
 
     def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:
@@ -341,14 +337,17 @@ class ResultForm:
         places : integer array
             For each source of the result its place in ``distinct``.
         """
-        plan, kind = self.plan, self.kind
-        if kind.is_array and not kind.is_dense:
-            return _bitmap(plan, groups, distinct.size, places)
-        if kind.records == "vertex":
-            return _frame_of_vertices(plan, groups, places, self._unreached, self._frames, self._cutoffs)
+        kind, asked = self.kind, self._asked
         if kind.is_array:
-            return _matrix(plan, groups, places, self._target_order)
-        return self._frames.make(_columns_of_sources(self._asked, groups, places, distinct[places]))
+            return matrix(asked, groups, places) if kind.is_dense else bitmap(asked, groups, distinct.size, places)
+        if kind.records != "vertex":
+            return self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
+        if not places.size:
+            return empty_frame(asked, self._frames)
+        found = frame_of_vertices(asked, groups, places, self._frames)
+        # A certificate of a frame has one limit for all sources, and none can be made of bands.
+        is_limited = isinstance(self.plan, LimitedSearches) or not kind.is_distances
+        return found if is_limited else attach_query(found, self.plan)
 
     def make_group(self, group: Traversals) -> Any:
         """Return the result of one group, in memory of its own."""
@@ -358,108 +357,6 @@ class ResultForm:
         """Return the result without a source, which has the types of all others."""
         nothing = np.zeros(0, np.int64)
         return self.make([], nothing, nothing)
-
-
-def _frame_of_vertices(
-    plan: Any,
-    groups: Iterable[Traversals],
-    places: np.ndarray,
-    unreached: str,
-    frames: FrameKind,
-    cutoffs: np.ndarray | None,
-) -> Any:
-    """Return one frame for all sources: ``source, vertex, distance[, predecessor]``, or with cutoffs a band per vertex."""
-    graph, query = plan.graph, plan.query
-
-    def frame(columns: dict[str, Column]) -> Any:
-        return frames.make(columns if cutoffs is None else _columns_with_bands(columns, cutoffs))
-
-    def with_query(found: Any) -> Any:
-        # A certificate of a frame has one limit for all sources, and none can be made of bands.
-        return found if isinstance(plan, LimitedSearches) or cutoffs is not None else attach_query(found, plan)
-
-    if can_write_rows(graph, unreached) and places.size:
-        rows = [row for group in groups for row in rows_of_group(graph, query, group)]
-        return with_query(frame(columns_of_rows(graph, [rows[i] for i in places])))
-    found = []
-    for group in groups:
-        for traversal in group:
-            found.append(frame(columns_of(graph, traversal, query, unreached, with_source=True)))
-    if not found:
-        return frame(_empty_columns(plan, unreached))
-    return with_query(frames.concatenate([found[i] for i in places]))
-
-
-def _columns_with_bands(columns: dict[str, Column], cutoffs: np.ndarray) -> dict[str, Column]:
-    """Return columns ``source, vertex, band`` for those with distances: the smallest cutoff that holds each of them."""
-    band = Column(bands_of(columns["distance"].values, cutoffs))
-    return {"source": columns["source"], "vertex": columns["vertex"], "band": band}
-
-
-def _empty_columns(plan: Any, unreached: str) -> dict[str, Column]:
-    """Return columns of the right types without a record, for an empty list of sources."""
-    graph = plan.graph
-    xp = namespace(graph.offsets)
-    nothing = xp.zeros(0, np.int64)
-    result = Traversal(
-        algorithm=plan.algorithm,
-        source=0,
-        distance=xp.zeros(0, np.int32 if ALGORITHMS[plan.algorithm].counts_hops else plan.sums.dtype),
-        predecessor=xp.zeros(0, graph.targets.dtype) if plan.query.predecessors else None,
-        limit=None,
-        strategy=plan.strategy.name,
-        rounds=0,
-    )
-    no_rows = Query(predecessors=plan.query.predecessors, targets=np.zeros(0, np.int64))
-    columns = columns_of(graph, result, no_rows, unreached)
-    return {"source": Column(graph.ids_at(nothing)), **columns}
-
-
-def _matrix(plan: Any, groups: Iterable[Traversals], places: np.ndarray, target_order: np.ndarray | None) -> Array:
-    """Return distances as an array: one row per source, one column per vertex or per target in the requested order."""
-    graph = plan.graph
-    xp = namespace(graph.offsets)
-    kind = ALGORITHMS[plan.algorithm].narrowest_dtype(graph)
-    columns = slice(None) if target_order is None else xp.asarray(np.searchsorted(plan.query.targets, target_order))
-    matrix = xp.zeros((places.size, graph.n_vertices if target_order is None else target_order.size), kind)
-    at = 0
-    for group in groups:
-        if group.distance.dtype != matrix.dtype:
-            matrix = _in_wider_type(matrix, group.distance.dtype)
-        rows = np.flatnonzero((places >= at) & (places < at + len(group)))
-        for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
-            distance = group.distance[i][columns]
-            if plan.query.limit is not None:  # searches with negative weights are not pruned
-                distance = xp.where(at_most(distance, plan.query.limit), distance, unreached_of(distance.dtype))
-            matrix[row] = distance
-        at += len(group)
-    return narrow_distances(graph, matrix) if matrix.dtype == np.int64 else matrix
-
-
-def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
-    """Return a matrix in the type of a later group, or the matrix itself if its type holds that type."""
-    if np.can_cast(dtype, matrix.dtype, "safe") and dtype.kind == matrix.dtype.kind:
-        return matrix
-    xp = namespace(matrix)
-    reached = is_reached(matrix)
-    return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
-
-
-def _bitmap(plan: Any, groups: Iterable[Traversals], n_distinct: int, places: np.ndarray) -> Array:
-    """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
-    n = plan.graph.n_vertices
-    xp = namespace(plan.graph.offsets)
-    bitmap = xp.zeros((n_distinct, -(-n // 8)), np.uint8)
-    at = 0
-    for group in groups:
-        reached = is_reached(group.distance)
-        if plan.query.limit is not None:
-            reached &= at_most(group.distance, plan.query.limit)
-        for bit in range(min(n, 8)):
-            ones = reached[:, bit::8].astype(np.uint8) << bit
-            bitmap[at : at + len(group), : ones.shape[1]] |= ones
-        at += len(group)
-    return bitmap[xp.asarray(places)]
 
 
 def _columns_of_sources(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, namespace, to_host, unreached_of
+from .._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_of
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError, UnknownVertexError, option_text
@@ -80,43 +81,144 @@ def attach_query(frame: Frame, plan: Any) -> Any:
     return frame
 
 
+class Selection:
+    """The vertices whose records a result holds, of one source or of several that have the same.
+
+    Attributes
+    ----------
+    number : integer array of shape (size,), or None
+        Vertex numbers, ascending; None for all vertices.
+    mask : bool array
+        Which of all vertices, or of all targets, they are.
+    size : int
+    is_shared : bool
+        Whether several sources have it.
+    """
+
+    def __init__(self, graph: Graph, mask: Array, number: Array | None, size: int, empty: Callable[..., np.ndarray]) -> None:
+        self.mask, self.number, self.size, self.is_shared = mask, number, size, False
+        self._graph, self._empty = graph, empty
+
+    @cached_property
+    def ids(self) -> Any:
+        """The ids of the vertices, which nobody may change."""
+        return self._graph.ids if self.number is None else self._graph.ids_at(self.number)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Their vertex numbers, also where these are all."""
+        return namespace(self.mask).arange(self.size) if self.number is None else self.number
+
+    def taken(self, values: Array) -> Array:
+        """Return the values of these vertices from an array over all vertices, or that array itself if these are all."""
+        if self.number is None:
+            return values
+        if namespace(values) is not np:
+            return values[self.number]
+        return np.take(values, self.number, out=self._empty(self.size, values.dtype), mode="clip")
+
+
+def select(
+    graph: Graph,
+    distance: Array,
+    limit: float | None = None,
+    targets: np.ndarray | None = None,
+    last: Selection | None = None,
+    empty: Callable[..., np.ndarray] | None = None,
+) -> Selection:
+    """Return the vertices that a search has reached within a limit, or those of the targets that it has.
+
+    Parameters
+    ----------
+    graph : Graph
+    distance : array of shape (n_vertices,)
+    limit : int, float or None
+    targets : int64 array of vertex numbers, ascending, or None
+    last : Selection, optional
+        That of another source, which is returned if both are equal. In host memory.
+    empty : callable, optional
+        ``empty(size, dtype)`` returns memory of the host for masks and values. With it ``number`` may be None.
+    """
+    xp = namespace(distance)
+    if xp is np:
+        mask = (empty or np.empty)(distance.size, bool)
+        np.not_equal(distance, unreached_of(distance.dtype), out=mask)
+    else:
+        mask = is_reached(distance)
+    if limit is not None:
+        mask &= at_most(distance, limit)
+    if targets is not None:
+        targets = xp.asarray(targets)
+        mask = mask[targets]
+    known: Any = targets
+    if xp is np:
+        size = int(np.count_nonzero(mask))
+        if last is not None and last.size == size and (size == mask.size or np.array_equal(last.mask, mask)):
+            last.is_shared = True
+            return last
+        if size == mask.size and (known is not None or empty is not None):
+            return Selection(graph, mask, known, size, empty or np.empty)
+    number = xp.flatnonzero(mask) if known is None else known[mask]
+    return Selection(graph, mask, number, number.size, empty or np.empty)
+
+
 def columns_of(
-    graph: Graph, result: Traversal, query: Query, unreached: str = "omit", with_source: bool = False
+    graph: Graph,
+    result: Traversal,
+    query: Query,
+    unreached: str = "omit",
+    selection: Selection | None = None,
+    names: Collection[str] = ("vertex", "distance", "predecessor"),
 ) -> dict[str, Column]:
-    """Return the records of one traversal as columns ``[source,] vertex, distance[, predecessor]``, ordered by vertex.
+    """Return the records of one traversal as columns ``vertex, distance[, predecessor]``, ordered by vertex.
 
     With ``unreached="cugraph"``, types and order of the columns are those of cuGraph's functions.
+
+    Parameters
+    ----------
+    graph : Graph
+    result : Traversal
+    query : Query
+    unreached : {"omit", "null", "cugraph"}
+    selection : Selection, optional
+        The vertices, if they are known. Columns may then share memory with it and with the traversal.
+    names : collection of str
+        The columns that are needed.
     """
+    if unreached != "omit":
+        return {name: column for name, column in _columns_of_all(graph, result, query, unreached).items() if name in names}
+    chosen = selection or select(graph, result.distance, query.limit, query.targets)
+    columns = {"vertex": Column(chosen.ids, numbers=chosen.numbers)}
+    if "distance" in names:
+        columns["distance"] = Column(as_returned_distance(graph, chosen.taken(result.distance)))
+    if result.predecessor is not None and "predecessor" in names:
+        columns["predecessor"] = Column(graph.ids_at(chosen.taken(result.predecessor)))
+    return columns
+
+
+def _columns_of_all(graph: Graph, result: Traversal, query: Query, unreached: str) -> dict[str, Column]:
+    """Return the columns of all vertices or targets, also of those that are not reached."""
     xp = namespace(result.distance)
     reached = result.reached
     if query.limit is not None:
         reached &= at_most(result.distance, query.limit)
-    if query.targets is not None:
-        vertex = xp.asarray(query.targets)
-        vertex = vertex[reached[vertex]] if unreached == "omit" else vertex
-    else:
-        vertex = xp.flatnonzero(reached) if unreached == "omit" else xp.arange(graph.n_vertices)
+    vertex = xp.arange(graph.n_vertices) if query.targets is None else xp.asarray(query.targets)
     here = reached[vertex]
-    missing = None if unreached == "omit" else ~here
-    columns = {}
-    if with_source:
-        columns["source"] = Column(graph.ids_at(xp.full(vertex.size, result.source)))
-    columns["vertex"] = Column(graph.ids_at(vertex))
+    columns = {"vertex": Column.of_vertices(graph, vertex)}
     if unreached == "cugraph":
         columns["distance"] = Column(cugraph_distances(graph, result.distance[vertex], here, is_hops(result.distance.dtype)))
         if not is_hops(result.distance.dtype):
             columns["vertex"] = columns.pop("vertex")  # cugraph.sssp has the distance first, cugraph.bfs the vertex
     else:
-        columns["distance"] = Column(as_returned_distance(graph, result.distance[vertex], missing), missing)
+        columns["distance"] = Column(as_returned_distance(graph, result.distance[vertex], ~here), ~here)
     if result.predecessor is not None:
-        predecessor = result.predecessor[vertex]
-        known = xp.where(here, predecessor, 0)
+        known = xp.where(here, result.predecessor[vertex], 0)
         if unreached == "cugraph":
             none = ~here | (vertex == result.source)
             ids = graph.ids_at(known)
             columns["predecessor"] = Column(xp.where(none, ids.dtype.type(NO_PREDECESSOR), ids))
         else:
-            columns["predecessor"] = Column(graph.ids_at(known), missing)
+            columns["predecessor"] = Column(graph.ids_at(known), ~here)
     return columns
 
 
@@ -169,16 +271,11 @@ def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool)
     return xp.where(reached, distance.astype(kind), kind.type(largest))
 
 
-def table_of(graph: Graph, result: Traversal, query: Query) -> Any:
-    """Return the reached vertices of one traversal as a pyarrow table ``source, vertex, distance[, predecessor]``."""
-    return arrow_table(columns_of(graph, result, query, with_source=True))
-
-
 def arrow_table(columns: dict[str, Column]) -> Any:
     """Return columns as a pyarrow table, in host memory."""
     import pyarrow
 
-    return pyarrow.table({name: _arrow(column) for name, column in columns.items()})
+    return pyarrow.table({name: arrow_array(column) for name, column in columns.items()})
 
 
 def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
@@ -531,11 +628,11 @@ def _series(column: Column, device: str) -> Any:
     library = _library(device)
     if device == "cuda":
         if not hasattr(column.values, "dtype"):
-            return library.Series.from_arrow(_arrow(column))
+            return library.Series.from_arrow(arrow_array(column))
         series = library.Series(column.values)
         return series if column.is_null is None else series.mask(library.Series(column.is_null))
     if not hasattr(column.values, "dtype"):
-        return library.Series(_arrow(column).to_pandas())
+        return library.Series(arrow_array(column).to_pandas())
     if column.is_null is None:
         return library.Series(column.values)
     nullable = library.array(column.values, dtype=str(column.values.dtype).capitalize().replace("Ui", "UI"))
@@ -543,7 +640,7 @@ def _series(column: Column, device: str) -> Any:
     return library.Series(nullable)
 
 
-def _arrow(column: Column) -> Any:
+def arrow_array(column: Column) -> Any:
     """Return a column as a pyarrow array in host memory."""
     import pyarrow
     import pyarrow.compute

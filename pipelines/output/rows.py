@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import Array, flatten_distances, is_hops, is_reached, namespace, to_host, unreached_of
+from kepler_traverse._arrays import flatten_distances, is_hops, is_reached, namespace, to_host
 from kepler_traverse.graph import BuildReport, Graph
-from kepler_traverse.kinds.opportunities import bands_of
+from kepler_traverse.kinds.distances import columns_of_source
 from kepler_traverse.kinds.records import Asked, columns_of_records, records_of_group
-from kepler_traverse.search.frames import arrow_table, columns_of, table_of
+from kepler_traverse.search.frames import Column, Selection, arrow_array, arrow_table, select
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import Traversal, Traversals, checksum
 
@@ -87,19 +87,14 @@ class Vertices:
         self._graph = graph
         self._host: Graph | None = None
         self._zeros: pa.Array | None = None
-        self._last: Selection | None = None
+        self._last: tuple[Selection | None, int] = (None, 0)
         # Determined here, because the graph in host memory lacks the weights.
-        self._integers = graph.distance_dtype if graph.weights is not None and graph.returns_integers else None
         self._is_signed = graph.weights is not None and graph.has_negative_weights
-
-    def shown(self, distance: np.ndarray) -> np.ndarray:
-        """Convert distances of reached vertices to the type of the column."""
-        return distance if self._integers is None or is_hops(distance.dtype) else distance.astype(self._integers)
 
     def listed(self, traversal: Traversal) -> pa.Table:
         """Return the record of one source in a matrix."""
         distance = traversal.distance
-        unreached = unreached_in_file(is_hops(distance.dtype), self._integers is not None, self._is_signed)
+        unreached = unreached_in_file(is_hops(distance.dtype), self._graph.returns_integers, self._is_signed)
         name = self.graph.ids_at(np.array([traversal.source]))
         return pa.table(
             {"source": name, "distance": list_of(distance, is_reached(distance), unreached)},
@@ -130,36 +125,14 @@ class Vertices:
         name = pa.array(name) if isinstance(name, np.ndarray) else name
         return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
 
-    def of(self, traversal: Traversal) -> Selection:
-        """Return the vertices that a traversal in host memory reaches."""
-        graph, last = self.graph, self._last
-        reached = BUFFERS.empty(graph.n_vertices, bool)
-        np.not_equal(traversal.distance, unreached_of(traversal.distance.dtype), out=reached)
-        size = int(np.count_nonzero(reached))
-        if last is not None and last.size == size and (size == reached.size or np.array_equal(last.reached, reached)):
-            return last
-        number = None if size == reached.size else np.flatnonzero(reached)
-        ids = graph.ids if number is None else graph.ids_at(number)
-        ids = pa.array(ids) if isinstance(ids, np.ndarray) else ids
-        found = Selection(reached, size, number, ids, edges_of(graph, traversal))
-        self._last = found  # threads may overwrite each other here; each continues with its own ``found``
-        return found
-
-
-class Selection(NamedTuple):
-    """The reached vertices: a mask, their count, their numbers (None if all), their ids, and their stored edges."""
-
-    reached: np.ndarray
-    size: int
-    number: np.ndarray | None
-    ids: pa.Array
-    edges: int
-
-    def taken(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of these vertices from an array over all vertices."""
-        if self.number is None:
-            return values
-        return np.take(values, self.number, out=BUFFERS.empty(self.size, values.dtype), mode="clip")
+    def of(self, traversal: Traversal) -> tuple[Selection, int]:
+        """Return the vertices that a traversal in host memory reaches, and their stored edges."""
+        last, edges = self._last
+        found = select(self.graph, traversal.distance, last=last, empty=BUFFERS.empty)
+        if found is not last:
+            edges = edges_of(self.graph, traversal)
+        self._last = found, edges  # threads may overwrite each other here; each continues with its own ``found``
+        return found, edges
 
 
 def rows_of(
@@ -186,15 +159,7 @@ def rows_of(
     vertices : Vertices, optional
         Those of the graph, reused from group to group.
     """
-    if is_made_on_host(question, query, graph):
-        here = traversals if namespace(traversals.distance) is np else on_host(traversals)
-        of_kind = _of_matrix if OUTPUT_SCHEMAS[question.result].records == "matrix" else _of_all_reached
-        return of_kind(question, vertices or Vertices(graph), query, here)
     kind = OUTPUT_SCHEMAS[question.result]
-    if kind.records == "vertex" and question.unreached != "omit":
-        return _of_all_vertices(graph, query, traversals, kind.has_predecessors, question.unreached)
-    if kind.records == "vertex":
-        return _of_targets(graph, query, traversals, kind.has_predecessors)
     asked = Asked(
         kind=kind,
         graph=graph,
@@ -204,105 +169,89 @@ def rows_of(
         targets=target_order,
         pairs=question.pairs,
         along={} if question.along is None else question.along.values,
+        unreached=question.unreached,
     )
-    return _of_records(asked, traversals)
+    if is_made_on_host(question, query, graph):
+        here = traversals if namespace(traversals.distance) is np else on_host(traversals)
+        return (_of_matrix if kind.records == "matrix" else _of_all_reached)(asked, vertices or Vertices(graph), here)
+    return (_of_vertices if kind.records == "vertex" else _of_records)(asked, traversals)
 
 
-def warm_up(result: str, algorithm: str, kind: np.dtype | str, integers: bool = False) -> None:
+def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) -> None:
     """Generate rows of a graph of one vertex, to load their code: the first Numba function takes a second."""
-    weight = np.zeros(0, kind) if algorithm == "sssp" else None
+    is_weighted = question.algorithm == "sssp"
     graph = Graph(
         offsets=np.zeros(2, np.int64),
         targets=np.zeros(0, np.int32),
-        weights=weight,
+        weights=np.zeros(0, kind) if is_weighted else None,
         ids=np.zeros(1, np.int64),
         directed=True,
         report=BuildReport(),
-        integer_weights=integers and algorithm == "sssp",
+        integer_weights=integers and is_weighted,
     )
     found = Traversals(
-        algorithm=algorithm,
+        algorithm=question.algorithm,
         sources=np.zeros(1, np.int64),
         distance=np.zeros((1, 1), kind),
-        predecessor=np.zeros((1, 1), np.int32) if OUTPUT_SCHEMAS[result].has_predecessors else None,
+        predecessor=np.zeros((1, 1), np.int32) if OUTPUT_SCHEMAS[question.result].has_predecessors else None,
         limits=[None],
         strategy="",
         rounds=[0],
     )
-    for _ in rows_of(Question(algorithm=algorithm, result=result, certify="none", limit=None), graph, Query(), found):
+    for _ in rows_of(question, graph, Query(), found):
         pass
 
 
-def _held(array: Array | None) -> Any:
-    """Return an array that results of this kind always have."""
-    assert array is not None
-    return array
-
-
-def _of_all_reached(question: Question, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
-    kind, reduction = OUTPUT_SCHEMAS[question.result], question.reduction
+def _of_all_reached(asked: Asked, vertices: Vertices, traversals: Traversals) -> Iterator[Rows]:
+    """Yield a row per reached vertex, in host memory; sources that reach the same vertices share their columns."""
+    query, asked = asked.query, replace(asked, graph=vertices.graph)
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i)
         written = traversal.cut(query.limit, query.targets)
-        selection = vertices.of(written)
-        columns = {"source": vertices.source_column(traversal.source, selection.size), "vertex": selection.ids}
-        if reduction is not None:
-            number = np.arange(selection.size) if selection.number is None else selection.number
-            band = bands_of(selection.taken(written.distance), reduction.cutoffs)
-            total = checksum_of_rows(traversal.source, [bits_of(number), bits_of(band)])
-            columns["band"] = pa.array(band)
-        elif not kind.has_distance:
-            number = np.arange(selection.size) if selection.number is None else selection.number
-            total = checksum_of_rows(traversal.source, [bits_of(number)])
-        else:
-            total = checksum(written, vertices.graph.returns_integers)
-            columns["distance"] = pa.array(vertices.shown(selection.taken(written.distance)))
-        if kind.has_predecessors:
-            before = vertices.graph.ids_at(selection.taken(_held(traversals.predecessor)[i]))
-            columns["predecessor"] = pa.array(before) if isinstance(before, np.ndarray) else before
-        edges = selection.edges if written is traversal else edges_of(vertices.graph, traversal)
-        counts = edges, int(traversal.rounds), histogram_of(written)
-        yield Rows(id_of(vertices.graph, traversal.source), pa.table(columns), total, counts)
+        selection, edges = vertices.of(written)
+        columns = columns_of_source(asked, replace(written, predecessor=traversal.predecessor), selection)
+        is_distances = "distance" in columns  # whose checksum is computed from the search's array, in one pass
+        total = checksum(written, asked.graph.returns_integers) if is_distances else _checksum(traversal.source, columns)
+        table = {name: arrow_array(column) for name, column in columns.items()}
+        table = {"source": vertices.source_column(traversal.source, selection.size), **table}
+        counts = edges if written is traversal else edges_of(asked.graph, traversal), traversal.rounds, histogram_of(written)
+        yield Rows(id_of(asked.graph, traversal.source), pa.table(table), total, counts)
 
 
-def _of_matrix(_question: Question, vertices: Vertices, query: Query, traversals: Traversals) -> Iterator[Rows]:
+def _of_matrix(asked: Asked, vertices: Vertices, traversals: Traversals) -> Iterator[Rows]:
     for i in range(len(traversals)):
         traversal = _of_one(traversals, i, widens=False)
-        written = traversal.cut(query.limit, query.targets)
+        written = traversal.cut(asked.query.limit, asked.query.targets)
         total = checksum(written, vertices.graph.returns_integers)
-        counts = edges_of(vertices.graph, traversal), int(traversal.rounds), histogram_of(written)
+        counts = edges_of(vertices.graph, traversal), traversal.rounds, histogram_of(written)
         yield Rows(id_of(vertices.graph, traversal.source), vertices.listed(written), total, counts)
 
 
-def _of_targets(graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool) -> Iterator[Rows]:
+def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
+    """Yield a row per vertex or target, as frames have it; also of those without a path, if the question says so."""
+    graph, query = asked.graph, asked.query
     for traversal in traversals:
-        shown = traversal if with_predecessors else replace(traversal, predecessor=None)
-        total, counts = _counted(graph, query, traversal)
-        yield Rows(id_of(graph, traversal.source), table_of(graph, shown, query), total, counts)
+        columns = columns_of_source(asked, traversal)
+        source = np.full(len(columns["vertex"].values), traversal.source)
+        counts = edges_of(graph, traversal), traversal.rounds, histogram_of(traversal.cut(query.limit, query.targets))
+        table = arrow_table({"source": Column.of_vertices(graph, source), **columns})
+        yield Rows(id_of(graph, traversal.source), table, _checksum(traversal.source, columns), counts)
 
 
-def _counted(graph: Graph, query: Query, traversal: Traversal) -> tuple[int, tuple[Any, ...]]:
-    """Return the checksum of the distances that are written, and counts for ``PartStats.add``."""
-    written = traversal.cut(query.limit, query.targets)
-    counts = edges_of(graph, traversal), int(traversal.rounds), histogram_of(written)
-    return checksum(written, graph.returns_integers), counts
+def _checksum(source: int, columns: dict[str, Column]) -> int:
+    return checksum_of_rows(source, _bits(columns))
 
 
-def _of_all_vertices(
-    graph: Graph, query: Query, traversals: Traversals, with_predecessors: bool, unreached: str
-) -> Iterator[Rows]:
-    """Yield a row per vertex or target, also of those without a path."""
-    for traversal in traversals:
-        shown = traversal if with_predecessors else replace(traversal, predecessor=None)
-        columns = columns_of(graph, shown, query, unreached, with_source=True)
-        vertex = np.arange(graph.n_vertices) if query.targets is None else to_host(query.targets)
-        distance = columns["distance"]
-        missing = None if distance.is_null is None else to_host(distance.is_null)
-        of_column = {"vertex": bits_of(vertex), "distance": bits_of(to_host(distance.values), missing)}
-        bits = [of_column[name] for name in columns if name in of_column]
-        _, counts = _counted(graph, query, traversal)
-        total = checksum_of_rows(traversal.source, bits)
-        yield Rows(id_of(graph, traversal.source), arrow_table(columns), total, counts)
+def _bits(columns: dict[str, Column]) -> list[np.ndarray]:
+    """Return what a checksum covers: the columns without the source, and without predecessors, which depend on the rest."""
+    covered = [column for name, column in columns.items() if name not in ("source", "predecessor")]
+    return [
+        bits_of(
+            to_host(column.values if column.numbers is None else column.numbers),
+            None if column.is_null is None else to_host(column.is_null),
+        )
+        for column in covered
+    ]
 
 
 def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
@@ -310,7 +259,7 @@ def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
 
     Hops are int32, or int16 if they fit and ``widens`` is false.
     """
-    bfs, found = traversals.algorithm == "bfs", _held(traversals.distance)
+    bfs, found = traversals.algorithm == "bfs", traversals.distance
     hops = np.int32 if widens or found.dtype.itemsize > 2 else np.int16
     distance = BUFFERS.empty(found.shape[1], hops if bfs else found.dtype)
     np.copyto(distance, found[i])
@@ -318,10 +267,10 @@ def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
         algorithm=traversals.algorithm,
         source=int(traversals.sources[i]),
         distance=distance,
-        predecessor=None,
+        predecessor=None if traversals.predecessor is None else traversals.predecessor[i],
         limit=traversals.limits[i],
         strategy=traversals.strategy,
-        rounds=traversals.rounds[i],
+        rounds=int(traversals.rounds[i]),
     )
 
 
@@ -339,17 +288,9 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
             stats.add_rows(graph, query, group, columns["distance"], records.sizes)
         elif not stats.edges:
             stats.add_group(graph, query, group)
-        bits = [
-            bits_of(
-                to_host(column.values if column.numbers is None else column.numbers),
-                None if column.is_null is None else to_host(column.is_null),
-            )
-            for name, column in columns.items()
-            if name != "source"
-        ]
         # A part has the same tables whatever the group size.
         table, ends = arrow_table(columns), np.cumsum(records.sizes)
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, bits), dtype=np.uint64)])
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, _bits(columns)), dtype=np.uint64)])
         totals = sums[ends] - sums[ends - records.sizes]
         counts = zip(stats.edges, map(int, group.rounds), stats.histograms, strict=True)
         sizes = zip(ends.tolist(), records.sizes.tolist(), strict=True)

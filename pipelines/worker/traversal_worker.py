@@ -180,7 +180,7 @@ class TraversalWorker:
         if writers is not None and request.result in OF_ALL_REACHED:
             self._take_fair_share()
             kind = np.dtype(np.int16) if request.algorithm == "bfs" else weights_of(graph).dtype
-            warm_up(request.result, request.algorithm, kind, graph.returns_integers)
+            warm_up(request, kind, graph.returns_integers)
 
     def _ready(self, strategy: str) -> Loaded:
         """Return the loaded traverser for the strategy that the driver names; plan again if that strategy has changed."""

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse import bfs_many, plan_bfs_many, read_graph
-from kepler_traverse.search.frames import columns_of, concatenate_frames, frame_from
+from kepler_traverse.search.frames import Column, columns_of, concatenate_frames, frame_from
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import Traversals
 from pipelines.output.part_file import plain, write_part
@@ -188,7 +188,9 @@ def measure_frames(graph: Any, sources: np.ndarray) -> dict[str, Any]:
         frames = []
         for group in plan.iter_groups(distinct):
             for traversal in group:
-                frames.append(frame_from(columns_of(graph, traversal, plan.query, "omit", with_source=True), graph.device))
+                columns = columns_of(graph, traversal, plan.query)
+                source = Column.of_vertices(graph, np.full(len(columns["vertex"].values), traversal.source))
+                frames.append(frame_from({"source": source, **columns}, graph.device))
         return concatenate_frames([frames[i] for i in places], graph.device)
 
     def search() -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from kepler_traverse import graph_from_edges, plan_sssp
 from kepler_traverse.graph.build import graph_from_numbers
-from kepler_traverse.search.frames import table_of
 from kepler_traverse.search.results import checksum
 from pipelines.batch_sources import main
 from pipelines.output.part_file import checked_part, write_part
 from tests.support import oracle
+from tests.support.plans import table_of
 
 N_SOURCES = 15
 

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import plan_bfs, plan_sssp, read_graph
-from kepler_traverse.search.frames import table_of
 from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import settings_of
@@ -22,6 +21,7 @@ from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name, writ
 from pipelines.output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of
 from pipelines.run.prepare import read_options
 from pipelines.verification import part_checks
+from tests.support.plans import table_of
 
 RNG = np.random.default_rng(5)
 ENDS = RNG.integers(0, 40, (160, 2))

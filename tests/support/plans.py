@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from kepler_traverse.search.frames import Column, arrow_table, columns_of
+
 
 def tuned_plan(registry, graph, tuning, *, n_sources, strategy, result="distances", limit=None, targets=None, **others):
     """Plan as ``plan_bfs_many`` or ``plan_sssp_many`` does, with ``tuning`` for the strategy."""
@@ -9,3 +13,10 @@ def tuned_plan(registry, graph, tuning, *, n_sources, strategy, result="distance
     return registry.plan_multi_source(
         graph, n_sources=n_sources, strategy=strategy, result=result, limit=limit, targets=targets, tuning=tuning, **options
     )
+
+
+def table_of(graph, result, query):
+    """Return the records of one traversal as a table ``source, vertex, distance[, predecessor]``."""
+    columns = columns_of(graph, result, query)
+    source = Column.of_vertices(graph, np.full(len(columns["vertex"].values), result.source))
+    return arrow_table({"source": source, **columns})

@@ -13,12 +13,12 @@ from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import PrecisionError
-from kepler_traverse.search.frames import table_of
 from kepler_traverse.search.results import checksum
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from pipelines.output.part_file import write_part
 from tests.support import oracle
 from tests.support.graphs import build, rmat, weights_for
+from tests.support.plans import table_of
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]

@@ -12,11 +12,11 @@ import pytest
 from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, plan_bfs, plan_sssp, sssp, sssp_many
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.graph.build import graph_from_numbers
-from kepler_traverse.multi_source import frame_rows
-from kepler_traverse.search.frames import table_of
+from kepler_traverse.kinds import distances
 from kepler_traverse.search.results import _checksum_of_arrays, checksum
 from tests.support import oracle
 from tests.support.graphs import NAMED, build, weights_for
+from tests.support.plans import table_of
 
 
 @pytest.fixture
@@ -197,8 +197,8 @@ def test_many_string_ids_are_looked_up_like_few(towns):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("result", ["distances", "predecessors"])
 def test_rows_of_many_sources_are_those_of_each_source(threads, weighted, result, monkeypatch):
-    monkeypatch.setattr(frame_rows, "_ROWS_PER_THREAD", 1)
-    monkeypatch.setattr(frame_rows.numba, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(distances, "_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(distances.numba, "get_num_threads", lambda: threads)
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows, weights_for(rows, 3))
     sources = [*graph.ids[::7].tolist(), graph.ids[0].item()]

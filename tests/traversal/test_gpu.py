@@ -31,7 +31,6 @@ from kepler_traverse.cuda import csr_build as gpu_csr
 from kepler_traverse.cuda import launch
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
 from kepler_traverse.graph.read import read_graph
-from kepler_traverse.search.frames import table_of
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import checksum
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
@@ -39,6 +38,7 @@ from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds
 from tests.support import tiers
 from tests.support.graphs import NAMED, build, rmat, star, weights_for
+from tests.support.plans import table_of
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]

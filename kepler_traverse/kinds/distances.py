@@ -1,0 +1,159 @@
+"""A record per vertex: ``result="distances"``, ``"predecessors"``, ``"isochrones"``, and the part files of ``"reachable"``.
+
+``columns_of_source`` makes the records of one source, for frames and part files. A frame of integer ids in host memory is
+written at once, each column into memory of its final size. The number of rows is known only after the last search, and a
+plan uses its arrays again. So the distances of reached vertices are kept as they are, a byte or two each for hops. Sources
+that reach the same vertices share one list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from .._arrays import is_hops, namespace
+from ..graph import Graph
+from ..search.algorithms import ALGORITHMS
+from ..search.frames import Column, FrameKind, Selection, columns_of, select
+from ..search.query import Query
+from ..search.results import Traversal, Traversals
+from .opportunities import bands_of
+from .records import Asked
+
+_ROWS_PER_THREAD = 2**18  # fewer take less time than a thread
+
+
+def columns_of_source(asked: Asked, traversal: Traversal, selection: Selection | None = None) -> dict[str, Column]:
+    """Return the columns besides ``source`` of one source; see ``columns_of`` of frames."""
+    names = asked.kind.columns
+    wanted = (*names, "distance") if "band" in names else names
+    return _shown(asked, columns_of(asked.graph, traversal, asked.query, asked.unreached, selection, wanted))
+
+
+def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
+    """Return columns of distances as those of the kind: a band in place of each distance."""
+    if "band" not in asked.kind.columns:
+        return columns
+    band = Column(bands_of(columns.pop("distance").values, asked.options.cutoffs))
+    return columns | {"band": band}
+
+
+def frame_of_vertices(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind) -> Any:
+    """Return one frame with the records of all sources; ``places`` holds the place of each source in the groups."""
+    graph = asked.graph
+    if _can_write_rows(graph, asked.unreached):
+        rows = [row for group in groups for row in _rows_of_group(asked, group)]
+        return frames.make(_shown(asked, _columns_of_rows(graph, [rows[i] for i in places])))
+    found = []
+    for group in groups:
+        for traversal in group:
+            columns = columns_of_source(asked, traversal)
+            source = Column.of_vertices(graph, np.full(len(columns["vertex"].values), traversal.source))
+            found.append(frames.make({"source": source, **columns}))
+    return frames.concatenate([found[i] for i in places])
+
+
+def empty_frame(asked: Asked, frames: FrameKind) -> Any:
+    """Return a frame without a record, which has the types of all others, for an empty list of sources."""
+    graph = asked.graph
+    xp = namespace(graph.offsets)
+    traversal = Traversal(
+        algorithm=asked.algorithm,
+        source=0,
+        distance=xp.zeros(0, ALGORITHMS[asked.algorithm].result_dtype(graph)),
+        predecessor=xp.zeros(0, graph.targets.dtype) if asked.query.predecessors else None,
+        limit=None,
+        strategy="",
+        rounds=0,
+    )
+    nothing = replace(asked, query=Query(predecessors=asked.query.predecessors, targets=np.zeros(0, np.int64)))
+    source = Column.of_vertices(graph, xp.zeros(0, np.int64))
+    return frames.make({"source": source, **columns_of_source(nothing, traversal)})
+
+
+class _Rows(NamedTuple):
+    """The rows of one source: its vertex number, the vertices, and values of these."""
+
+    source: int
+    selection: Selection
+    distance: np.ndarray
+    predecessor: np.ndarray | None
+
+
+def _can_write_rows(graph: Graph, unreached: str) -> bool:
+    """Whether the rows are those of this module: integer ids in host memory, without rows of unreached vertices."""
+    return graph.device == "cpu" and not graph.has_string_ids and unreached == "omit"
+
+
+def _rows_of_group(asked: Asked, group: Traversals) -> list[_Rows]:
+    """Return the rows of each source of a group, in memory of their own."""
+
+    def rows(begin: int, end: int) -> list[_Rows]:
+        found: list[_Rows] = []
+        for i in range(begin, end):
+            found.append(_rows_of(asked, group, i, found[-1].selection if found else None))
+        return found
+
+    return [row for rows in _in_threads(rows, len(group), len(group) * asked.graph.n_vertices) for row in rows]
+
+
+def _rows_of(asked: Asked, group: Traversals, i: int, last: Selection | None) -> _Rows:
+    distance, query = group.distance[i], asked.query
+    selection = select(asked.graph, distance, query.limit, query.targets, last)
+    predecessor = None
+    if group.predecessor is not None and asked.kind.has_predecessors:
+        predecessor = selection.taken(group.predecessor[i])
+    return _Rows(int(group.sources[i]), selection, selection.taken(distance), predecessor)
+
+
+def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
+    """Return the rows of sources as columns ``source, vertex, distance[, predecessor]``.
+
+    Parameters
+    ----------
+    graph : Graph
+    rows : sequence of _Rows
+        At least one, in the order of the frame.
+    """
+    ids: Any = graph.ids
+    ends = np.cumsum([row.selection.size for row in rows])
+    total = int(ends[-1])
+    kinds = {row.distance.dtype for row in rows}
+    if all(map(is_hops, kinds)):
+        kind = np.dtype(np.int32)
+    else:
+        kind = graph.distance_dtype if graph.returns_integers else np.result_type(*kinds)
+    columns = {"source": np.empty(total, ids.dtype), "vertex": np.empty(total, ids.dtype), "distance": np.empty(total, kind)}
+    if rows[0].predecessor is not None:
+        columns["predecessor"] = np.empty(total, ids.dtype)
+
+    def write(begin: int, end: int) -> None:
+        for row, last in zip(rows[begin:end], ends[begin:end].tolist(), strict=True):
+            here = slice(last - row.selection.size, last)
+            columns["source"][here] = ids[row.source]
+            if row.selection.is_shared:
+                columns["vertex"][here] = row.selection.ids  # looked up once; two threads may make the same array
+            else:
+                number: Any = row.selection.number
+                np.take(ids, number, out=columns["vertex"][here], mode="clip")
+            columns["distance"][here] = row.distance
+            if row.predecessor is not None:
+                np.take(ids, row.predecessor, out=columns["predecessor"][here], mode="clip")
+
+    _in_threads(write, len(rows), total)
+    return {name: Column(values) for name, values in columns.items()}
+
+
+def _in_threads(work: Callable[[int, int], Any], size: int, n_rows: int) -> list[Any]:
+    """Call ``work(begin, end)`` for equal shares of ``range(size)``, one per thread that Numba would use."""
+    count = max(1, min(numba.get_num_threads(), size, n_rows // _ROWS_PER_THREAD))
+    bounds = [size * i // count for i in range(count + 1)]
+    if count == 1:
+        return [work(0, size)]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, bounds[:-1], bounds[1:]))

@@ -1,0 +1,61 @@
+"""Arrays with one row per source: ``result="matrix"`` of distances, and ``result="reachable"`` with one bit per vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .._arrays import Array, at_most, is_reached, namespace, unreached_of
+from ..search.algorithms import ALGORITHMS
+from ..search.exact import narrow_distances
+from ..search.results import Traversals
+from .records import Asked
+from .targets import places_of_targets
+
+
+def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
+    """Return distances as an array: one row per source, one column per vertex or per target in the requested order."""
+    graph, limit = asked.graph, asked.query.limit
+    xp = namespace(graph.offsets)
+    kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
+    columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked))
+    found = xp.zeros((places.size, graph.n_vertices if asked.targets is None else asked.targets.size), kind)
+    at = 0
+    for group in groups:
+        if group.distance.dtype != found.dtype:
+            found = _in_wider_type(found, group.distance.dtype)
+        rows = np.flatnonzero((places >= at) & (places < at + len(group)))
+        for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
+            distance = group.distance[i][columns]
+            if limit is not None:  # searches with negative weights are not pruned
+                distance = xp.where(at_most(distance, limit), distance, unreached_of(distance.dtype))
+            found[row] = distance
+        at += len(group)
+    return narrow_distances(graph, found) if found.dtype == np.int64 else found
+
+
+def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
+    """Return a matrix in the type of a later group, or the matrix itself if its type holds that type."""
+    if np.can_cast(dtype, matrix.dtype, "safe") and dtype.kind == matrix.dtype.kind:
+        return matrix
+    xp = namespace(matrix)
+    reached = is_reached(matrix)
+    return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
+
+
+def bitmap(asked: Asked, groups: Iterable[Traversals], n_distinct: int, places: np.ndarray) -> Array:
+    """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
+    n, limit = asked.graph.n_vertices, asked.query.limit
+    xp = namespace(asked.graph.offsets)
+    found = xp.zeros((n_distinct, -(-n // 8)), np.uint8)
+    at = 0
+    for group in groups:
+        reached = is_reached(group.distance)
+        if limit is not None:
+            reached &= at_most(group.distance, limit)
+        for bit in range(min(n, 8)):
+            ones = reached[:, bit::8].astype(np.uint8) << bit
+            found[at : at + len(group), : ones.shape[1]] |= ones
+        at += len(group)
+    return found[xp.asarray(places)]

@@ -60,13 +60,28 @@ MODULES = (
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
 FILES = sorted({entry.file for entry in ENTRIES})
+# Files that add distances; the machine code of others is not looked at.
+OF_SUMS = [
+    sssp_gpu._RELAX_FILE,
+    sssp_gpu._FINISH_FILE,
+    h_bf._FILE,
+    sssp_persistent._FILE,
+    sssp_source_per_block._FILE,
+    source_per_lane._ENTRY.file,
+    certificate_gpu._FILE,
+    certificate_many_gpu._WEIGHTED_FILE,
+    distance_stats._FILE,
+    distance_stats._LEVELS_FILE,
+    opportunities._FILE,
+    *sorted({entry.file for entry in sssp_papers.ENTRIES}),
+]
 # PTX of this and later architectures marks which parameters are pointers.
 PTX_ARCHITECTURE = "compute_120"
 ARCHITECTURES = (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
 VOLTA = 70  # the compiler of CUDA 13 has dropped it, that of CUDA 12 still has it
 # Whether a file compiles is said without optimizing, too, and in a fifth of the time: names, types, attributes, inline
-# assembly and what an architecture lacks are looked at all the same. With optimizing each file is compiled to PTX once,
-# which is where its code is looked at, and the library's own to machine code once.
+# assembly and what an architecture lacks are looked at all the same. Those of OF_SUMS, whose code is looked at, are compiled to
+# PTX with optimizing; with --all every file, and the library's own to machine code.
 IN_HASTE = "--Ofast-compile=max"
 TYPES = [chosen_types(vertex, weight) for vertex in (np.int32, np.int64) for weight in (np.float32, np.float64)]
 OF_BOTH_WIDTHS = [TYPES[0], TYPES[3]]  # layouts and parameters depend on the width of each type alone
@@ -218,7 +233,8 @@ def test_published_kernels_with_many_arguments_take_a_struct():
 @pytest.mark.parametrize("types", OF_BOTH_WIDTHS, ids=name_of)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_parameters_and_block_are_those_declared(nvrtc, file, types):
-    there, more = {}, () if types == TYPES[0] else (IN_HASTE,)  # the same parameters, as the code behind them is no matter
+    # Parameters are the same without optimizing.
+    there, more = {}, () if types == TYPES[0] and (tiers.ALL or file in OF_SUMS) else (IN_HASTE,)
     for entry in {entry.block: entry for entry in ENTRIES if entry.file == file}.values():
         found = entry_points(compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, types, "PTX", *more).decode())
         assert {block for _, block in found.values()} == {entry.block}
@@ -227,8 +243,15 @@ def test_parameters_and_block_are_those_declared(nvrtc, file, types):
     assert there == declared(file, types)
 
 
-STRUCTS = itertools.groupby(
-    (entry for entry in ENTRIES if entry.argument_struct), lambda entry: (entry.file, entry.constants)
+STRUCTS = [
+    list(group)
+    for _, group in itertools.groupby(
+        (entry for entry in ENTRIES if entry.argument_struct), lambda entry: (entry.file, entry.constants)
+    )
+]
+# Without --all each struct with one of the widths, by turns.
+OF_STRUCTS = (
+    list(itertools.product(STRUCTS, OF_BOTH_WIDTHS)) if tiers.ALL else list(zip(STRUCTS, itertools.cycle(OF_BOTH_WIDTHS)))
 )
 
 
@@ -247,8 +270,9 @@ def layout_in(struct: str, layout: np.dtype) -> list[str]:
     return [f"sizeof({struct}) == {layout.itemsize}", *offsets]
 
 
-@pytest.mark.parametrize("types", OF_BOTH_WIDTHS, ids=name_of)
-@pytest.mark.parametrize("entries", [list(group) for _, group in STRUCTS], ids=lambda entries: entries[0].name)
+@pytest.mark.parametrize(
+    ("entries", "types"), OF_STRUCTS, ids=lambda value: value[0].name if isinstance(value, list) else name_of(value)
+)
 def test_layout_of_an_argument_struct_is_that_of_the_compiler(nvrtc, entries, types, tmp_path):
     layouts = {entry.argument_struct: entry.layout(types) for entry in entries}
     for layout in layouts.values():
@@ -386,24 +410,7 @@ def test_it_compiles_for_volta_with_the_compiler_before(file):
     assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN", IN_HASTE).startswith(b"\x7fELF")
 
 
-@pytest.mark.parametrize(
-    "file",
-    [
-        sssp_gpu._RELAX_FILE,
-        sssp_gpu._FINISH_FILE,
-        h_bf._FILE,
-        sssp_persistent._FILE,
-        sssp_source_per_block._FILE,
-        source_per_lane._ENTRY.file,
-        certificate_gpu._FILE,
-        certificate_many_gpu._WEIGHTED_FILE,
-        distance_stats._FILE,
-        distance_stats._LEVELS_FILE,
-        opportunities._FILE,
-        *sorted({entry.file for entry in sssp_papers.ENTRIES}),
-    ],
-    ids=lambda file: file.stem,
-)
+@pytest.mark.parametrize("file", OF_SUMS, ids=lambda file: file.stem)
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
     of_64_bits = {distance_stats._FILE: "cvt.f64.f32", distance_stats._LEVELS_FILE: "add.rn.f64"}

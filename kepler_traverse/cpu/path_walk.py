@@ -13,11 +13,69 @@ distance. So each walk ends, whatever the distances are; ``walk`` says if no edg
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 NO_EDGE = -1  # no edge explains a distance
 _UNSEEN, _OFF = -1, -2
+
+
+class Above(NamedTuple):
+    """What distances are looked up in.
+
+    Attributes
+    ----------
+    position : array of shape (n,)
+        Of each vertex.
+    offsets, heads, weights : arrays
+        The edges to each position from positions above it.
+    tentative : array of shape (n,)
+        The distances that the upward search found, unreached elsewhere.
+    stack, at : arrays of shape (n,)
+        Scratch.
+    known, n_known : arrays of shape (n,) and (1,)
+        Output: the positions that were looked up, and their number.
+    """
+
+    position: np.ndarray
+    offsets: np.ndarray
+    heads: np.ndarray
+    weights: np.ndarray
+    tentative: np.ndarray
+    stack: np.ndarray
+    at: np.ndarray
+    known: np.ndarray
+    n_known: np.ndarray
+
+
+class Walks(NamedTuple):
+    """What the walks to one source have in common.
+
+    Attributes
+    ----------
+    offsets, sources, weights : arrays
+        The reversed graph: in-neighbors of each vertex, ascending, and the weights of these edges; None for hops.
+    unit : float or None
+        Weights are multiples of it, and distances are counted in it; None if distances are sums of the weights as they are.
+    distance, above
+        As in ``distance_at``.
+    level : int32 array of shape (n,)
+        -1, before and after.
+    queue, path : integer arrays of shape (n,)
+        Scratch; and output, the path, from the target.
+    """
+
+    offsets: np.ndarray
+    sources: np.ndarray
+    weights: np.ndarray | None
+    unit: float | None
+    distance: np.ndarray
+    above: Above | None
+    level: np.ndarray
+    queue: np.ndarray
+    path: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -29,15 +87,12 @@ def distance_at(v, distance, above):
     v : int
     distance : array of shape (n,)
         The distance of each vertex; with ``above`` that of each position, -1 if it has not been looked up.
-    above : tuple or None
-        ``position, offsets, heads, weights`` of the edges to each position from positions above it; ``tentative``, the
-        distances that the upward search found, unreached elsewhere; ``stack`` and ``at``, scratch of shape (n,); ``known``
-        of shape (n,), output, the positions that were looked up; and their number in ``count[0]``.
+    above : Above or None
     """
     if above is None:
         return distance[v]
-    position, offsets, heads, weights, tentative, stack, at, known, count = above
-    p = position[v]
+    offsets, heads, weights, stack, at = above.offsets, above.heads, above.weights, above.stack, above.at
+    p = above.position[v]
     if distance[p] >= 0:
         return distance[p]
     depth = 0
@@ -52,14 +107,14 @@ def distance_at(v, distance, above):
             depth += 1
             stack[depth], at[depth] = heads[e], offsets[heads[e]]
             continue
-        best = tentative[q]
+        best = above.tentative[q]
         for e in range(offsets[q], end):
             total = distance[heads[e]] + weights[e]
             if total < best:
                 best = total
         distance[q] = best
-        known[count[0]] = q
-        count[0] += 1
+        above.known[above.n_known[0]] = q
+        above.n_known[0] += 1
         depth -= 1
     return distance[p]
 
@@ -93,7 +148,7 @@ def _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above
 
 
 @njit(cache=True, nogil=True)
-def _along_level(v, source, own, size, offsets, sources, weights, unit, distance, above, level, queue, path):
+def _along_level(v, source, own, size, walks):
     """Append the path from a vertex back to one that has a nearer predecessor, or to the source, over edges of length zero.
 
     Of the vertices at this distance, a predecessor has fewer such edges before it. A search back from v finds the nearest
@@ -104,6 +159,7 @@ def _along_level(v, source, own, size, offsets, sources, weights, unit, distance
     int
         Vertices on the path, or ``NO_EDGE`` if none is found.
     """
+    offsets, sources, weights, unit, distance, above, level, queue, path = walks
     queue[0], level[v] = v, 0
     first, last = 0, 1
     depth = 0
@@ -157,22 +213,10 @@ def _along_level(v, source, own, size, offsets, sources, weights, unit, distance
 
 
 @njit(cache=True, nogil=True)
-def walk(source, target, offsets, sources, weights, unit, distance, above, level, queue, path):
-    """Write the path from a reached target back to the source. Return its number of vertices, or ``NO_EDGE``.
-
-    Parameters
-    ----------
-    offsets, sources, weights : arrays
-        The reversed graph: in-neighbors of each vertex, ascending, and the weights of these edges; None for hops.
-    unit : float or None
-        Weights are multiples of it, and distances are counted in it; None if distances are sums of the weights as they are.
-    distance, above
-        As in ``distance_at``.
-    level : int32 array of shape (n,)
-        -1, before and after.
-    queue, path : integer arrays of shape (n,)
-        Scratch; and output, the path, from the target.
-    """
+def walk(source, target, walks):
+    """Write the path from a reached target back to the source. Return its number of vertices, or ``NO_EDGE``."""
+    offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
+    distance, above, path = walks.distance, walks.above, walks.path
     path[0] = target
     size, v = 1, np.int64(target)
     while v != source:
@@ -183,7 +227,7 @@ def walk(source, target, offsets, sources, weights, unit, distance, above, level
             path[size] = v
             size += 1
             continue
-        size = _along_level(v, source, own, size, offsets, sources, weights, unit, distance, above, level, queue, path)
+        size = _along_level(v, source, own, size, walks)
         if size == NO_EDGE:
             return size
         v = np.int64(path[size - 1])

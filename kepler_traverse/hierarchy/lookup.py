@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..cpu import threads
-from ..cpu.path_walk import NO_EDGE, distances_at, walk
+from ..cpu.path_walk import NO_EDGE, Above, Walks, distances_at, walk
 from ..errors import CertificateError
 from .arrays import Hierarchy
 from .sweep import UNREACHED, search_upward
@@ -35,33 +35,24 @@ class Lookup:
         self._graph, self._hierarchy, self._weights = graph, hierarchy, weights
         n = graph.n_vertices
         self._unreached = UNREACHED[hierarchy.dtype]
-        self._tentative = np.full(n, self._unreached, hierarchy.dtype)
+        heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
+        at, self._path = np.empty((2, n), np.int64)
+        tentative, n_known = np.full(n, self._unreached, hierarchy.dtype), np.zeros(1, np.int64)
+        self._above = Above(hierarchy.position, *hierarchy.downward, tentative, heap, at, known, n_known)
         self._distance = np.full(n, -1, hierarchy.dtype)
-        self._heap, self._reached, self._known, self._queue = np.empty((4, n), np.int32)
-        self._at, self._path = np.empty((2, n), np.int64)
         self._level = np.full(n, -1, np.int32)
-        self._count = np.zeros(1, np.int64)
         self._n_reached = 0
         self._source = -1
-        self._above = (
-            hierarchy.position,
-            *hierarchy.downward,
-            self._tentative,
-            self._heap,
-            self._at,
-            self._known,
-            self._count,
-        )
 
     def start(self, source: int) -> None:
         """Search upward from a vertex; what follows is about this source."""
-        self._tentative[self._reached[: self._n_reached]] = self._unreached
-        self._distance[self._known[: self._count[0]]] = -1
-        self._count[0] = 0
+        above, upward = self._above, self._hierarchy.upward
+        above.tentative[self._reached[: self._n_reached]] = self._unreached
+        self._distance[above.known[: above.n_known[0]]] = -1
+        above.n_known[0] = 0
         self._source = source
-        position = self._hierarchy.position[source]
-        upward, scratch = self._hierarchy.upward, (self._tentative, self._heap, self._reached)
-        self._n_reached = search_upward(position, *upward, *scratch, self._unreached)
+        scratch = above.tentative, above.stack, self._reached, self._unreached
+        self._n_reached = search_upward(above.position[source], *upward, *scratch)
 
     def distances(self, targets: np.ndarray, found: np.ndarray) -> None:
         """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where there is none."""
@@ -76,9 +67,9 @@ class Lookup:
             No edge of the graph explains a distance of the hierarchy.
         """
         reverse = self._graph.reverse
-        edges = (reverse.offsets, reverse.targets, self._weights)
-        state = (self._distance, self._above, self._level, self._queue, self._path)
-        size = walk(self._source, target, *edges, self._hierarchy.unit, *state)
+        edges = (reverse.offsets, reverse.targets, self._weights, self._hierarchy.unit)
+        walks = Walks(*edges, self._distance, self._above, self._level, self._queue, self._path)
+        size = walk(self._source, target, walks)
         if size == NO_EDGE:
             raise CertificateError(
                 f"no edge explains a distance on the way from {self._graph.ids_at([self._source])[0]} to "

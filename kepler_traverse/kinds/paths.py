@@ -11,7 +11,7 @@ from .. import arguments
 from .._arrays import Array, at_most, is_reached, namespace, to_host
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
-from ..cpu.path_walk import NO_EDGE, walk
+from ..cpu.path_walk import NO_EDGE, Walks, walk
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
@@ -50,7 +50,7 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
     reverse = graph.reverse
     weights: Array = reverse.weights
     weights = weights.astype(distance.dtype, copy=False) if is_weighted else None
-    edges = (reverse.offsets, reverse.targets, weights)
+    edges = (reverse.offsets, reverse.targets, weights, None)
     states: list[Any] = [None] * threads.max_threads()
     sizes = np.zeros(lists.vertices.size, np.int64)
     found: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
@@ -62,15 +62,15 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
         is_found = is_reached(distance[i][targets])
         if limit is not None:
             is_found &= at_most(distance[i][targets], limit)
-        source, path = int(traversals.sources[i]), states[thread][-1]
+        source, walks = int(traversals.sources[i]), Walks(*edges, distance[i], None, *states[thread])
         for j in np.flatnonzero(is_found).tolist():
-            size = walk(source, int(targets[j]), *edges, None, distance[i], None, *states[thread])
+            size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
                 raise PrecisionError(
                     f"no path explains the distance of vertex {graph.ids_at([int(targets[j])])[0]}: rounding in "
                     f"{distance.dtype} closed a cycle of equal distances; build the graph with weight_type='float64'"
                 )
-            found[i].append(path[:size][::-1].astype(graph.targets.dtype))
+            found[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
 
     threads.for_each(walk_from, len(traversals))

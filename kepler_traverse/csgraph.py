@@ -36,7 +36,7 @@ from .errors import InputError, PrecisionError
 from .errors import NegativeCycleError as _NegativeCycleError
 from .graph import Graph
 from .interop.scipy_matrices import as_csr, as_graph, has_negative_weights, indices_of
-from .multi_source.outputs import nearest_columns, nearest_source_search
+from .kinds.nearest import nearest_columns, nearest_source_search
 from .search.query import Query
 from .sssp import REGISTRY as SSSP
 from .sssp import plan_sssp_many
@@ -524,10 +524,10 @@ def _from_nearest(
         distinct = np.unique(sources)
         name = registry.algorithm.name
         _, found = nearest_source_search(graph, distinct, name, registry.single_source, "auto", query)
-        _, (vertex, source, length) = nearest_columns(graph, found, limit)
-        vertex = to_host(vertex)
-        distance[vertex] = to_host(length)
-        nearest[vertex] = to_host(source)
+        columns = nearest_columns(graph, found, limit)
+        vertex = to_host(columns["vertex"].numbers)
+        distance[vertex] = to_host(columns["distance"].values)
+        nearest[vertex] = to_host(columns["source"].numbers)
         previous[vertex] = to_host(found.predecessor)[:n][vertex]
         previous[distinct] = NO_VERTEX
     return distance, previous, nearest

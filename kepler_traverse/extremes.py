@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,13 +47,16 @@ from .errors import CertificateError, InputError, PrecisionError, option_text
 from .graph import BuildReport, Graph
 from .multi_source.outputs import graph_in_direction
 from .multi_source.planning import MultiSourcePlan
+from .multi_source.together import PLAIN, RunOptions, SearchTogether
 from .search.algorithms import ALGORITHMS
 from .search.exact import to_integers
-from .search.frames import Column, frame_from
+from .search.frames import Column, frame_from, repeated_labels
+from .search.plan import make_query
 from .sssp import plan_sssp_many
 
 EXTREMES = ("diameter", "radius", "center", "periphery")
 UNCONNECTED = ("refuse", "largest")
+_ARRAYS = 8  # of 8 bytes per vertex: bounds, distances, and what is computed of them
 _GROUPS = (2, 16, 128)  # sources of a plan; a group takes the smallest plan that holds it
 _NARROW_ROUNDS = 6  # rounds with few sources, which on most graphs decide nearly all vertices
 _TINY = 512  # vertices up to which groups are wide, as their number matters more than what they hold
@@ -161,6 +164,47 @@ def extremes(
         n_vertices=part.n_vertices,
         searches=searches.count,
     )
+
+
+class _Choice(NamedTuple):
+    """What stands for the strategy of an ``ExtremesSearch``: the searches choose their own."""
+
+    device: str
+    name: str = "eccentricity_bounds"
+    rationale: str = "searches from few vertices bound the eccentricities of all others"
+
+
+class ExtremesSearch(SearchTogether):
+    """The search for the extremes of a graph, as columns ``set, vertex, eccentricity``; it takes no sources.
+
+    Parameters are those of ``extremes``.
+
+    Raises
+    ------
+    InputError
+        As ``extremes``.
+    """
+
+    def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
+        strategy = _Choice(graph.device)
+        query = make_query(graph, False, None, None, None, ALGORITHMS[algorithm].limit_name)
+        nbytes = graph.nbytes + _ARRAYS * 8 * graph.n_vertices
+        super().__init__(graph, algorithm, 1, strategy, query, nbytes, f"{graph!r}; {strategy.rationale}")
+        self._options: dict[str, Any] = {"algorithm": algorithm, "unconnected": unconnected, "memory": memory}
+        require_connected(graph, **self._options)
+
+    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:  # noqa: ARG002
+        graph = self.graph
+        with options.clock("traverse"):  # which certifies each of its searches
+            found = extremes(graph, certified=options.certified, **self._options)
+        sets = ("center", found.center, found.radius), ("periphery", found.periphery, found.diameter)
+        sizes = [len(ids) for _, ids, _ in sets]
+        columns = {
+            "set": repeated_labels([name for name, _, _ in sets], sizes),
+            "vertex": Column.of_vertices(graph, np.concatenate([to_host(graph.numbers_of(ids)) for _, ids, _ in sets])),
+            "eccentricity": Column(np.repeat(np.array([value for _, _, value in sets]), sizes)),
+        }
+        return columns, found.searches
 
 
 def diameter(

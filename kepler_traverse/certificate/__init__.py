@@ -42,7 +42,7 @@ from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import any_beyond
-from ..search.results import Traversal
+from ..search.results import Traversal, Traversals
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
@@ -248,6 +248,16 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
                 f"to {_name(graph, vertex)}: {to_host(distances[at : at + 1, vertex])[0]}"
             )
     return Certificate(failures, sources.size)
+
+
+def certify_group(graph: Graph, traversals: Traversals) -> None:
+    """Certify the traversals of a group; raise CertificateError for a wrong one."""
+    if traversals.predecessor is not None:
+        for traversal in traversals:
+            certify(graph, traversal).require()
+        return
+    # A search that ended at its targets has a limit of its own.
+    certify_many(graph, traversals.sources, traversals.distance, traversals.limits).require()
 
 
 def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limit: Any) -> bool:

@@ -15,6 +15,7 @@ from .._arrays import namespace
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs
+from ..kinds.k_nearest import labels_of
 from ..kinds.result_kinds import RESULT_KINDS
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
@@ -25,9 +26,9 @@ from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
-from .k_nearest import compute_k_nearest, labels_of, search_nearest_targets
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .stream import ResultStream, as_record_batches
+from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, search_nearest_targets
 
 # Kinds of results of many sources, by what a call returns. Those of plug-ins are in neither.
 ArrayResult = Literal["matrix", "reachable"]
@@ -225,15 +226,16 @@ class Registry:
         try:
             meter.begin()
             if kind.merged:
-                if k is not None:
-                    plan_for = partial(plan, result="distances", targets=None)
-                    query = make_query(graph, False, bound, None, knobs, self.algorithm.limit_name)
-                    single, many = self.listed_for(strategy, graph.device)
+                query = make_query(graph, k is None, bound, None, knobs, self.algorithm.limit_name)
+                single, many = self.listed_for(strategy, graph.device)
+                together: SearchTogether
+                if k is None:
+                    together = NearestSearch(graph, name, single, strategy, query, numbers.size)
+                else:
                     check_strategy(graph, name, many, single, strategy, query)
-                    return compute_k_nearest(graph, name, numbers, k, labels, bound, plan_for, meter)
-                query = make_query(graph, True, bound, None, knobs, self.algorithm.limit_name)
-                single, _ = self.listed_for(strategy, graph.device)
-                return outputs.compute_nearest(graph, numbers, name, single, query, strategy, meter)
+                    plan_for = partial(plan, result="distances", targets=None)
+                    together = KNearestSearch(graph, name, bound, k, numbers.size, plan_for)
+                return frame_of_all(together, numbers, labels, meter)
             searches: Any = plan()
             if limits is not None:
                 searches = outputs.LimitedSearches(searches, numbers, limits)

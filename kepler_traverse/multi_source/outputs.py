@@ -7,16 +7,16 @@ while they are concatenated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import NO_PREDECESSOR, Array, at_most, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, at_most, namespace, unreached_of
 from ..errors import InputError, NegativeCycleError, option_text
-from ..graph import BuildReport, Graph, has_vertex
+from ..graph import Graph, has_vertex
 from ..kinds import rules
 from ..kinds.distances import empty_frame, frame_of_vertices
 from ..kinds.matrix import bitmap, matrix
@@ -25,22 +25,17 @@ from ..kinds.records import Asked, columns_of_records, joined, positions_in_grou
 from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
 from ..protocols import Ids
 from ..runtime.progress import Meter
-from ..search.algorithms import ALGORITHMS, BFS, Algorithm
+from ..search.algorithms import ALGORITHMS, Algorithm
 from ..search.frames import (
     Column,
     FrameKind,
     arrow_tables,
-    as_returned_distance,
     attach_query,
     check_unreached,
     columns_on_device,
-    frame_from,
     frames_on,
 )
-from ..search.plan import Plan
-from ..search.query import Query
-from ..search.results import Traversal, Traversals
-from ..search.strategy import Strategy
+from ..search.results import Traversals
 
 RESULTS = tuple(RESULT_KINDS)
 DIRECTIONS = ("out", "in")
@@ -369,98 +364,3 @@ def _columns_of_sources(
         starts = (np.cumsum(records.sizes) - records.sizes)[places]
         values = records.take(np.repeat(starts, sizes) + positions_in_groups(sizes))
     return columns_on_device(columns_of_records(asked, np.repeat(numbers, sizes), values), asked.graph)
-
-
-def compute_nearest(
-    graph: Graph,
-    numbers: np.ndarray,
-    algorithm: str,
-    single_source: Sequence[Strategy],
-    query: Query,
-    strategy: str,
-    meter: Meter,
-) -> Any:
-    """Run a nearest-source search; see ``bfs_many`` and ``sssp_many``."""
-    numbers = np.unique(numbers)
-    if not numbers.size:
-        raise InputError("result='nearest' needs at least one source")
-    with meter.running():
-        _, found = nearest_source_search(graph, numbers, algorithm, single_source, strategy, query)
-        columns, _ = nearest_columns(graph, found, query.limit)
-        meter.advance(numbers.size)
-    return frame_from(columns, graph.device)
-
-
-def nearest_source_search(
-    graph: Graph, numbers: np.ndarray, algorithm: str, single_source: Sequence[Strategy], strategy: str, query: Query
-) -> tuple[Graph, Traversal]:
-    """Search for the nearest of several sources of each vertex.
-
-    The search begins at an additional vertex, which an edge of length 0 (for hops, of length 1) joins to each source. So it
-    finds the distance from the nearest source of each vertex. Predecessors lead back to that source.
-
-    Returns
-    -------
-    Graph
-        The graph with the additional vertex, which is the last one.
-    Traversal
-        The traversal of that graph from that vertex; ``certify`` can check it.
-
-    Raises
-    ------
-    NegativeCycleError
-        A negative cycle is reachable from one of the sources (SSSP only).
-    """
-    limit = query.limit
-    if limit is not None and ALGORITHMS[algorithm].counts_hops:
-        limit = BFS.largest_limit(limit + 1)
-    rooted = _add_root(graph, numbers)
-    plan = Plan(rooted, algorithm, single_source, strategy, Query(predecessors=True, limit=limit, knobs=query.knobs))
-    try:
-        return rooted, plan.run_number(graph.n_vertices)
-    except NegativeCycleError as error:  # ids of the searched graph are vertex numbers
-        raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
-
-
-def nearest_columns(
-    graph: Graph, found: Traversal, limit: float | None
-) -> tuple[dict[str, Column], tuple[Array, Array, Array]]:
-    """Return ``vertex, source, distance`` of a nearest-source search by ascending vertex, as columns and as numbers."""
-    xp = namespace(found.distance)
-    n, algorithm = graph.n_vertices, ALGORITHMS[found.algorithm]
-    owner = xp.where(found.predecessor == NO_PREDECESSOR, xp.arange(n + 1), found.predecessor)
-    owner = xp.where(owner == n, xp.arange(n + 1), owner)  # each source is its own root
-    while True:
-        further = owner[owner]
-        if bool((further == owner).all()):
-            break
-        owner = further
-    reached = found.reached[:n]
-    distance = found.distance[:n] - 1 if algorithm.counts_hops else found.distance[:n]
-    if limit is not None:
-        reached &= at_most(distance, algorithm.largest_limit(limit))
-    vertex = xp.flatnonzero(reached)
-    source, distance = owner[:n][vertex], as_returned_distance(graph, distance[vertex])
-    columns = {
-        "vertex": Column(graph.ids_at(vertex)),
-        "source": Column(graph.ids_at(source)),
-        "distance": Column(distance),
-    }
-    return columns, (vertex, source, distance)
-
-
-def _add_root(graph: Graph, numbers: np.ndarray) -> Graph:
-    """Add a last vertex to a graph, with an edge to each of the given vertices."""
-    xp = namespace(graph.offsets)
-    added = xp.asarray(numbers)
-    return replace(
-        graph,
-        offsets=xp.append(graph.offsets, graph.n_edges + numbers.size),
-        targets=xp.append(graph.targets, added.astype(graph.targets.dtype)),
-        weights=None if graph.weights is None else xp.append(graph.weights, xp.zeros(numbers.size, graph.weights.dtype)),
-        ids=xp.arange(graph.n_vertices + 1),
-        directed=True,
-        report=BuildReport(),
-        edge_rows=None,
-        edges_of_rows=None,
-    )

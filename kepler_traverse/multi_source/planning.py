@@ -23,6 +23,7 @@ from ..graph import Graph
 from ..hierarchy.estimate import Estimate, build_seconds
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units
+from ..runtime.memory import available_memory
 from ..search.exact import Sums, WideningSearch
 from ..search.plan import Plan, strategy_that_ran, traversal_fields
 from ..search.query import Query, SourcesWithTargets, TargetLists
@@ -494,15 +495,6 @@ def _concatenate_outcomes(found: Iterable[MultiSourceOutcome]) -> MultiSourceOut
         [limit for each in outcomes for limit in each.limits],
         [count for each in outcomes for count in each.rounds],
     )
-
-
-def available_memory(device: str) -> int:
-    """Bytes that can be allocated on a device."""
-    if device == "cuda":
-        return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
-    import psutil
-
-    return psutil.virtual_memory().available
 
 
 def _estimate_seconds(

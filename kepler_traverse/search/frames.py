@@ -39,6 +39,14 @@ class Column:
         return cls(graph.ids_at(namespace(graph.offsets).asarray(numbers)), numbers=numbers)
 
 
+def repeated_labels(labels: list[Any], sizes: list[int]) -> Column:
+    """Return a column of labels, integers or strings, each repeated as often as its size says, in host memory."""
+    import pyarrow
+
+    found = pyarrow.array(labels).take(pyarrow.array(np.repeat(np.arange(len(labels)), sizes)))
+    return Column(found if pyarrow.types.is_string(found.type) else found.to_numpy())
+
+
 class FrameKind(NamedTuple):
     """Functions that make frames of one kind: the data frames of a device, or pyarrow tables.
 

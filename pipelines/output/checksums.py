@@ -6,7 +6,7 @@ For rows of distances it is ``kepler_traverse.search.results.checksum``; for oth
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu.checksum import ODD, mix
 from kepler_traverse.graph import Graph
+from kepler_traverse.search.frames import Column
 
 from .matrix_file import is_matrix, unreached_of_schema, values_of
 
@@ -38,6 +39,19 @@ def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
     distinct = pc.unique(texts)
     hashed = [hashlib.sha256(text.encode()).digest()[:8] for text in distinct.to_pylist()]
     return np.array([int.from_bytes(each) for each in hashed], np.uint64)[pc.index_in(texts, value_set=distinct).to_numpy()]
+
+
+def bits_of_columns(columns: Mapping[str, Column]) -> list[np.ndarray]:
+    """Return what a checksum covers: the columns without the source, and without predecessors, which depend on the rest."""
+    covered = [column for name, column in columns.items() if name not in ("source", "predecessor")]
+    return [_bits_of_column(column) for column in covered]
+
+
+def _bits_of_column(column: Column) -> np.ndarray:
+    values = column.values if column.numbers is None else column.numbers
+    if not hasattr(values, "dtype"):
+        return bits_of_texts(values)
+    return bits_of(to_host(values), None if column.is_null is None else to_host(column.is_null))
 
 
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:

@@ -24,7 +24,7 @@ from kepler_traverse.search.results import Traversal, Traversals, checksum
 
 from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU
-from .checksums import bits_of, checksum_of_rows, sums_of_rows
+from .checksums import bits_of_columns, checksum_of_rows, sums_of_rows
 from .matrix_file import UNREACHED_KEY, list_of, unreached_in_file
 from .part_stats import GroupStats, edges_of, histogram_of
 from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
@@ -211,7 +211,11 @@ def _of_all_reached(asked: Asked, vertices: Vertices, traversals: Traversals) ->
         selection, edges = vertices.of(written)
         columns = columns_of_source(asked, replace(written, predecessor=traversal.predecessor), selection)
         is_distances = "distance" in columns  # whose checksum is computed from the search's array, in one pass
-        total = checksum(written, asked.graph.returns_integers) if is_distances else _checksum(traversal.source, columns)
+        total = (
+            checksum(written, asked.graph.returns_integers)
+            if is_distances
+            else checksum_of_rows(traversal.source, bits_of_columns(columns))
+        )
         table = {name: arrow_array(column) for name, column in columns.items()}
         table = {"source": vertices.source_column(traversal.source, selection.size), **table}
         counts = edges if written is traversal else edges_of(asked.graph, traversal), traversal.rounds, histogram_of(written)
@@ -235,23 +239,9 @@ def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
         source = np.full(len(columns["vertex"].values), traversal.source)
         counts = edges_of(graph, traversal), traversal.rounds, histogram_of(traversal.cut(query.limit, query.targets))
         table = arrow_table({"source": Column.of_vertices(graph, source), **columns})
-        yield Rows(id_of(graph, traversal.source), table, _checksum(traversal.source, columns), counts)
-
-
-def _checksum(source: int, columns: dict[str, Column]) -> int:
-    return checksum_of_rows(source, _bits(columns))
-
-
-def _bits(columns: dict[str, Column]) -> list[np.ndarray]:
-    """Return what a checksum covers: the columns without the source, and without predecessors, which depend on the rest."""
-    covered = [column for name, column in columns.items() if name not in ("source", "predecessor")]
-    return [
-        bits_of(
-            to_host(column.values if column.numbers is None else column.numbers),
-            None if column.is_null is None else to_host(column.is_null),
+        yield Rows(
+            id_of(graph, traversal.source), table, checksum_of_rows(traversal.source, bits_of_columns(columns)), counts
         )
-        for column in covered
-    ]
 
 
 def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
@@ -290,7 +280,9 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
             stats.add_group(graph, query, group)
         # A part has the same tables whatever the group size.
         table, ends = arrow_table(columns), np.cumsum(records.sizes)
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, _bits(columns)), dtype=np.uint64)])
+        sums = np.concatenate(
+            [np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64)]
+        )
         totals = sums[ends] - sums[ends - records.sizes]
         counts = zip(stats.edges, map(int, group.rounds), stats.histograms, strict=True)
         sizes = zip(ends.tolist(), records.sizes.tolist(), strict=True)

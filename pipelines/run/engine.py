@@ -21,6 +21,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.multi_source.together import SearchTogether
 
 from ..cli.options import OPTIONS, Settings
 from ..cli.supervisor import UNWATCHED, Supervision
@@ -33,7 +34,6 @@ from ..scheduling.scheduler import BatchObserver, Window
 from ..scheduling.starting_workers import StartingWorkers
 from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
-from ..worker.nearest_source import NearestSourcePlan
 from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background
 from .memory_plan import Load, Machine, Sizing, runs_in_this_process, size_up, with_capacity
@@ -311,7 +311,7 @@ class KeplerEngine:
         del prepared.plan  # a change of the strategy releases it
         # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
         is_for_its_threads = prepared.threads in (0, run.sizing.threads)
-        held = plan if is_for_its_threads and isinstance(plan, MultiSourcePlan | NearestSourcePlan) else None
+        held = plan if is_for_its_threads and isinstance(plan, MultiSourcePlan | SearchTogether) else None
         del plan
         compiled = compile_clock.thread_seconds()
         worker.hold(prepared.graph, held)

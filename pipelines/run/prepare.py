@@ -29,7 +29,8 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
-from kepler_traverse.multi_source.planning import MultiSourcePlan, available_memory
+from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.frames import check_unreached
 from kepler_traverse.search.query import PairTable
@@ -202,7 +203,7 @@ def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = N
     if settings.result == EXTREMES:
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
-        given = np.zeros(1, np.int64)  # nominal: see worker.whole_graph
+        given = np.zeros(1, np.int64)  # nominal: see ExtremesSearch
         return given, names_of(graph, given), 0
     given = _sources(graph, settings)
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from kepler_traverse.bfs import REGISTRY as BFS
+from kepler_traverse.extremes import ExtremesSearch
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
-from kepler_traverse.multi_source.k_nearest import takes_one_search
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
+from kepler_traverse.multi_source.together import KNearestSearch, NearestSearch, SearchTogether
 from kepler_traverse.search.algorithms import ALGORITHMS
+from kepler_traverse.search.plan import make_query
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
-from .nearest_source import KNearestPlan, NearestSourcePlan
 from .request import Request
-from .whole_graph import ExtremesPlan
 
 
-def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourcePlan:
+def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether:
     """Plan the traversals of a ``Request``.
 
     The certificate needs all distances, so a certified plan outputs all of them. Without a certificate a plan may output
@@ -28,13 +29,12 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
     if request.result == EXTREMES:
-        return ExtremesPlan(graph, request.algorithm, request.unconnected, request.memory)
+        return ExtremesSearch(graph, request.algorithm, request.unconnected, request.memory)
+    registry = BFS if request.algorithm == "bfs" else SSSP
     if kind.merged and request.k is None:
-        return NearestSourcePlan(graph, request.algorithm, request.strategy, request.limit, request.knobs, request.at_once)
-    if request.k is not None and request.strategy == "auto":
-        k, counts_hops = min(request.k, request.at_once), ALGORITHMS[request.algorithm].counts_hops
-        if takes_one_search(graph, counts_hops, k):
-            return KNearestPlan(graph, request.algorithm, request.limit, request.k, request.at_once, None)
+        strategies, _ = registry.listed_for(request.strategy, graph.device)
+        query = make_query(graph, True, request.limit, None, request.knobs, registry.algorithm.limit_name)
+        return NearestSearch(graph, request.algorithm, strategies, request.strategy, query, request.at_once)
     proven = request.certify != "none"
     if kind.needs_pairs:
         return _plan_of_pairs(graph, request, proven)
@@ -54,10 +54,13 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | NearestSourceP
         options["shape"] = request.shape
     # A certificate reads interleaved distances as they are; ``BatchTraverser`` makes rows of them where records need rows.
     options |= {"limit": request.limit, "interleaved": request.k is None and not kind.has_predecessors}
-    plan = (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(graph, **options)
     if request.k is None:
-        return plan
-    return KNearestPlan(graph, request.algorithm, request.limit, request.k, request.at_once, plan)
+        return registry.plan_multi_source(graph, **options)
+    plan_for = partial(registry.plan_multi_source, graph, **options)
+    may_take_one = request.strategy == "auto"
+    return KNearestSearch(
+        graph, request.algorithm, request.limit, request.k, options.pop("n_sources"), plan_for, may_take_one
+    )
 
 
 def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourcePlan:

@@ -20,6 +20,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import load_graph
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.multi_source.together import SearchTogether
 
 from ..monitoring.prometheus import watched
 from ..output.manifest_types import BatchOutcome
@@ -32,15 +33,14 @@ from ..scheduling.package_version import version_here
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .host_limits import CPU_COUNT
-from .nearest_source import KNearestTraverser, NearestSourcePlan, NearestSourceTraverser
 from .planning import plan_for
 from .request import Request, weights_of
+from .together import TogetherTraverser
 from .traverse import Batches, BatchTraverser, SourceRows, TraversedBatch, release_cached_memory
-from .whole_graph import ExtremesPlan, ExtremesTraverser
 from .writer_pool import Writers, can_write_in_background, writers_for
 
-Traverser = BatchTraverser | NearestSourceTraverser
-Plan = MultiSourcePlan | NearestSourcePlan
+Traverser = BatchTraverser | TogetherTraverser
+Plan = MultiSourcePlan | SearchTogether
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,8 @@ class Loaded:
     Attributes
     ----------
     graph : Graph
-    plan : MultiSourcePlan or NearestSourcePlan
-    answers : BatchTraverser or NearestSourceTraverser
+    plan : MultiSourcePlan or SearchTogether
+    answers : BatchTraverser or TogetherTraverser
     writers : Writers or None
         None if the thread that traverses also writes the parts.
     """
@@ -104,13 +104,9 @@ def plan_told(graph: Graph, request: Request, strategy: str) -> Plan:
 def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
     """Return the traverser for a plan that ``plan_for`` has made for the same request."""
     graph = graph_in_direction(graph, request.direction)
-    if isinstance(plan, ExtremesPlan):
-        return ExtremesTraverser(graph, plan, request)
-    return (
-        (NearestSourceTraverser if request.k is None else KNearestTraverser)(graph, plan, request)
-        if isinstance(plan, NearestSourcePlan)
-        else BatchTraverser(graph, plan, request)
-    )
+    if isinstance(plan, SearchTogether):
+        return TogetherTraverser(graph, plan, request)
+    return BatchTraverser(graph, plan, request)
 
 
 class TraversalWorker:
@@ -234,7 +230,7 @@ class TraversalWorker:
                     del loaded  # so that the next task can release the plan while these parts are written
                     if (
                         writers is None
-                        or isinstance(answers, NearestSourceTraverser)
+                        or isinstance(answers, TogetherTraverser)
                         or isolate
                         or not can_write_in_background(most, n_vertices)
                     ):

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import is_interleaved
-from kepler_traverse.certificate import certify, certify_many
+from kepler_traverse.certificate import certify_group
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
@@ -312,14 +312,3 @@ class BatchTraverser:
 
     def _certify(self, traversals: Traversals) -> None:
         certify_group(self._graph, traversals)
-
-
-def certify_group(graph: Graph, traversals: Traversals) -> None:
-    """Certify the traversals of a group; raise CertificateError for a wrong one."""
-    if traversals.predecessor is not None:
-        for traversal in traversals:
-            certify(graph, traversal).require()
-        return
-    # A search that ended at its targets has a limit of its own.
-    distance: Any = traversals.distance
-    certify_many(graph, traversals.sources, distance, traversals.limits).require()

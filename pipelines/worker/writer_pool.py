@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from kepler_traverse.multi_source.planning import available_memory
+from kepler_traverse.runtime.memory import available_memory
 
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART
 from .device_errors import is_out_of_memory

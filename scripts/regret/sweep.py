@@ -25,7 +25,7 @@ from kepler_traverse.auto.calibration import machine_of
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.errors import CapacityError
-from kepler_traverse.multi_source.planning import available_memory
+from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from pipelines.run.environment import versions

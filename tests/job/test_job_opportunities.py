@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import bfs_many, read_graph, sssp_many
-from kepler_traverse.multi_source.k_nearest import search_labels
+from kepler_traverse.kinds.k_nearest import search_labels
+from kepler_traverse.multi_source import together
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.scheduling.in_process import NAME
-from pipelines.worker import nearest_source
 from tests.job.test_result_kinds import first_lost, forge, last_twice, manifest_of, one_more, parts_of, written
 
 N_SOURCES = 11
@@ -281,7 +281,7 @@ def test_wrong_labels_of_one_search_fail(data, tmp_path, monkeypatch):
         distance[distance == 2] = 1
         return distance, owner
 
-    monkeypatch.setattr(nearest_source, "search_labels", too_near)
+    monkeypatch.setattr(together, "search_labels", too_near)
     argv = [data / "edges.parquet", "--random-sources", 5, "--device", "cpu", *NEAREST["k_nearest"]]
     assert main([str(word) for word in (*argv, "--no-report", "--output", tmp_path / "out")]) == 3
     assert "the nearest sources of vertex" in manifest_of(tmp_path / "out")["failed"][0]["error"]

@@ -21,13 +21,14 @@ from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.multi_source.together import NearestSearch
+from kepler_traverse.search.plan import Plan
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output.checksums import checksums_in
 from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
 from pipelines.output.run_folder import digest_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS
-from pipelines.worker.nearest_source import NearestSourcePlan
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from tests.support import tiers
@@ -336,19 +337,16 @@ def one_worker(edges, tmp_path):
 
 @pytest.mark.parametrize("case", CERTIFIED)
 def test_results_need_certified_distances(case, edges, one_worker, monkeypatch, tmp_path):
-    def broken(plan_of):
-        run = plan_of.run
-
+    def broken(run):
         def too_near(plan, numbers):
             found = run(plan, numbers)
-            distance = (found[1] if isinstance(found, tuple) else found).distance
-            distance[distance == 2] = 1
+            found.distance[found.distance == 2] = 1
             return found
 
         return too_near
 
-    for plan_of in (MultiSourcePlan, NearestSourcePlan):
-        monkeypatch.setattr(plan_of, "run", broken(plan_of))
+    monkeypatch.setattr(MultiSourcePlan, "run", broken(MultiSourcePlan.run))
+    monkeypatch.setattr(Plan, "run_number", broken(Plan.run_number))
     outcome = one_worker(case)
     assert {reason.partition(":")[0] for _, reason in outcome["failed"]} == {"CertificateError"}
     rejected = {source for source, _ in outcome["failed"]}
@@ -364,11 +362,11 @@ def test_results_need_certified_distances(case, edges, one_worker, monkeypatch, 
 def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for_every_source(one_worker, monkeypatch):
     tries = []
 
-    def none_left(_plan, numbers):
+    def none_left(_plan, numbers, _options):
         tries.append(len(numbers))
         raise MemoryError("no memory")
 
-    monkeypatch.setattr(NearestSourcePlan, "run", none_left)
+    monkeypatch.setattr(NearestSearch, "find", none_left)
     outcome = one_worker("nearest")
     assert outcome["summary"] is None
     assert len(tries) == 2

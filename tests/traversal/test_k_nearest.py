@@ -13,8 +13,8 @@ from kepler_traverse._arrays import MAX_INTEGER
 from kepler_traverse.cpu import k_nearest as on_cpu
 from kepler_traverse.cuda import k_nearest as on_gpu
 from kepler_traverse.errors import CertificateError, InputError, StrategyError, UnknownVertexError
-from kepler_traverse.multi_source import entry_points, k_nearest
-from kepler_traverse.runtime.progress import Meter
+from kepler_traverse.kinds import k_nearest
+from kepler_traverse.multi_source import entry_points, together
 from kepler_traverse.search.frames import arrow_table
 from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, weights_for
@@ -65,7 +65,8 @@ def test_a_gpu_returns_the_same(name, kind):
         def plan_for(n_sources):
             return planned(graph, n_sources=n_sources, strategy="one_at_a_time")
 
-        return arrow_table(k_nearest.k_nearest_columns(graph, algorithm, numbers, 3, None, plan_for, Meter(None, 0)))
+        search = together.KNearestSearch(graph, algorithm, None, 3, numbers.size, plan_for)
+        return arrow_table(search.find(numbers)[0])
 
     for many, algorithm, planned in ((bfs_many, "bfs", plan_bfs_many), (sssp_many, "sssp", plan_sssp_many)):
         on_host = many(graph, sources, result="nearest", k=3)
@@ -110,7 +111,7 @@ def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
     graph = build(edges, weights_for(edges, 4), directed=False)
     sources = graph.ids[::20].tolist()
     one = sssp_many(graph, sources, result="nearest", k=4)
-    monkeypatch.setattr(k_nearest, "takes_one_search", lambda *_: False)
+    monkeypatch.setattr(together, "takes_one_search", lambda *_: False)
     pd.testing.assert_frame_equal(sssp_many(graph, sources, result="nearest", k=4), one, check_exact=True)
 
 
@@ -130,7 +131,7 @@ def test_one_search_makes_no_plan_and_checks_the_strategy(monkeypatch):
 def test_progress_counts_each_search(monkeypatch, one_search, groups, total):
     """Three sources, of which two are in both groups."""
     if not one_search:
-        monkeypatch.setattr(k_nearest, "takes_one_search", lambda *_: False)
+        monkeypatch.setattr(together, "takes_one_search", lambda *_: False)
     graph = build([(v, v + 1) for v in range(6)], [1] * 6, directed=False)
     seen = []
     options = {"k": 2, "groups": groups, "progress": lambda done, total, _: seen.append((done, total))}
@@ -178,7 +179,7 @@ def test_groups_have_their_own_nearest_sources():
 
 
 def test_labels_behind_a_new_one_keep_their_order(monkeypatch):
-    monkeypatch.setattr(k_nearest, "takes_one_search", lambda *_: False)
+    monkeypatch.setattr(together, "takes_one_search", lambda *_: False)
     graph = build([(0, 9), (1, 9), (2, 9)], [5, 5, 3])
     found = sssp_many(graph, [0, 1, 2], result="nearest", k=2).set_index("vertex").loc[9]
     assert found["source"].tolist() == [2, 0]

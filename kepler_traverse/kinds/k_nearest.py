@@ -8,7 +8,7 @@ return the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,16 +17,13 @@ from .. import arguments
 from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace, to_host
 from ..cpu import k_nearest as cpu
 from ..cuda import k_nearest as gpu
-from ..errors import CertificateError, InputError, NegativeCycleError
+from ..errors import CertificateError, InputError
 from ..graph import Graph
-from ..runtime.progress import Meter
+from ..runtime.memory import available_memory
 from ..search.algorithms import ALGORITHMS
-from ..search.frames import Column, concatenate_frames, frame_from
+from ..search.frames import Column
 from ..search.results import Traversals
-from .outputs import cycle_in_direction, given_sources, graph_in_direction, source_numbers
-from .planning import available_memory
 
-PLACE = "place"
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
 
 
@@ -50,104 +47,6 @@ def labels_of(groups: Any, sources: Any, numbers: np.ndarray) -> list[Any] | Non
     if len({type(label) for label in labels}) > 1 or not all(isinstance(label, (int, str)) for label in labels):
         raise InputError("groups must be all integers or all strings")
     return labels
-
-
-def search_nearest_targets(graph: Graph, sources: Any, targets: Any, search: Callable[..., Any]) -> Any:
-    """Return a frame ``source, [group,] rank, target, distance`` of the k nearest targets of each source, in their order.
-
-    One search from all targets over the reversed edges finds them.
-
-    Parameters
-    ----------
-    graph : Graph
-    sources : ids
-    targets : sequence of ids
-        With groups, each has one.
-    search : callable
-        ``search(graph, sources)`` returns the k nearest sources of each vertex; see ``Registry.search_many``.
-    """
-    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    numbers = source_numbers(graph, given_sources(sources))
-    graph.numbers_of(arguments.ids("targets", targets), "target")
-    try:
-        found = search(graph_in_direction(graph, "in"), targets)
-    except NegativeCycleError as error:
-        raise cycle_in_direction(error, "in") from None
-    xp = namespace(graph.offsets)
-    places = {"source": Column(graph.ids_at(xp.asarray(numbers))), PLACE: Column(xp.arange(numbers.size))}
-    found = found.rename(columns={"source": "target", "vertex": "source"})
-    joined = frame_from(places, graph.device).merge(found, on="source")
-    order = [PLACE, *(name for name in ("group", "rank") if name in joined.columns)]
-    joined = joined.sort_values(order).reset_index(drop=True)
-    return joined[["source", *order[1:], "target", "distance"]]
-
-
-def compute_k_nearest(
-    graph: Graph,
-    algorithm: str,
-    numbers: np.ndarray,
-    k: Any,
-    labels: list[Any] | None,
-    limit: float | None,
-    plan_for: Any,
-    meter: Meter,
-) -> Any:
-    """Return a frame ``[group,] vertex, rank, source, distance`` of the k nearest sources of each vertex.
-
-    Parameters
-    ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
-    numbers : int64 array of vertex numbers
-        The sources.
-    k : int
-    labels : list of int or str, or None
-        The group of each source. With groups each vertex has its k nearest sources of each group.
-    limit : int, float or None
-    plan_for : callable
-        ``plan_for(n_sources=n)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is enough.
-    meter : Meter
-
-    Raises
-    ------
-    InputError
-        ``k`` is less than 1; there is no source.
-    """
-    k = arguments.whole("k", k, least=1)
-    if not numbers.size:
-        raise InputError("result='nearest' needs at least one source")
-    with meter.running():
-        if labels is None:
-            return frame_from(
-                k_nearest_columns(graph, algorithm, np.unique(numbers), k, limit, plan_for, meter), graph.device
-            )
-        frames = []
-        for label in sorted(set(labels)):
-            own = np.unique(numbers[np.array([each == label for each in labels])])
-            columns = k_nearest_columns(graph, algorithm, own, k, limit, plan_for, meter)
-            frame = frame_from(columns, graph.device)
-            frame.insert(0, "group", label)
-            frames.append(frame)
-        return concatenate_frames(frames, graph.device)
-
-
-def k_nearest_columns(
-    graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None, plan_for: Any, meter: Meter
-) -> dict[str, Column]:
-    """Columns by ascending vertex, then by rank; called within ``meter.running``."""
-    counts_hops, k = ALGORITHMS[algorithm].counts_hops, min(k, numbers.size)
-    xp = namespace(graph.offsets)
-    if takes_one_search(graph, counts_hops, k):
-        distance, owner = _by_one_search(graph, counts_hops, numbers, k, limit)
-        meter.advance(numbers.size)
-    else:
-        plan = plan_for(n_sources=numbers.size)
-        try:
-            distance, owner = merge_groups(meter.over(plan.iter_groups(numbers)), graph.n_vertices, k, limit, xp)
-        except BaseException:  # a kept error keeps this frame, and with it the plan's memory
-            plan.release()
-            raise
-    return columns_of_rows(graph, rows_of_labels(graph, algorithm, numbers, distance, owner))
 
 
 def rows_of_labels(
@@ -179,25 +78,22 @@ def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> di
     """Return the result of ``rows_of_labels`` as columns with ids."""
     vertex, rank, source, distance = rows
     return {
-        "vertex": Column(graph.ids_at(vertex)),
+        "vertex": Column.of_vertices(graph, vertex),
         "rank": Column(rank),
-        "source": Column(graph.ids_at(source)),
+        "source": Column.of_vertices(graph, source),
         "distance": Column(distance),
     }
 
 
-def _by_one_search(graph: Graph, counts_hops: bool, numbers: np.ndarray, k: int, limit: float | None) -> tuple[Array, Array]:
+def search_labels(graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None) -> tuple[Array, Array]:
+    """Return the results of ``merge_groups`` by one search from all sources, where ``takes_one_search``."""
+    counts_hops = ALGORITHMS[algorithm].counts_hops
     most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
     if device_of(graph.offsets) == "cuda":
         weights: Array = None if counts_hops else graph.reverse.weights
         return gpu.k_nearest(graph, None if weights is None else weights.astype(np.int64), numbers, k, most)
     weights = np.zeros(0, np.int64) if counts_hops or graph.weights is None else graph.weights.astype(np.int64)
     return cpu.k_nearest(graph.offsets, graph.targets, weights, numbers, k, most)
-
-
-def search_labels(graph: Graph, algorithm: str, numbers: np.ndarray, k: int, limit: float | None) -> tuple[Array, Array]:
-    """Return the results of ``merge_groups`` by one search from all sources, where ``takes_one_search``."""
-    return _by_one_search(graph, ALGORITHMS[algorithm].counts_hops, numbers, k, limit)
 
 
 def certify_labels(

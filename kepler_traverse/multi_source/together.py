@@ -1,0 +1,291 @@
+"""Results of all sources together: objects that search, certify and make the columns, for the library and the job."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import Array, namespace
+from ..certificate import certify, certify_group
+from ..errors import InputError, NegativeCycleError
+from ..graph import Graph
+from ..kinds.k_nearest import (
+    certify_labels,
+    columns_of_rows,
+    merge_groups,
+    rows_of_labels,
+    search_labels,
+    takes_one_search,
+)
+from ..kinds.nearest import nearest_columns, nearest_source_search
+from ..kinds.result_kinds import GROUP
+from ..runtime.progress import Meter
+from ..search.algorithms import ALGORITHMS
+from ..search.frames import Column, columns_on_device, frame_from, repeated_labels
+from ..search.plan import make_query
+from ..search.query import Query
+from ..search.results import Traversals
+from ..search.strategy import Strategy, pick
+from .outputs import cycle_in_direction, given_sources, graph_in_direction, source_numbers
+from .planning import MultiSourcePlan
+
+PLACE = "place"
+_ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
+
+Clock = Callable[[str], AbstractContextManager[Any]]  # times the block of a phase: "traverse" or "certify"
+Groups = Sequence[tuple[Any, np.ndarray]]  # labels with the ascending vertex numbers of their sources
+
+
+def _untimed(_phase: str) -> AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+class RunOptions(NamedTuple):
+    """How a search from all sources together runs.
+
+    Attributes
+    ----------
+    groups : sequence of (label, vertex numbers), optional
+        Each group of sources has its own k nearest.
+    certified : bool
+        Whether its distances are certified before columns are made of them.
+    clock : callable
+        ``clock(phase)`` times its block.
+    meter : Meter, optional
+        Told of each source that is done.
+    """
+
+    groups: Groups | None = None
+    certified: bool = False
+    clock: Clock = _untimed
+    meter: Meter | None = None
+
+    def advance(self, n_sources: int) -> None:
+        if self.meter is not None:
+            self.meter.advance(n_sources)
+
+
+PLAIN = RunOptions()
+
+
+class SearchTogether:
+    """A search from all sources together, or of the whole graph, ready to run; attributes are as in ``MultiSourcePlan``.
+
+    Attributes
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    group : int
+        Number of all sources.
+    strategy : Strategy, or an object with its ``name``, ``device`` and ``rationale``
+    query : Query
+    nbytes, depth : int
+    why : str
+    """
+
+    depth = 0
+
+    def __init__(self, graph: Graph, algorithm: str, group: int, strategy: Any, query: Query, nbytes: int, why: str):
+        self.graph, self.algorithm, self.group, self.strategy = graph, algorithm, group, strategy
+        self.query, self.nbytes, self.why = query, nbytes, why
+
+    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
+        """Search from distinct sources and return the columns and the rounds.
+
+        Raises
+        ------
+        NegativeCycleError
+            A negative cycle is reachable from one of the sources (SSSP only).
+        CertificateError
+        """
+        raise NotImplementedError
+
+
+class NearestSearch(SearchTogether):
+    """One search for the nearest source of each vertex.
+
+    Parameters
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    strategies : sequence of Strategy
+        Those for one source.
+    strategy : str
+        ``"auto"``, or the name of one of them.
+    query : Query
+    n_sources : int
+    """
+
+    def __init__(
+        self, graph: Graph, algorithm: str, strategies: Sequence[Strategy], strategy: str, query: Query, n_sources: int
+    ):
+        if not n_sources:
+            raise InputError("result='nearest' needs at least one source")
+        self._strategies, chosen = strategies, pick(strategies, strategy, graph)
+        owners = 3 * 8 * graph.n_vertices
+        nbytes = graph.nbytes + chosen.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True) + owners
+        why = f"{graph!r}; {chosen.name}, one search from all {n_sources} sources together"
+        query = replace(query, knobs=chosen.knobs_from(query.knobs))
+        super().__init__(graph, algorithm, n_sources, chosen, query, nbytes, why)
+
+    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
+        name, numbers = self.strategy.name, np.sort(numbers)
+        with options.clock("traverse"):
+            rooted, found = nearest_source_search(self.graph, numbers, self.algorithm, self._strategies, name, self.query)
+        with options.clock("certify"):
+            if options.certified:
+                certify(rooted, found).require()
+        options.advance(numbers.size)
+        return nearest_columns(self.graph, found, self.query.limit), int(found.rounds)
+
+
+class LabelSearch(NamedTuple):
+    """What stands for the strategy where one search finds the k nearest sources of all vertices."""
+
+    device: str
+    name: str = "k_labels"
+    rationale: str = "one search from all sources, with up to k labels per vertex"
+
+
+class KNearestSearch(SearchTogether):
+    """One search from all sources, or searches from each source whose groups are merged, for the k nearest of each vertex.
+
+    Parameters
+    ----------
+    graph : Graph
+    algorithm : {"bfs", "sssp"}
+    limit : int, float or None
+    k, n_sources : int
+    plan_for : callable
+        ``plan_for(n_sources=n)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is enough.
+    may_take_one : bool
+        Whether one search from all sources may be made.
+
+    Raises
+    ------
+    InputError
+        ``k`` is less than 1; there is no source.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        algorithm: str,
+        limit: float | None,
+        k: Any,
+        n_sources: int,
+        plan_for: Callable[..., MultiSourcePlan],
+        may_take_one: bool = True,
+    ):
+        self._k = arguments.whole("k", k, least=1)
+        if not n_sources:
+            raise InputError("result='nearest' needs at least one source")
+        self.searches: MultiSourcePlan | None = None
+        labels = 8 * graph.n_vertices * (2 * self._k + _ARRAYS_OF_MERGE)
+        about = f"the {self._k} nearest of {n_sources} sources"
+        known = ALGORITHMS[algorithm]
+        if may_take_one and takes_one_search(graph, known.counts_hops, min(self._k, n_sources)):
+            query, strategy = make_query(graph, False, limit, None, None, known.limit_name), LabelSearch(graph.device)
+            why = f"{graph!r}; {strategy.rationale}; {about}"
+            super().__init__(graph, algorithm, n_sources, strategy, query, 3 * labels, why)
+            return
+        plan = self.searches = plan_for(n_sources=n_sources)
+        why = f"{plan.why}; {about}"
+        super().__init__(graph, algorithm, n_sources, plan.strategy, plan.query, plan.nbytes + labels, why)
+        self.depth = plan.depth
+
+    def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
+        groups = options.groups
+        parts = [np.sort(numbers)] if groups is None else [own for _, own in groups]
+        try:
+            found = [self._rows_of(own, options) for own in parts]
+        except BaseException:  # a kept error keeps this frame, and with it the plan's memory
+            if self.searches is not None:
+                self.searches.release()
+            raise
+        xp, rounds = namespace(self.graph.offsets), max(each for _, each in found)
+        every = [rows for rows, _ in found]
+        rows = every[0] if len(every) == 1 else tuple(map(xp.concatenate, zip(*every, strict=True)))
+        columns = columns_of_rows(self.graph, rows)
+        if groups is None:
+            return columns, rounds
+        return {GROUP: repeated_labels([label for label, _ in groups], [each[0].size for each in every]), **columns}, rounds
+
+    def _rows_of(self, ascending: np.ndarray, options: RunOptions) -> tuple[tuple[Array, Array, Array, Array], int]:
+        """Return the rows of the k nearest of some sources, and the rounds of the longest search."""
+        graph, algorithm, limit, k = self.graph, self.algorithm, self.query.limit, min(self._k, ascending.size)
+        clock, certified = options.clock, options.certified
+        if self.searches is None:
+            with clock("traverse"):
+                distance, owner = search_labels(graph, algorithm, ascending, k, limit)
+            with clock("certify"):
+                if certified:
+                    certify_labels(graph, algorithm, ascending, limit, distance, owner)
+            options.advance(ascending.size)
+            return rows_of_labels(graph, algorithm, ascending, distance, owner), 1
+        self.searches.adopt()
+        groups, rounds = self.searches.iter_groups(ascending), 0
+
+        def found() -> Iterator[Traversals]:
+            nonlocal rounds
+            while True:
+                with clock("traverse"):
+                    group = next(groups, None)
+                if group is None:
+                    return
+                rounds = max(rounds, *map(int, group.rounds))
+                with clock("certify"):
+                    if certified:
+                        certify_group(graph, group)
+                yield group
+                options.advance(len(group))
+
+        distance, owner = merge_groups(found(), graph.n_vertices, k, limit, namespace(graph.offsets))
+        return rows_of_labels(graph, algorithm, ascending, distance, owner), rounds
+
+
+def frame_of_all(search: SearchTogether, numbers: np.ndarray, labels: list[Any] | None, meter: Meter) -> Any:
+    """Run a search from all sources, given by their vertex numbers and their groups, and return a frame."""
+    groups = None
+    if labels is not None:
+        members = {label: numbers[np.array([each == label for each in labels])] for label in sorted(set(labels))}
+        groups = [(label, np.unique(own)) for label, own in members.items()]
+    with meter.running():
+        columns, _ = search.find(np.unique(numbers), RunOptions(groups=groups, meter=meter))
+    return frame_from(columns_on_device(columns, search.graph), search.graph.device)
+
+
+def search_nearest_targets(graph: Graph, sources: Any, targets: Any, search: Callable[..., Any]) -> Any:
+    """Return a frame ``source, [group,] rank, target, distance`` of the k nearest targets of each source, in their order.
+
+    One search from all targets over the reversed edges finds them.
+
+    Parameters
+    ----------
+    graph : Graph
+    sources : ids
+    targets : sequence of ids
+        With groups, each has one.
+    search : callable
+        ``search(graph, sources)`` returns the k nearest sources of each vertex; see ``Registry.search_many``.
+    """
+    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    numbers = source_numbers(graph, given_sources(sources))
+    graph.numbers_of(arguments.ids("targets", targets), "target")
+    try:
+        found = search(graph_in_direction(graph, "in"), targets)
+    except NegativeCycleError as error:
+        raise cycle_in_direction(error, "in") from None
+    xp = namespace(graph.offsets)
+    places = {"source": Column(graph.ids_at(xp.asarray(numbers))), PLACE: Column(xp.arange(numbers.size))}
+    found = found.rename(columns={"source": "target", "vertex": "source"})
+    joined = frame_from(places, graph.device).merge(found, on="source")
+    order = [PLACE, *(name for name in ("group", "rank") if name in joined.columns)]
+    joined = joined.sort_values(order).reset_index(drop=True)
+    return joined[["source", *order[1:], "target", "distance"]]

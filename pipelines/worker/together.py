@@ -1,0 +1,106 @@
+"""Results of all sources together, or of the whole graph, written as one part.
+
+Such a search cannot be split into groups. If it fails, all sources are reported. The extremes of a graph take no sources:
+their run has one nominal source, the vertex of the smallest id, to which all rows belong in the manifest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from kepler_traverse._arrays import to_host
+from kepler_traverse.errors import NegativeCycleError
+from kepler_traverse.graph import Graph
+from kepler_traverse.multi_source.together import RunOptions, SearchTogether
+from kepler_traverse.search.frames import Column, arrow_table
+
+from ..output.checksums import bits_of_columns, checksums_by_source
+from ..output.manifest_types import Measured
+from ..output.part_stats import histogram_of_values
+from ..output.rows import names_of
+from .batch_context import BatchContext
+from .device_errors import is_out_of_memory, is_sticky
+from .phase_timer import Phases
+from .request import Request
+from .traverse import SourceRows, release_cached_memory
+
+
+class TogetherTraverser:
+    """Searches from all sources together; it has the same method as ``BatchTraverser``.
+
+    Parameters
+    ----------
+    graph, plan : Graph, SearchTogether
+    request : Request
+    """
+
+    def __init__(self, graph: Graph, plan: SearchTogether, request: Request):
+        self._graph, self._plan, self._request = graph, plan, request
+        self.measured: dict[int, Measured] = {}  # always empty: there is only one search
+
+    def of(
+        self,
+        part: int,
+        sources: Sequence[int],
+        isolate: bool,  # noqa: ARG002
+        context: BatchContext,
+    ) -> Iterator[SourceRows]:
+        """Yield (source id, table, checksum) for each source in order; the first table has the rows of all sources.
+
+        Parameters are those of ``BatchTraverser.of``. Sources cannot be isolated here, so ``isolate`` has no effect.
+
+        Raises
+        ------
+        NegativeCycleError
+        Exception
+            A CUDA error after which this process cannot continue (``is_sticky``).
+        """
+        numbers = np.asarray(sources, np.int64)
+        if not numbers.size:  # all sources were given up
+            return
+        context.progress.at(part)
+        found, reason, memory_ran_out = self._try(numbers, context.clock)
+        if memory_ran_out:  # retry after releasing unused memory
+            release_cached_memory()
+            found, reason, _ = self._try(numbers, context.clock)
+        if found is None:
+            context.failed.extend((int(number), reason) for number in numbers)
+            return
+        columns, rounds = found
+        distance = to_host(columns[list(columns)[-1]].values)
+        histogram = histogram_of_values(self._plan.algorithm, distance)
+        context.tally.add(None, context.clock.seconds["traverse"], self._edges_of(columns), rounds, histogram)
+        table, source = arrow_table(columns), np.full(distance.size, numbers[0])
+        if "source" in columns:
+            source = to_host(columns["source"].numbers)
+        checksums = checksums_by_source(numbers, source, bits_of_columns(columns))
+        for name, checksum in zip(names_of(self._graph, numbers), checksums, strict=True):
+            yield name, table, checksum
+            table = table.slice(0, 0)
+
+    def _edges_of(self, columns: dict[str, Column]) -> int:
+        """Return the number of stored edges of the vertices that any source reaches; 0 without sources."""
+        if "source" not in columns:
+            return 0
+        vertex: Any = columns["vertex"].numbers
+        if "rank" in columns:
+            vertex = vertex[columns["rank"].values == 1]
+        return int(self._graph.derived.degrees[vertex].sum())
+
+    def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[tuple[dict[str, Column], int] | None, str, bool]:
+        """Search from all sources; the exception, which keeps arrays alive, is gone when this returns."""
+        request, groups = self._request, None
+        if request.groups is not None:  # sources that were given up are in no group
+            members = [own[np.isin(own, numbers)] for own in request.groups.members]
+            groups = [(label, own) for label, own in zip(request.groups.labels, members, strict=True) if own.size]
+        try:
+            return self._plan.find(numbers, RunOptions(groups, request.certify != "none", clock)), "", False
+        except NegativeCycleError:
+            raise
+        except Exception as error:
+            if is_sticky(error):
+                raise
+            return None, f"{type(error).__name__}: the search from all sources together: {error}", is_out_of_memory(error)

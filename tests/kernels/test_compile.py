@@ -80,8 +80,8 @@ PTX_ARCHITECTURE = "compute_120"
 ARCHITECTURES = (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
 VOLTA = 70  # the compiler of CUDA 13 has dropped it, that of CUDA 12 still has it
 # Whether a file compiles is said without optimizing, too, and in a fifth of the time: names, types, attributes, inline
-# assembly and what an architecture lacks are looked at all the same. Those of OF_SUMS, whose code is looked at, are compiled to
-# PTX with optimizing; with --all every file, and the library's own to machine code.
+# assembly and what an architecture lacks are looked at all the same. Those of OF_SUMS, whose code is looked at, are compiled
+# to PTX with optimizing; with --all every file, and the library's own to machine code.
 IN_HASTE = "--Ofast-compile=max"
 TYPES = [chosen_types(vertex, weight) for vertex in (np.int32, np.int64) for weight in (np.float32, np.float64)]
 OF_BOTH_WIDTHS = [TYPES[0], TYPES[3]]  # layouts and parameters depend on the width of each type alone

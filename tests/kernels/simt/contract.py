@@ -54,7 +54,7 @@ def _gives_rows(mark) -> bool:
 def _fewer_graphs(mark):
     name, values = mark.args[:2] if mark.name == "parametrize" else ("", ())
     if name == "name":
-        return pytest.mark.parametrize(name, tiers.few([graph for graph in values if graph not in LEFT_OUT], 10)).mark
+        return pytest.mark.parametrize(name, tiers.few([graph for graph in values if graph not in LEFT_OUT], 6)).mark
     return pytest.mark.parametrize(name, tiers.few(values, 3)).mark if name in ("depth", "cutoff") else mark
 
 

@@ -1,6 +1,6 @@
 """Every error that this library raises on purpose.
 
-``InputError`` and what derives from it mean that the caller can mend the call or the data; the message names the file,
+``InputError`` and what derives from it mean that the caller can correct the call or the data; the message names the file,
 the column, the row or the vertex and says what to do. All errors survive pickling, since workers send them to the driver.
 
 Messages name options by ``option_text``, in the words of the surface that the caller stands on.
@@ -50,7 +50,7 @@ class KeplerError(Exception):
 
 
 class InputError(KeplerError, ValueError):
-    """The input or the call is wrong, and the message says how to mend it."""
+    """The input or the call is wrong, and the message says how to correct it."""
 
 
 class EdgeListError(InputError):

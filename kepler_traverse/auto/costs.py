@@ -24,7 +24,7 @@ _FILE = Path(__file__).with_name("costs.json")
 #   lookup               vertices of the first path of a source, whose distances are looked up in a hierarchy
 #   edge, vertex         work that all workers share
 #   again                edges that are relaxed again because weights are uneven
-#   stretch              additional rounds because weights are uneven
+#   extra_round          additional rounds because weights are uneven
 #   row, write, clear    bytes that are accessed sequentially
 #   miss                 loads that miss the cache
 SPEED_OF_TERM = {
@@ -39,7 +39,7 @@ SPEED_OF_TERM = {
         "lookup": "step",
         "edge": "step",
         "again": "step",
-        "stretch": "step",
+        "extra_round": "step",
         "vertex": "step",
         "row": "step",
         "write": "copy",
@@ -53,7 +53,7 @@ SPEED_OF_TERM = {
         "count": "step",
         "level": "step",
         "chain": "load",
-        "stretch": "load",
+        "extra_round": "load",
         "share": "load",
         "uneven": "load",
         "spill": "load",

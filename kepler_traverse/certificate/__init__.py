@@ -71,7 +71,7 @@ class Certificate:
         return not self.failures
 
     def require(self) -> None:
-        """Raise CertificateError unless the result is proven right."""
+        """Raise CertificateError unless the result is certified."""
         if self.failures:
             raise CertificateError("the result is wrong: " + "; ".join(f"{r}: {why}" for r, why in self.failures.items()))
 

@@ -1,7 +1,7 @@
 """A process that was forked from one that has traversed raises an error, where it would end by a signal or hang.
 
 The threads of GNU OpenMP do not survive a fork. A parallel kernel ends the child by SIGTERM, so its parent waits for an
-answer for ever; it hangs in a child of the child. A forked child therefore exchanges the compiled code of every parallel
+answer forever; it hangs in a child of the child. A forked child therefore exchanges the compiled code of every parallel
 kernel for an error that says how to start processes.
 """
 

@@ -59,7 +59,7 @@ def _can_be_made(folder: Path) -> bool:
 
 
 def _own_folder() -> Path:
-    """A folder that is this user's alone: whoever can write to it can have their code run."""
+    """A folder that is this user's alone: any user that can write to it can have their code run."""
     folder = Path(tempfile.gettempdir()) / f"kepler_traverse-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Rows of bits inside Numba kernels: one bit a source, a few machine words a vertex, one vector instruction a row.
+"""Rows of bits inside Numba kernels: one bit per source, a few machine words per vertex, one vector instruction per row.
 
 Numba has no vector values, and does not find by itself that a loop over the words of a row may be one instruction. Each
 function works on rows of two-dimensional uint64 arrays. How many words a row has is read off the type of ``lanes``, a

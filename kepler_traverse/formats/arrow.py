@@ -22,7 +22,7 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read Arrow IPC files or streams, told apart by their first bytes.
+    """Read Arrow IPC files or streams, distinguished by their first bytes.
 
     Parameters
     ----------

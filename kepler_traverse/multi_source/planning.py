@@ -572,7 +572,7 @@ def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _g
         "vertex": n_sources * shape.n_vertices,
         "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
         "again": edges * shape.detours if algorithm == "sssp" else 0,
-        "stretch": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
+        "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
         "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
     }
 

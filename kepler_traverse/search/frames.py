@@ -109,7 +109,7 @@ class Selection:
 
     @cached_property
     def ids(self) -> Any:
-        """The ids of the vertices, which nobody may change."""
+        """The ids of the vertices, which no caller may change."""
         return self._graph.ids if self.number is None else self._graph.ids_at(self.number)
 
     @cached_property

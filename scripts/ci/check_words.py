@@ -3,8 +3,8 @@
     python -m scripts.ci.check_words [FILE ...]
 
 Without files it reads all files that git knows or would add. Exit code 1 if a word was found. Code is searched for names.
-Comments and Markdown are searched for idioms, and outside the library also docstrings, and for more idioms. Texts that a
-program prints are not searched. Dated measurements, and pages that are rendered from them, keep their words.
+Comments, docstrings and Markdown are searched for idioms. Texts that a program prints are not searched. Dated measurements,
+and pages that are rendered from them, keep their words.
 """
 
 import ast
@@ -70,10 +70,6 @@ _NOT_PER = "of|that|which|has|is|may|takes|with|at|in|for|whose|can|must|holds|w
 IDIOMS = {
     rf"\b(?:{_UNITS}) an? (?:{_ONE})\b(?! (?:{_NOT_PER})\b)": "per",
     r"\b[Aa] bit a (?:source|vertex)\b": "one bit per",
-}
-
-# Idioms outside the library, whose comments are not searched for them.
-OUTSIDE = {
     r"\b(?i:whoever|nobody|somebody|whom)\b": "any thread, user or process that",
     r"\b[Mm]end(?:s|ed|ing)?\b": "repair, correct or fix",
     r"\b(?:told|kept|tell|keep) apart\b": "distinguish, or separate",
@@ -182,8 +178,7 @@ def retired_words(path: str, text: str) -> list[str]:
         Content of the file.
     """
     names = IDENTIFIERS | WORDS if _matches(path, PACKAGES) else IDENTIFIERS
-    library = _matches(path, ("kepler_traverse/*",))
-    idioms = {} if _matches(path, DATED) else IDIOMS if library else IDIOMS | OUTSIDE
+    idioms = {} if _matches(path, DATED) else IDIOMS
     if _matches(path, ("*check_words.py",)):
         names = {}
     found = []
@@ -192,7 +187,7 @@ def retired_words(path: str, text: str) -> list[str]:
             better = next((word for pattern, word in names.items() if re.fullmatch(pattern, part)), None)
             if better is not None and not _matches(path, ALLOWED.get(part, ())):
                 found.append(f"{path}:{line}: {part}: write {better}")
-        elif kind == "comment" or not library:
+        else:
             for pattern, better in idioms.items():
                 found += [f"{path}:{line}: {match[0]!r}: write {better!r}" for match in re.finditer(pattern, part)]
     return found

@@ -64,7 +64,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "level": groups * shape.likely_rounds,
         "edge": edges,
         "again": edges * shape.spread,
-        "stretch": groups * shape.extra_rounds,
+        "extra_round": groups * shape.extra_rounds,
         "vertex": groups * shape.likely_rounds * shape.n_vertices,
         "miss": edges * shape.scatter * machine.missing(GROUP * max(shape.weight, 4) * shape.n_vertices),
         "write": groups * GROUP * shape.n_vertices,

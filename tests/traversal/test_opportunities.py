@@ -32,8 +32,9 @@ DECAYS = {
     "linear:60": lambda d: max(0.0, 1 - d / 60),
     "gaussian:25": lambda d: math.exp(-((d / 25) ** 2) / 2),
 }
-COMPILED = [(kind, None) for kind in KINDS]  # each is a variant of the kernel
-COMPILED += [(np.float32, "exponential:0.02"), (np.int16, "gaussian:25"), (np.float64, "linear:60"), (np.int64, "linear:60")]
+# Each is a variant of the kernel: every kind and every decay, float32 with and without.
+COMPILED = [(np.int8, None), (np.int32, None), (np.float32, None), (np.float32, "exponential:0.02")]
+COMPILED += [(np.int16, "gaussian:25"), (np.float64, "linear:60"), (np.int64, "linear:60")]
 GRAPH = graph_from_edges(np.array([10, 20, 20, 30]), np.array([20, 30, 40, 50]), np.array([2, 3, 4, 5]))
 IDS = [10, 20, 30, 40, 50]  # at 0, 2, 5, 6 and 10 from the first
 

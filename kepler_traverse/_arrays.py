@@ -42,6 +42,11 @@ def is_interleaved(distance: Any) -> bool:
     return hasattr(distance, "lines")
 
 
+def is_sparse(distance: Any) -> bool:
+    """Return whether distances from several sources are ``search.sparse.SparseDistances`` and no array."""
+    return hasattr(distance, "vertices")
+
+
 def namespace(array: Array) -> Any:
     """Return the module (NumPy or CuPy) whose functions work on ``array``."""
     return sys.modules["cupy"] if device_of(array) == "cuda" else np

@@ -29,7 +29,7 @@ def strategies(published: bool = False) -> Any:
     Examples
     --------
     >>> strategies().query("algorithm == 'bfs' and device == 'cpu' and default")["name"].tolist()
-    ['switch', 'bit_parallel', 'source_per_thread', 'hierarchy_sweep']
+    ['switch', 'short_search', 'bit_parallel', 'source_per_thread', 'hierarchy_sweep']
     >>> strategies(published=True).set_index("name")["knobs"]["h_bf"].split(", ")[:3]
     ['edge_classes', 'duplicates', 'cache_modifiers']
     """

@@ -15,6 +15,7 @@ from numba import njit
 from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
+from ..search import short_search
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
 if TYPE_CHECKING:
@@ -138,6 +139,11 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
     threads.for_each(find_predecessors, len(roots))
     return predecessor
+
+
+def plan_short(graph, query, _group: int):
+    """Return ``traverse(sources)`` of ``search.short_search``."""
+    return short_search.plan(graph, query, True, point_back)
 
 
 @njit(cache=True, nogil=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..search import short_search
 from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, persistent
 from .host_loop import levels, switch
@@ -65,6 +66,19 @@ STRATEGIES = (
 )
 
 MULTI_SOURCE = (
+    MultiSourceStrategy(
+        name="short_search",
+        device="cpu",
+        plan=cpu_steps.plan_short,
+        memory=short_search.memory,
+        group_size=short_search.group_size,
+        terms=short_search.terms,
+        takes_target_lists=True,
+        paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
+        rationale="a search touches only what it reaches: for those that end early, by a limit or at targets nearby",
+        complexity="O(S (reached vertices and edges))",
+        default=True,
+    ),
     MultiSourceStrategy.from_module(
         bit_parallel_cpu,
         name="bit_parallel",

@@ -33,6 +33,7 @@ from .._arrays import (
     is_hops,
     is_interleaved,
     is_reached,
+    is_sparse,
     namespace,
     to_host,
 )
@@ -170,7 +171,7 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     graph : Graph
     source_vertices : integer array of shape (n_sources,), NumPy
         Vertex numbers of the sources.
-    distances : array of shape (n_sources, n_vertices), on the graph's device
+    distances : array of shape (n_sources, n_vertices), on the graph's device, or SparseDistances
         One row per source; there may be gaps between rows. Hops as int8, int16 or int32 with -1 for unreached
         vertices, or weighted distances in the type of the graph's weights with ``inf``. Distances of integer weights may
         also have a wider type of float32, float64, and int64 with 2**63 - 1.
@@ -208,8 +209,9 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         raise InputError("source_vertices must be vertex numbers, not True or False")
     sources = np.asarray(sources)
     interleaved = distances if is_interleaved(distances) else None
+    is_array = interleaved is None and not is_sparse(distances)
     try:
-        distances = namespace(graph.offsets).asarray(distances) if interleaved is None else distances
+        distances = namespace(graph.offsets).asarray(distances) if is_array else distances
     except Exception as error:  # whatever an object raises that is no array
         raise InputError(f"distances cannot be read as an array: {error}") from None
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
@@ -236,16 +238,28 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         if _interleaved_are_valid(graph, sources, interleaved, limit):
             return Certificate({}, sources.size)
         distances = interleaved.rows()  # these name the rule that is violated
+    if is_sparse(distances):
+        is_exact = is_hops(distances.dtype) or not graph.integer_weights
+        is_rounded = not is_exact and distances.any_beyond(EXACT_BELOW[distances.dtype])
+        # With negative weights paths may lead through vertices that are farther than the limit.
+        if not graph.has_negative_weights and not is_rounded:
+            return _certificate_of_findings(graph, sources, distances, distances.check(graph, sources, limit))
+        distances = distances.rows()
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)
-    findings = _findings_of_batch(graph, sources, distances, limit)
+    return _certificate_of_findings(graph, sources, distances, _findings_of_batch(graph, sources, distances, limit))
+
+
+def _certificate_of_findings(graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray) -> Certificate:
+    """Return the certificate of the findings of ``batch.findings_of``."""
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
+            value = distances.one(at, vertex) if is_sparse(distances) else to_host(distances[at : at + 1, vertex])[0]
             failures[rule] = (
                 f"{count} distances {_BROKEN[rule]}, one of them from source {_name(graph, sources[at])[7:]} "
-                f"to {_name(graph, vertex)}: {to_host(distances[at : at + 1, vertex])[0]}"
+                f"to {_name(graph, vertex)}: {value}"
             )
     return Certificate(failures, sources.size)
 

@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._arrays import is_hops, namespace
+from .._arrays import is_hops, is_sparse, namespace
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, FrameKind, Selection, columns_of, select
 from ..search.query import Query
 from ..search.results import Traversal, Traversals
+from ..search.sparse import sparse_of
 from .opportunities import bands_of
-from .records import Asked
+from .records import Asked, SourceRecords, Values
 
 _ROWS_PER_THREAD = 2**18  # fewer take less time than a thread
 
@@ -74,6 +75,25 @@ def empty_frame(asked: Asked, frames: FrameKind) -> Any:
     nothing = replace(asked, query=Query(predecessors=asked.query.predecessors, targets=np.zeros(0, np.int64)))
     source = Column.of_vertices(graph, xp.zeros(0, np.int64))
     return frames.make({"source": source, **columns_of_source(nothing, traversal)})
+
+
+def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+    """Return ``vertex, distance`` of the vertices that each source reaches."""
+    found: Any = group.distance
+    if not is_sparse(found):  # of a plan that has changed its strategy
+        found = sparse_of(found)
+        found = found if asked.query.limit is None else found.within([asked.query.limit] * len(found))
+    if asked.query.targets is not None:
+        found = found.at(asked.query.targets)
+    return SourceRecords({"vertex": found.vertices, "distance": found.distance}, found.sizes)
+
+
+def columns_of_records(asked: Asked, values: Values) -> dict[str, Column]:
+    """Return the columns of the kind besides ``source``."""
+    kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
+    vertex = Column.of_vertices(asked.graph, values["vertex"].astype(np.int64, copy=False))
+    columns = _shown(asked, {"vertex": vertex, "distance": Column(values["distance"].astype(kind, copy=False))})
+    return {name: column for name, column in columns.items() if name in asked.kind.columns}
 
 
 class _Rows(NamedTuple):

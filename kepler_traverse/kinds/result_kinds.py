@@ -92,6 +92,8 @@ class ResultKind:
         Whether the user names further columns, by ``values``.
     reads_interleaved : bool
         Whether its records are made from interleaved distances without one row per source.
+    reads_sparse : bool
+        Whether its records are made from distances that are held for reached vertices alone.
     """
 
     name: str
@@ -114,6 +116,7 @@ class ResultKind:
     options_class: type[KindOptions] | None = None
     names_values: bool = False
     reads_interleaved: bool = False
+    reads_sparse: bool = False
 
     def fits(self, names: Sequence[str]) -> bool:
         """Whether a part file may have columns of these names, in this order."""
@@ -189,18 +192,22 @@ def _call(module: str, function: str, *args: Any) -> Any:
     return getattr(import_module(f".{module}", __package__), function)(*args)
 
 
-def _made_by(module: str, *functions: str) -> dict[str, Any]:
+def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
     """Return functions of a module of this package as fields of a kind; the module is imported when one is called."""
-    return {name: partial(_call, module, name) for name in functions}
+    return {name: partial(_call, module, name) for name in functions} | {
+        field: partial(_call, module, name) for field, name in others.items()
+    }
 
 
 _KINDS = (
     ResultKind(
         name="distances",
+        reads_sparse=True,
         means="a row for each vertex that a source reaches: its distance from that source",
         columns=("source", "vertex", "distance"),
         records="vertex",
         options=("targets", "unreached"),
+        **_made_by("distances", records_of="records_of", columns_of="columns_of_records"),
     ),
     ResultKind(
         name="predecessors",
@@ -222,6 +229,7 @@ _KINDS = (
     ),
     ResultKind(
         name="summary",
+        reads_sparse=True,
         means="a row for each source: figures over the distances to all vertices that it reaches, or "
         "with --direction in from all vertices that reach it",
         columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
@@ -234,6 +242,7 @@ _KINDS = (
     ),
     ResultKind(
         name="levels",
+        reads_sparse=True,
         means="a row for each source and hop count: how many vertices lie there",
         columns=("source", "distance", "vertices"),
         records="source",
@@ -256,10 +265,12 @@ _KINDS = (
     ),
     ResultKind(
         name="reachable",
+        reads_sparse=True,
         means="a row for each vertex that a source reaches, without distances",
         columns=("source", "vertex"),
         records="vertex",
         is_array=True,
+        **_made_by("distances", records_of="records_of", columns_of="columns_of_records"),
     ),
     ResultKind(
         name="nearest",
@@ -279,6 +290,7 @@ _KINDS = (
     ),
     ResultKind(
         name="opportunities",
+        reads_sparse=True,
         means="a row for each source and cutoff: sums of the attributes of all vertices within it",
         columns=("source", "cutoff"),
         records="source",
@@ -290,6 +302,7 @@ _KINDS = (
     ),
     ResultKind(
         name="within",
+        reads_sparse=True,
         means="a row for each source and cutoff: how many vertices are within it",
         columns=("source", "cutoff", "vertices"),
         records="source",
@@ -301,12 +314,14 @@ _KINDS = (
     ),
     ResultKind(
         name="isochrones",
+        reads_sparse=True,
         means="a row for each source and vertex within the largest cutoff: the smallest cutoff that holds it",
         columns=("source", "vertex", "band"),
         records="vertex",
         numbers=1,
         options=("cutoffs", "geometry"),
         needs=("cutoffs",),
+        **_made_by("distances", records_of="records_of", columns_of="columns_of_records"),
     ),
     ResultKind(
         name="pairs",

@@ -24,6 +24,7 @@ from ..runtime.progress import Report, meter_of
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
+from ..search.query import SourcesWithTargets
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
@@ -131,6 +132,8 @@ class Registry:
         tuning: object | None = None,
         output: str | None = None,
         interleaved: bool = False,
+        sparse: bool = False,
+        sample: SourcesWithTargets | None = None,
         targets_per_source: float = 1.0,
         predecessors: bool | None = None,
     ) -> MultiSourcePlan:
@@ -155,6 +158,8 @@ class Registry:
             has_target_lists=kind.needs_pairs,
             targets_per_source=targets_per_source,
             interleaved=interleaved,
+            sparse=sparse,
+            sample=sample,
         )
         single, many = self.listed_for(strategy, graph.device)
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
@@ -206,7 +211,7 @@ class Registry:
         if labels is not None:
             n_searches = len(set(zip(labels, numbers.tolist(), strict=True)))
         else:
-            n_searches = numbers.size if stream else np.unique(numbers).size
+            n_searches = numbers.size if stream or isinstance(sources, str) else np.unique(numbers).size
         meter = meter_of(progress, n_searches, graph.device)
         kind = RESULT_KINDS[result]
         needs_distances = limits is not None and kind.keeps == "counts"
@@ -221,6 +226,7 @@ class Registry:
             knobs=knobs,
             memory=memory,
             interleaved=kind.reads_interleaved and limits is None,
+            sparse=kind.reads_sparse and unreached == "omit",
         )
         is_handed_on = False
         try:
@@ -284,5 +290,6 @@ class Registry:
             knobs=knobs,
             memory=memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
+            sample=None if is_one else table.sample(),
         )
         return pairs.frame_of_pairs("pairs", plan, table, "pair")

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import NO_PREDECESSOR, at_most, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, at_most, is_sparse, namespace, unreached_of
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import Graph, has_vertex
 from ..kinds import rules
@@ -252,6 +253,8 @@ class LimitedSearches:
 
 def cut_at_limits(group: Traversals, limits: list[Any]) -> Traversals:
     """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
+    if is_sparse(group.distance):
+        return replace(group, distance=group.distance.within(limits), limits=limits)
     xp = namespace(group.distance)
     beyond = xp.stack([~at_most(row, limit) for row, limit in zip(group.distance, limits, strict=True)])
     distance = xp.where(beyond, unreached_of(group.distance.dtype), group.distance)
@@ -272,7 +275,10 @@ def compute_result(
 ) -> Any:
     """Run a plan for many sources, given by their vertex numbers, and return the result of that name."""
     form = ResultForm(plan, RESULT_KINDS[result], targets, unreached, frames_on(plan.graph.device), reduction)
-    distinct, places = np.unique(numbers, return_inverse=True)
+    if (numbers[1:] > numbers[:-1]).all():  # as those of all vertices, where sorting takes as long as short searches
+        distinct, places = numbers, np.arange(numbers.size)
+    else:
+        distinct, places = np.unique(numbers, return_inverse=True)
     groups = plan.iter_groups(distinct)
     try:
         if meter is None:
@@ -339,7 +345,13 @@ class ResultForm:
             return self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
         if not places.size:
             return empty_frame(asked, self._frames)
-        found = frame_of_vertices(asked, groups, places, self._frames)
+        groups = iter(groups)
+        first = next(groups)
+        groups = chain([first], groups)
+        if is_sparse(first.distance):
+            found = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
+        else:
+            found = frame_of_vertices(asked, groups, places, self._frames)
         # A certificate of a frame has one limit for all sources, and none can be made of bands.
         is_limited = isinstance(self.plan, LimitedSearches) or not kind.is_distances
         return found if is_limited else attach_query(found, self.plan)

@@ -24,6 +24,7 @@ from ..hierarchy.estimate import Estimate, build_seconds
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
+from ..search import short_search
 from ..search.exact import Sums, WideningSearch
 from ..search.plan import Plan, strategy_that_ran, traversal_fields
 from ..search.query import Query, SourcesWithTargets, TargetLists
@@ -44,6 +45,8 @@ FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hi
 MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
 _SHARE = 0.8  # fraction of the free memory that a plan may take
 _MANY_ON_GPU = 4096  # sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
+_FEW_EDGES, _MANY_EDGES = 1 << 16, 1 << 23  # that the survey of searches which end early may always, and never walk
+_SURVEY_SHARE = 0.02  # share of the edge visits of whole searches that this survey may make
 _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 
 
@@ -107,17 +110,26 @@ class MultiSourcePlan:
         loop, usable = _named_strategies(graph, algorithm, strategies, single_source, name, n_sources, query)
         if graph.device == "cuda":
             self._start_compiling(usable, query, n_sources)
+        if shape is not None and (
+            not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges)
+        ):
+            raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
+        if self._ends_early(usable, query):
+            most = max(_FEW_EDGES, int(_SURVEY_SHARE * n_sources * graph.n_edges))
+            short = short_search.sampled(graph, shape or outline(graph), query, algorithm == "bfs", min(most, _MANY_EDGES))
+            shape = short if short.is_short else shape
         if shape is None:
             # Without a choice, and without a depth to find out, the survey would be wasted.
             needs_survey = len(usable) > 1 or (algorithm == "bfs" and usable != [loop])
             shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
-        elif not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges):
-            raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
-        self.shape = self._shape = shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
+        shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
+        self.shape = self._shape = shape
         why = [repr(graph)]
         if shape.depth:
             why.append(f"{shape.depth} levels")
-        if shape.reach < 1:
+        if shape.is_short:
+            why.append(f"a search reaches {shape.reach * shape.n_vertices:,.3g} vertices before it ends")
+        elif shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
         self._strategies, self._n_sources, self._memory, self._asked = strategies, max(n_sources, 1), memory, query
@@ -151,6 +163,13 @@ class MultiSourcePlan:
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self._why = "; ".join(why)
+
+    def _ends_early(self, strategies: Sequence[MultiSourceStrategy], query: Query) -> bool:
+        """Whether searches may end early, and this matters for the choice."""
+        if self.graph.device != "cpu" or self.graph.has_negative_weights or not self.graph.n_edges:
+            return False
+        knows_end = query.limit is not None or query.targets is not None or query.sample is not None
+        return knows_end and any(each.name == "short_search" for each in strategies)
 
     def _start_compiling(self, strategies: Sequence[MultiSourceStrategy], query: Query, n_sources: int) -> None:
         """Compile the kernels of strategies that may be chosen, while the survey runs and its own are compiled."""

@@ -23,6 +23,7 @@ from .._arrays import (
     device_of,
     is_interleaved,
     is_reached,
+    is_sparse,
     namespace,
     to_host,
 )
@@ -59,7 +60,7 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
 
     Parameters
     ----------
-    distance : float32, float64 or int64 array of shape (k, n_vertices), or InterleavedDistances
+    distance : float32, float64 or int64 array of shape (k, n_vertices), InterleavedDistances or SparseDistances
         inf where unreached, for integers 2**63 - 1. Sums and reciprocals are those of the integers rounded to float64.
     offsets : int64 array of shape (n_vertices + 1,)
         Those of the graph.
@@ -68,6 +69,8 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     """
     if is_interleaved(distance):
         return DistanceStats(*distance.figures(offsets, limit))
+    if is_sparse(distance):
+        return DistanceStats(*distance.stats(offsets, limit))
     floats = as_floats(distance)
     found = DistanceStats(*_backend_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
     if floats is distance:
@@ -140,6 +143,8 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
         Number of bins per source that lie before its first one; every distance is in one of the next ``n_bins``.
     n_bins : int
     """
+    if is_sparse(distance):
+        return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))
     distance = as_floats(distance.rows() if is_interleaved(distance) else distance)
     return _backend_of(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
 
@@ -161,7 +166,7 @@ def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[
     edges : int64 array of shape (n_sources,), NumPy
         As in ``DistanceStats``.
     """
-    return _backend_of(distance).levels(distance, offsets, limit)
+    return distance.levels(offsets, limit) if is_sparse(distance) else _backend_of(distance).levels(distance, offsets, limit)
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:

@@ -22,7 +22,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from .._arrays import EXACT_BELOW, MAX_INTEGER, Array, device_of, is_interleaved, is_reached, namespace, unreached_of
+from .._arrays import (
+    EXACT_BELOW,
+    MAX_INTEGER,
+    Array,
+    device_of,
+    is_interleaved,
+    is_reached,
+    is_sparse,
+    namespace,
+    unreached_of,
+)
 from ..cuda import exact as exact_on_gpu
 from ..errors import PrecisionError, option_text
 from ..graph import Graph
@@ -144,6 +154,8 @@ def any_beyond(distance: Array, bound: int) -> bool:
     """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
     if is_interleaved(distance):
         return bool(distance.highest * distance.unit >= bound)
+    if is_sparse(distance):
+        return bool(distance.any_beyond(bound))
     if device_of(distance) == "cuda":
         return exact_on_gpu.any_beyond(distance, bound)
     rows, kind = distance.reshape(-1, distance.shape[-1]), distance.dtype.type

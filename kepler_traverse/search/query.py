@@ -12,6 +12,8 @@ from .._arrays import Array, namespace
 
 TuningClass = TypeVar("TuningClass")
 
+_SAMPLE = 64
+
 
 class TargetLists(NamedTuple):
     """Targets of several sources, a list of its own for each source.
@@ -96,6 +98,11 @@ class PairTable:
         entries = np.arange(offsets[-1]) + np.repeat(self.lists.offsets[places] - offsets[:-1], sizes)
         return PairTable(np.asarray(sources), TargetLists(offsets, self.lists.vertices[entries]), self.rows[entries])
 
+    def sample(self) -> SourcesWithTargets:
+        """Return a few origins with their destinations, spread over the table."""
+        part = self.of(self.sources[:: max(1, self.sources.size // _SAMPLE)])
+        return SourcesWithTargets(part.sources, part.lists)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
@@ -124,6 +131,10 @@ class Query:
         Mean number of targets that each source has of its own, by which the time is estimated.
     interleaved : bool
         Whether the caller also takes distances from many sources as ``cuda.interleaved.InterleavedDistances``.
+    sparse : bool
+        Whether the caller also takes them as ``search.sparse.SparseDistances``.
+    sample : SourcesWithTargets or None
+        Some sources with their targets, by which a plan estimates how far searches go before these are settled.
     """
 
     predecessors: bool = True
@@ -135,6 +146,8 @@ class Query:
     output: str = "all"
     interleaved: bool = False
     targets_per_source: float = 1.0
+    sparse: bool = False
+    sample: SourcesWithTargets | None = None
 
     @property
     def may_stop(self) -> bool:

@@ -235,6 +235,8 @@ class Shape(NamedTuple):
         The output of each search: ``Query.output``.
     per_source : float
         Mean number of targets per source: ``Query.targets_per_source``.
+    is_short : bool
+        Whether ``reach`` and ``walked`` are those of searches that end early, as the query asks.
     """
 
     n_vertices: int
@@ -252,6 +254,7 @@ class Shape(NamedTuple):
     scatter: float = 1.0
     keep: str = "all"
     per_source: float = 1.0
+    is_short: bool = False
 
     @property
     def likely_depth(self) -> float:

@@ -25,11 +25,12 @@ from ..cpu.atomics import (
     to_ordered,
 )
 from ..errors import PrecisionError
+from ..search import short_search
+from ..search.query import Query
 from .tuning import SERIAL_FRONTIER
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..search.query import Query
 
 _UNRESOLVED = -1
 _SHARE = 256  # vertices of a frontier that a thread takes at a time
@@ -129,6 +130,21 @@ def may_overflow(graph) -> bool:
         return False
     heaviest = max(abs(float(graph.weights.max())), abs(float(graph.weights.min())))
     return heaviest * graph.n_vertices >= float(np.finfo(graph.weights.dtype).max)
+
+
+def point_back(graph, sources, distance) -> np.ndarray:
+    """Return predecessors from the distances of several searches. Both arrays have shape (k, n_vertices)."""
+    run, predecessor = Run(graph, Query(limit=None)), np.empty(distance.shape, graph.targets.dtype)
+    for i, source in enumerate(np.asarray(sources).tolist()):
+        run.distance[:] = distance[i]
+        run.find_predecessors(source)
+        predecessor[i] = run.predecessor
+    return predecessor
+
+
+def plan_short(graph, query, _group: int):
+    """Return ``traverse(sources)`` of ``search.short_search``."""
+    return short_search.plan(graph, query, False, point_back, overflow_error)
 
 
 def overflow_error(graph) -> PrecisionError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..search import short_search
 from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu
 from .host_loop import rounds
@@ -72,6 +73,20 @@ STRATEGIES = (
 )
 
 MULTI_SOURCE = (
+    MultiSourceStrategy(
+        name="short_search",
+        device="cpu",
+        plan=cpu_steps.plan_short,
+        memory=short_search.memory,
+        group_size=short_search.group_size,
+        terms=short_search.terms,
+        takes_target_lists=True,
+        needs=frozenset({"weights", "non_negative"}),
+        paper="Dijkstra 1959",
+        rationale="a search touches only what it reaches: for those that end early, by a limit or at targets nearby",
+        complexity="O(S (reached edges) log (reached vertices))",
+        default=True,
+    ),
     MultiSourceStrategy.from_module(
         source_per_thread,
         name="near_far_per_thread",

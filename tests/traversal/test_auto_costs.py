@@ -91,10 +91,14 @@ def made_up_lines(constants: dict) -> list[dict]:
     return lines
 
 
+SHORT = {"bfs short_search": {"vertex": 50.0}}
+
+
 def test_constants_come_back_out_of_the_times_that_they_make():
     constants = {
         "bfs bit_parallel": {"level": 2e4, "edge": 1.5, "write": 3.0},
         "bfs source_per_thread": {"start": 2e4, "vertex": 20.0, "edge": 2.0},
+        **SHORT,
     }
     lines = made_up_lines(constants)
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
@@ -107,7 +111,7 @@ def test_constants_come_back_out_of_the_times_that_they_make():
 
 
 def test_cross_validation_shows_a_graph_that_no_other_resembles():
-    lines = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}})
+    lines = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}} | SHORT)
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})
 
     def max_error():
@@ -122,7 +126,7 @@ def test_cross_validation_shows_a_graph_that_no_other_resembles():
 def test_a_fit_keeps_the_constants_of_other_devices(tmp_path):
     lines, output = tmp_path / "lines.jsonl", tmp_path / "costs.json"
     output.write_text(json.dumps({"cuda": {"nanoseconds": {"bfs bit_parallel": {"edge": 7.0}}}}))
-    made = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}})
+    made = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}} | SHORT)
     lines.write_text("".join(json.dumps(line) + "\n" for line in made))
     fit.main([lines], output)
     found = json.loads(output.read_text())

@@ -55,7 +55,6 @@ def plan(graph, query, _group: int):
     limit = as_distance(np.inf if query.limit is None else query.limit, kind)
     shared = np.empty(0, np.int64) if query.targets is None else query.targets
     edges, width = (graph.offsets, graph.targets, graph.weights), pile_width(graph)
-    single = cpu_steps.Run(graph, query) if query.predecessors else None
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
@@ -83,13 +82,7 @@ def plan(graph, query, _group: int):
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
         limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
-        predecessor = None
-        if single is not None:
-            predecessor = np.empty(distance.shape, graph.targets.dtype)
-            for i, source in enumerate(numbers):
-                single.distance[:] = distance[i]
-                single.find_predecessors(source)
-                predecessor[i] = single.predecessor
+        predecessor = cpu_steps.point_back(graph, numbers, distance) if query.predecessors else None
         return MultiSourceOutcome(distance if is_kept else at_targets, predecessor, limits, rounds.tolist())
 
     return traverse

@@ -1,0 +1,222 @@
+"""Distances from several sources to the vertices that each one reaches, and to no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._arrays import Array, as_distance, is_hops, is_reached, unreached_of
+from ..cpu import short_search as cpu
+from ..cpu import threads
+from ..cpu.distance_stats import LEVELS_AT_ONCE
+
+AT_ONCE = 256  # rows that a thread checks at a time
+
+
+class SparseDistances:
+    """Distances of shape (k, n_vertices), of which only those of reached vertices are held.
+
+    What is computed of them takes time in proportion to the vertices reached, and is equal bit for bit to what is computed
+    of an array of all distances.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (k + 1,)
+        Where the row of each source begins.
+    vertices : integer array of shape (offsets[-1],)
+        Vertex numbers, row by row in ascending order.
+    distance : array of the same length
+        Hops as int32, or weighted distances in the type of the sums.
+    n_vertices : int
+        Of the graph.
+    """
+
+    def __init__(self, offsets: np.ndarray, vertices: np.ndarray, distance: np.ndarray, n_vertices: int):
+        self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
+
+    ndim = 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.offsets.size - 1, self.n_vertices
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.distance.dtype
+
+    @property
+    def itemsize(self) -> int:
+        return self.distance.itemsize
+
+    @property
+    def size(self) -> int:
+        return self.distance.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.offsets.nbytes + self.vertices.nbytes + self.distance.nbytes
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Vertices that each source reaches."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    def copy(self) -> SparseDistances:
+        """Return the same; a search writes no array of an earlier one."""
+        return self
+
+    def __getitem__(self, i: Any) -> Any:
+        """Return the distances of a range of sources, or those from one source to all vertices."""
+        if not isinstance(i, slice):
+            return self[i : i + 1].rows()[0]
+        begin, end, _ = i.indices(len(self))
+        offsets = self.offsets[begin : end + 1]
+        part = slice(int(offsets[0]), int(offsets[-1]))
+        return SparseDistances(offsets - offsets[0], self.vertices[part], self.distance[part], self.n_vertices)
+
+    def rows(self) -> Array:
+        """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
+        rows = np.full(self.shape, unreached_of(self.dtype), self.dtype)
+        rows[self.rows_of_entries(), self.vertices] = self.distance
+        return rows
+
+    def one(self, i: int, v: int) -> Any:
+        """Return the distance from one source to one vertex."""
+        part = slice(self.offsets[i], self.offsets[i + 1])
+        found = self.distance[part][self.vertices[part] == v]
+        return found[0] if found.size else unreached_of(self.dtype)
+
+    def rows_of_entries(self) -> np.ndarray:
+        """Return the position of the source of each entry."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    def within(self, limits: Sequence[float]) -> SparseDistances:
+        """Return the distances up to a limit per source."""
+        bounds = np.array([as_distance(limit, self.dtype) for limit in limits], self.dtype)
+        return self._kept(self.distance <= np.repeat(bounds, self.sizes))
+
+    def _kept(self, is_kept: np.ndarray) -> SparseDistances:
+        before = offsets_of(is_kept)
+        return SparseDistances(before[self.offsets], self.vertices[is_kept], self.distance[is_kept], self.n_vertices)
+
+    def stats(self, offsets: np.ndarray, limit: float | None) -> tuple[np.ndarray, ...]:
+        """Return the columns of ``kinds.distance_stats.DistanceStats``; weighted distances in floats."""
+        k, kind = len(self), self.dtype
+        counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.empty((2, k))
+        bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
+        self._run(
+            cpu.stats, self.offsets, self.vertices, self.distance, offsets, self.n_vertices, bound, counts, extremes, sums
+        )
+        lowest, farthest = extremes.astype(np.float64).T
+        return counts[:, 0], lowest, farthest, sums[0], sums[1], counts[:, 1]
+
+    def sums_within(
+        self, lowest: Any, bounds: np.ndarray, integers: np.ndarray, floats: np.ndarray, decay: int, parameter: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As ``cpu.opportunities.sums``."""
+        exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
+        rounded = np.zeros((len(self), len(floats), bounds.size))
+        args = lowest, bounds, integers, floats, decay, float(parameter), self.n_vertices, exact, rounded
+        self._run(cpu.sums_within, self.offsets, self.vertices, self.distance, *args)
+        return exact, rounded
+
+    def bins(self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
+        """As ``kinds.distance_stats.bins_of``."""
+        counts = np.zeros((len(self), n_bins), np.int64)
+        bound = as_distance(np.inf if limit is None else limit, self.dtype)
+        self._run(cpu.bins, self.offsets, self.distance, bound, bins_per_unit, before, counts)
+        return counts
+
+    def levels(self, offsets: np.ndarray, limit: float | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """As ``kinds.distance_stats.levels_of``."""
+        most = int(self.distance.max(initial=0))
+        size = 1 + (most if limit is None else int(min(most, limit)))
+        step = max(1, LEVELS_AT_ONCE // size)
+        for first in range(0, len(self), step):
+            part = self[first : first + step]
+            counts, edges = np.zeros((len(part), size), np.int64), np.zeros(len(part), np.int64)
+            part._run(cpu.levels, part.offsets, part.vertices, part.distance, offsets, size - 1, counts, edges)
+            yield counts, edges
+
+    def bitmap(self) -> np.ndarray:
+        """Return the vertices reached, uint8 of shape (k, ceil(n_vertices / 8)): v in bit v % 8 of byte v // 8."""
+        found = np.zeros((len(self), -(-self.n_vertices // 8)), np.uint8)
+        np.bitwise_or.at(
+            found, (self.rows_of_entries(), self.vertices >> 3), np.uint8(1) << (self.vertices & 7).astype(np.uint8)
+        )
+        return found
+
+    def at(self, vertices: np.ndarray) -> SparseDistances:
+        """Return the distances to some vertices, which ascend."""
+        return self._kept(np.isin(self.vertices, vertices))
+
+    def checksums(self, sources: np.ndarray, integers: bool) -> np.ndarray:
+        """Return ``search.results.checksum`` of each row, uint64."""
+        distance = self.distance.astype(np.int64) if integers and self.dtype.kind == "f" else self.distance
+        found = np.empty(len(self), np.uint64)
+        self._run(cpu.checksums, self.offsets, self.vertices, distance.view(f"u{distance.itemsize}"), sources, found)
+        return found
+
+    def check(self, graph: Any, sources: np.ndarray, limit: Any) -> np.ndarray:
+        """Check the rows by the rules of ``certificate``, over the vertices reached and the edges that leave them.
+
+        Parameters
+        ----------
+        graph : Graph
+            Without negative weights; its weights have the type of weighted distances.
+        sources : int64 array of shape (k,)
+        limit : float, None, or float64 array of shape (k,)
+
+        Returns
+        -------
+        int64 array of shape (5, 3)
+            As ``certificate.batch.findings_of``.
+        """
+        none = unreached_of(self.dtype)
+        given = np.full(len(self), np.inf if limit is None else limit)
+        limits = np.array([as_distance(each, self.dtype) for each in given.tolist()], self.dtype)
+        weights = np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
+        found = np.zeros((-(-len(self) // AT_ONCE), 5, 3), np.int64)
+        marks: list[Any] = [None] * threads.max_threads()
+
+        def check_some(item: int, thread: int) -> None:
+            if marks[thread] is None:
+                marks[thread] = np.full(graph.n_vertices, none, self.dtype), np.zeros(graph.n_vertices, np.uint8)
+            part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
+            rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
+            cpu.check(graph.offsets, graph.targets, weights, *rows, none, *marks[thread], found[item])
+
+        threads.for_each(check_some, len(found))
+        every = np.zeros((5, 3), np.int64)
+        for item, some in enumerate(found):
+            new = (every[:, 0] == 0) & (some[:, 0] > 0)
+            every[new] = some[new] + np.array([0, item * AT_ONCE, 0])
+            every[~new, 0] += some[~new, 0]
+        return every
+
+    def any_beyond(self, bound: int) -> bool:
+        """Whether a distance is ``bound`` or more."""
+        return bool((self.distance >= self.dtype.type(bound)).any())
+
+    def _run(self, kernel: Any, *args: Any) -> None:
+        threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)
+
+
+def sparse_of(rows: np.ndarray) -> SparseDistances:
+    """Return distances of shape (k, n_vertices) as those of the vertices reached; hops as int32."""
+    reached = is_reached(rows)
+    row, vertex = np.nonzero(reached)
+    distance = rows[reached].astype(np.int32) if is_hops(rows.dtype) else rows[reached]
+    return SparseDistances(offsets_of(np.bincount(row, minlength=len(rows))), vertex, distance, rows.shape[1])
+
+
+def offsets_of(sizes: np.ndarray) -> np.ndarray:
+    """Return where rows of these sizes begin, and where the last one ends."""
+    offsets = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets

@@ -1,0 +1,150 @@
+"""Searches that touch only what they reach: equal to whole searches, certified, and as long as their results."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
+from kepler_traverse.bfs import REGISTRY as BFS
+from kepler_traverse.certificate import certify_many
+from kepler_traverse.search.sparse import SparseDistances, offsets_of
+from kepler_traverse.sssp import REGISTRY as SSSP
+from tests.support import tiers
+
+MANY = {"bfs": (bfs_many, "max_depth", "source_per_thread"), "sssp": (sssp_many, "cutoff", "near_far_per_thread")}
+REGISTRIES = {"bfs": BFS, "sssp": SSSP}
+
+
+def random_graph(seed: int, n: int, n_edges: int, fractions: bool = False):
+    random = np.random.default_rng(seed)
+    weights = random.integers(0, 9, n_edges) / (7 if fractions else 1)
+    return graph_from_edges(random.integers(0, n, n_edges), random.integers(0, n, n_edges), weights)
+
+
+def sparse(graph, algorithm: str, limit, sources=None) -> SparseDistances:
+    plan = REGISTRIES[algorithm].plan_multi_source(
+        graph, n_sources=graph.n_vertices, result="distances", strategy="short_search", limit=limit, targets=None,
+        knobs=None, memory=None, sparse=True,
+    )  # fmt: skip
+    return plan.run(np.arange(graph.n_vertices) if sources is None else sources).distance
+
+
+def equal(one, other) -> None:
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+    else:
+        pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("fractions", [False, True])
+@pytest.mark.parametrize("algorithm", MANY)
+def test_all_kinds_of_results_are_those_of_whole_searches(algorithm, fractions):
+    graph = random_graph(3, 4000, 9000, fractions)  # several reduction blocks, of which some have one or two vertices
+    many, limit_name, whole = MANY[algorithm]
+    random = np.random.default_rng(4)
+    sources = graph.ids[random.permutation(graph.n_vertices)[:40]].tolist()
+    values = {"count": random.integers(-5, 50, graph.n_vertices), "share": random.random(graph.n_vertices) - 0.5}
+    asked = [{"result": name, limit_name: 3} for name in ("distances", "summary", "reachable", "matrix")]
+    asked += [{"result": name, limit_name: [i % 6 for i in range(40)]} for name in ("distances", "summary", "reachable")]
+    asked += [{"result": name, "targets": sources[:9]} for name in ("distances", "targets", "matrix")]
+    asked += [{"result": name, "cutoffs": [0, 2, 5]} for name in ("within", "isochrones")]
+    asked += [
+        {"result": "opportunities", "cutoffs": [1, 8], "values": values, "decay": decay} for decay in (None, "linear:7")
+    ]
+    asked += [{"result": "levels", limit_name: 4}] if algorithm == "bfs" else []
+    for options in asked:
+        equal(many(graph, sources, strategy="short_search", **options), many(graph, sources, strategy=whole, **options))
+
+
+@settings(max_examples=tiers.examples(80))
+@given(
+    st.integers(1, 12),
+    st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)), min_size=1, max_size=40),
+    st.sampled_from([None, 0, 1, 4]),
+    st.randoms(use_true_random=False),
+)
+def test_certificate_is_that_of_all_distances(n, edges, limit, random):
+    graph = graph_from_edges(*(np.array(column) for column in zip(*((u % n, v % n, w) for u, v, w in edges), strict=True)))
+    sources = np.arange(graph.n_vertices)
+    for algorithm in MANY:
+        found = sparse(graph, algorithm, limit)
+        assert certify_many(graph, sources, found, limit).valid
+        rows = found.rows()
+        unreached = np.inf if algorithm == "sssp" else -1
+        i, v = random.randrange(len(rows)), random.randrange(graph.n_vertices)
+        planted = random.choice([each for each in (unreached, 0, 1, 2, 5, 9) if each != rows[i, v]])
+        rows[i, v] = planted
+        is_reached = rows != unreached
+        row, vertex = np.nonzero(is_reached)
+        wrong = SparseDistances(offsets_of(np.bincount(row, minlength=len(rows))), vertex, rows[is_reached], len(sources))
+        certificate = certify_many(graph, sources, wrong, limit)
+        assert set(certificate.failures) & set(certify_many(graph, sources, rows, limit).failures)
+
+
+def test_vertices_that_explain_only_each_other_break_a_certificate():
+    graph = graph_from_edges(np.array([0, 1, 2]), np.array([1, 2, 1]), np.array([5, 0, 0]))
+    wrong = SparseDistances(np.array([0, 3]), np.array([0, 1, 2]), np.array([0, 4, 4], np.float32), 3)
+    assert set(certify_many(graph, np.array([0]), wrong, 9).failures) == {"C5"}
+
+
+def test_rows_that_are_no_rows_break_a_certificate():
+    graph = graph_from_edges(np.array([0, 1, 2]), np.array([1, 2, 1]), np.array([5, 0, 0]))
+    for vertices, distance, rule in (
+        ([1, 0, 2], [5, 0, 5], "C2"),
+        ([0, 1, 1], [0, 5, 5], "C2"),
+        ([0, 1, 7], [0, 5, 5], "C2"),
+        ([0, 1, 2], [-0.0, 5, 5], "C2"),
+        ([0, 1, 2], [0, 5, np.nan], "C2"),
+        ([1, 2], [5, 5], "C1"),
+        ([0, 1], [0, 5], "C3"),
+    ):
+        wrong = SparseDistances(np.array([0, len(vertices)]), np.array(vertices), np.array(distance, np.float32), 3)
+        assert rule in certify_many(graph, np.array([0]), wrong, 9).failures
+
+
+@pytest.mark.parametrize("algorithm", MANY)
+def test_memory_of_a_group_does_not_depend_on_the_graph(algorithm):
+    """Equal searches in graphs of 10^4 and 10^6 vertices take equal arrays, once the marks of the threads are there."""
+    peaks = []
+    for n in (10**4, 10**6):
+        graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int64))
+        plan = REGISTRIES[algorithm].plan_multi_source(
+            graph, n_sources=n, result="distances", strategy="short_search", limit=20, targets=None, knobs=None,
+            memory=None, sparse=True,
+        )  # fmt: skip
+        sources = np.arange(0, 5000, 7)
+        plan.run(sources)
+        tracemalloc.start()
+        found = plan.run(sources).distance
+        found.stats(graph.offsets, None) if algorithm == "sssp" else list(found.levels(graph.offsets, None))
+        found.checksums(sources, True)
+        found.within([10.0] * len(found))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert found.vertices.size == 21 * sources.size
+    assert peaks[1] < 2 * peaks[0]  # an array of all vertices would be ten times as large
+
+
+def test_searches_for_pairs_end_at_their_targets():
+    graph = random_graph(5, 3000, 9000)
+    random = np.random.default_rng(6)
+    pairs = random.choice(graph.ids, (2, 500))
+    whole, short = (sssp_pairs(graph, *pairs, strategy=name) for name in ("near_far_per_thread", "short_search"))
+    equal(short, whole)
+    near = graph_from_edges(np.arange(20000), np.arange(1, 20001), np.ones(20000, np.int64))
+    from kepler_traverse.kinds.pairs import pair_table
+
+    table = pair_table(np.arange(0, 19000, 10), np.arange(3, 19003, 10))
+    plan = SSSP.plan_multi_source(
+        near, n_sources=1900, result="pairs", strategy="auto", limit=None, targets=None, knobs=None, memory=None,
+        sample=table.sample(),
+    )  # fmt: skip
+    assert plan.strategy.name == "short_search"
+    assert "a search reaches 4 vertices before it ends" in plan.why

@@ -157,7 +157,7 @@ def test_an_unknown_protocol_is_refused():
         read("nowhere://x")
 
 
-def test_two_formats_at_once_are_refused(tmp_path):
+def test_files_of_two_formats_are_refused(tmp_path):
     write(tmp_path / "a.csv", "1,2\n")
     pq.write_table(typed(), tmp_path / "b.parquet")
     assert "files of one format" in refusal(tmp_path)
@@ -165,7 +165,7 @@ def test_two_formats_at_once_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["gr", "mtx"])
-def test_two_files_that_number_their_vertices_are_refused(tmp_path, ending):
+def test_files_that_number_their_vertices_are_read_one_at_a_time(tmp_path, ending):
     paths = [write(tmp_path / f"{i}.{ending}", "p sp 1 0\n") for i in range(2)]
     assert "give one file, not 2" in refusal(paths)
 
@@ -215,7 +215,7 @@ def test_error_has_the_row_of_its_file_and_the_count_of_all_files(tmp_path):
     assert (caught.value.row, caught.value.column) == (4, "src")
 
 
-def test_first_row_decides_the_type_whatever_later_files_have(tmp_path):
+def test_type_of_ids_is_that_of_the_first_row(tmp_path):
     write(tmp_path / "a.csv", "src,dst\n1,2\n")
     write(tmp_path / "b.csv", "src,dst\nx,y\n")
     assert f"{tmp_path / 'b.csv'}, row 0: src column 'src' has 'x'" in refusal(tmp_path)

@@ -118,7 +118,7 @@ def test_missing_weight_is_an_error_that_lists_the_numeric_columns(named):
     assert named(columns).weights is None
 
 
-def test_two_weight_columns_are_refused_unless_one_is_named(named):
+def test_likely_weight_columns_are_refused_unless_one_is_named(named):
     columns = {"src": [1], "dst": [2], "length": [5], "minutes": [6]}
     assert "the weight could be 'length' or 'minutes'; name one with weight_column" in named(columns, refused=True)
     assert edges_of(named(columns, weight_column="minutes")) == [(1, 2, 6.0)]

@@ -52,7 +52,7 @@ def test_blank_of_a_unique_name_belongs_to_the_id(tmp_path):
 
 
 @pytest.mark.parametrize("sign", ["\x85", "\u2028", "\x0b", "\x1c"])
-def test_other_trailing_signs_belong_to_the_id(tmp_path, sign):
+def test_ids_keep_other_trailing_signs(tmp_path, sign):
     graph = words(f"a{sign}b", "a", "b", tmp_path=tmp_path)
     assert ids_in(graph, write(tmp_path / "s.txt", f"a{sign}b\n")) == [f"a{sign}b"]
 

@@ -539,7 +539,7 @@ def test_oneway_takes_columns_of_any_kind(column):
         ([1, "no", True], "cannot be read as a column of one type"),
     ],
 )
-def test_other_directions_are_refused_with_their_row(column, message):
+def test_oneway_refuses_other_values_with_their_row(column, message):
     with pytest.raises(EdgeListError, match=message):
         graph_from_edges([1, 2, 3], [2, 3, 1], oneway=column)
 

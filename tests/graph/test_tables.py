@@ -639,7 +639,7 @@ def test_options_of_files_are_refused_for_tables():
             read_graph(frame(), device="cpu", **option)
 
 
-def test_what_is_a_table_is_told_without_computing_a_lazy_frame():
+def test_is_table_does_not_compute_a_lazy_frame():
     polars = need("polars")
     lazy = polars.LazyFrame({"src": [1], "dst": [2]}).map_batches(lambda _: pytest.fail("computed"))
     with warnings.catch_warnings():
@@ -844,7 +844,7 @@ def test_igraph_attributes_are_weights_and_ids(directed):
     assert found[numbers].tolist() == expected
 
 
-def test_what_igraph_lacks_is_refused_by_name():
+def test_igraph_attributes_that_are_missing_are_refused_by_name():
     igraph = pytest.importorskip("igraph")
     there = igraph.Graph(n=3, edges=[(0, 1), (1, 2)])
     there.vs["name"] = ["a", "a", "b"]

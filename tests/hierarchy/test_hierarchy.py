@@ -54,7 +54,7 @@ def test_floats_that_are_multiples_of_a_power_of_two_have_a_hierarchy(drawn, dir
 
 
 @given(weighted_rows(st.integers(0, 9), max_rows=40), st.booleans(), st.randoms(use_true_random=False))
-def test_any_order_of_contraction_keeps_distances(drawn, directed, random):
+def test_contraction_in_any_order_keeps_distances(drawn, directed, random):
     graph = build(*drawn, directed)
     reverse = graph.reverse
     weights = graph.weights.astype(np.int64), reverse.weights.astype(np.int64)

@@ -108,7 +108,7 @@ def test_distances_of_any_graph_are_those_of_scipy(drawn, directed):
 
 @pytest.mark.usefixtures("one_order")
 @pytest.mark.parametrize("k", [1, 31, 32, 33, 65, 127, 129, 257])
-def test_any_number_of_sources_fits_lines(k):
+def test_lines_of_distances_fit_any_number_of_sources(k):
     rows = GRAPHS["lattice"]
     graph, there = moved(rows, weights_for(rows, 4))
     sources = np.random.default_rng(k).integers(0, graph.n_vertices, k)

@@ -75,7 +75,7 @@ def test_hops_pairs_and_paths_of_any_graph(rows, directed):
     assert expected[1]["distance"].fillna(-1).tolist() == expected_hops
 
 
-def test_both_hierarchies_are_used_and_certified():
+def test_hierarchies_of_hops_and_weights_are_used_and_certified():
     rows = lattice(120, 121)
     graph = build(rows, weights_for(rows, 1), directed=False)
     weighted, hops = graph.hierarchy(), graph.hierarchy(metric="hops")
@@ -104,7 +104,7 @@ def test_counts_of_a_second_group_are_its_own():
 
 
 @pytest.mark.parametrize("directed", [True, False])
-def test_both_are_stored_each_in_its_folder(directed, tmp_path):
+def test_hierarchies_of_hops_and_weights_are_stored_each_in_its_folder(directed, tmp_path):
     rows = lattice(12, 12)
     graph = build(rows, weights_for(rows, 1), directed)
     graph.hierarchy("hops")

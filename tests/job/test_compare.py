@@ -120,7 +120,7 @@ def test_hashed_weights_are_the_stated_ones():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("direction", ["--directed", "--undirected"])
-def test_both_algorithms_agree_with_cugraph(edges, capsys, direction):
+def test_compare_finds_both_algorithms_to_agree_with_cugraph(edges, capsys, direction):
     code, out, err = call(capsys, edges, "--random-sources", 8, "--device", "cuda", "--hash-weights", direction, "--json")
     assert code == 0, err
     assert all(run["equal"] and run["peer"] == "cuGraph" for run in json.loads(out)["runs"])

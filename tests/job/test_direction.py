@@ -53,7 +53,7 @@ def test_closeness_and_harmonic_are_those_of_networkx_in_that_direction(directio
 
 @pytest.mark.parametrize("direction", ["out", "in"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_other_columns_are_those_of_igraph_in_that_mode(direction, weighted):
+def test_summaries_inward_are_those_of_igraph_in_that_mode(direction, weighted):
     frame = (sssp_many if weighted else bfs_many)(GRAPH, IDS, result="summary", direction=direction)
     other, weights = igraph_graph(), WEIGHTS if weighted else None
     distances = np.array(other.distances(mode=direction, weights=weights), np.float64)
@@ -84,7 +84,7 @@ def test_the_reverse_of_the_reverse_is_no_third_graph():
 
 
 @pytest.mark.parametrize("result", ["distances", "predecessors", "matrix", "targets", "levels", "reachable", "nearest"])
-def test_other_results_are_refused_inward(result):
+def test_direction_in_is_refused_for_other_results(result):
     with pytest.raises(InputError, match="direction='in' is for result summary"):
         bfs_many(GRAPH, [1], result=result, direction="in", targets=[2] if result == "targets" else None)
 

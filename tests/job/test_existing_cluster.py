@@ -82,7 +82,7 @@ def test_the_memory_that_counts_is_that_of_each_host_and_not_of_the_driver():
         refuse_small_workers(on_three_hosts | dict([of("c", 3)]), 500 * MIB, 200 * MIB)
 
 
-def test_many_hosts_are_planned_beyond_the_memory_of_the_driver(edges, tmp_path, capsys, monkeypatch):
+def test_workers_on_many_hosts_are_planned_beyond_the_memory_of_the_driver(edges, tmp_path, capsys, monkeypatch):
     """Fifty thousand workers would not fit this machine; on hosts of their own they do."""
     memory = WorkerMemory(host="", limit=0, usable=0, available=2**40)
     hosts = {f"tcp://{i}:1": SimpleNamespace(**(vars(memory) | {"host": str(i)})) for i in range(50_000)}
@@ -249,7 +249,7 @@ def test_events_of_workers_are_reported_once(tmp_path):
     assert joined == [["c"]]
 
 
-def test_many_workers_that_are_lost_at_once_are_one_line(tmp_path):
+def test_workers_that_are_lost_at_once_are_one_line(tmp_path):
     scheduler, observer = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")]), RecordingObserver()
     window = Window(DaskExecutor(scheduler, None), observer, tmp_path)
     scheduler.look(window)

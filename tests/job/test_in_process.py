@@ -95,7 +95,7 @@ def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path
     assert all("compile" in part["phases"] for part in [*here["parts"], *there["parts"]])
 
 
-def test_first_strategy_in_process_is_the_fastest_by_estimate_for_all_threads(tmp_path):
+def test_strategy_of_a_run_in_process_is_the_fastest_by_estimate_for_all_threads(tmp_path):
     row, column = np.divmod(np.arange(150 * 150), 150)
     src = np.concatenate([np.flatnonzero(column < 149), np.flatnonzero(row < 149)])
     dst = src + np.repeat([1, 150], src.size // 2)

@@ -266,7 +266,7 @@ FILES = [option.flag for option in OPTIONS if option.kind == "file"]
 
 
 @pytest.mark.parametrize("shape", ["a FIFO", "a device", "a socket", "a folder"])
-def test_only_regular_files_are_read_whatever_names_them(shape, tmp_path, capsys):
+def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_path, capsys):
     edges, odd = tmp_path / "edges.csv", tmp_path / "odd.csv"
     edges.write_text("src,dst\n1,2\n")
     with contextlib.ExitStack() as opened:

@@ -128,7 +128,7 @@ def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
         ),
     ],
 )
-def test_what_extremes_do_not_take_is_refused(more, said, edges, tmp_path, capsys):
+def test_extremes_refuse_options_that_they_do_not_take(more, said, edges, tmp_path, capsys):
     base = [] if "--result" in more else ["--result", "extremes"]
     words = [edges, *base, "--device", "cpu", "--output", tmp_path / "out", *more]
     assert main([str(word) for word in words]) == 2

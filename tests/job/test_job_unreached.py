@@ -117,7 +117,7 @@ def test_wrong_rows_are_found(change, edges, job, tmp_path, capsys):
     assert {fault["kind"] for fault in json.loads(capsys.readouterr().out)["faults"]} == {"wrong result"}
 
 
-def test_what_has_no_marks_is_refused(edges, tmp_path, capsys):
+def test_unreached_is_refused_where_there_are_no_marks(edges, tmp_path, capsys):
     assert main(command(edges, tmp_path / "out", "--result", "summary", "--unreached", "null")) == 2
     assert "--unreached is for --result distances or predecessors, not summary" in capsys.readouterr().err
     assert main(command(edges, tmp_path / "out", "--id-type", "string", "--unreached", "cugraph")) == 2

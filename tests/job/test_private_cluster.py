@@ -87,7 +87,7 @@ def intrude(addresses):
     return dict(zip(addresses, map(json.loads, done.stdout.splitlines()), strict=True))
 
 
-def test_only_the_run_itself_runs_code_on_its_scheduler_nannies_and_workers(own):
+def test_scheduler_nannies_and_workers_run_code_of_the_run_only(own):
     ours = addresses_of(own[0])
     assert len(ours) == 5
     with threads_of_this_process(n_workers=1) as another:
@@ -141,7 +141,7 @@ def test_the_dashboard_answers_only_at_addresses_with_the_token(own):
     assert code_of(start) == code_of(f"{start}/") == code_of(f"{start}/favicon.ico") == 403
 
 
-def test_no_module_is_imported_from_a_folder_that_others_can_write_to(own):
+def test_workers_import_no_module_from_a_folder_that_others_can_write_to(own):
     client, _, _ = own
     for folders in [sys.path, *client.run(lambda: sys.path).values()]:
         scratch = [Path(folder) for folder in folders if "scratch" in folder and os.path.exists(folder)]
@@ -151,7 +151,7 @@ def test_no_module_is_imported_from_a_folder_that_others_can_write_to(own):
             assert all(mode & 0o1000 or not mode & 0o022 for mode in modes), folder
 
 
-def test_nothing_in_a_worker_reads_the_frames_of_all_threads(own):
+def test_workers_do_not_read_the_frames_of_all_threads(own):
     """Where something does, it may stop forever: sys._current_frames() holds a lock while it collects mapped arrays."""
     client, _, _ = own
 

@@ -133,7 +133,7 @@ def test_long_names_are_written_without_keeping_a_dictionary():
     assert written(groups).read()["source"].to_pylist() == [name for name in names for _ in range(3)]
 
 
-def test_more_rows_than_a_row_group_takes_are_split(monkeypatch):
+def test_row_groups_split_more_rows_than_one_takes(monkeypatch):
     monkeypatch.setattr(row_groups, "_MAX_ROWS", 20_000)
     file = written(CASES["one source per group"][:1])
     assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [20_000, 20_000, 10_000]

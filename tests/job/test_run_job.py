@@ -205,7 +205,7 @@ def test_wrong_options_are_errors_in_the_words_of_python(tmp_path, options, erro
 
 
 @pytest.mark.parametrize("wrong", [None, 5, [], [5], object()], ids=lambda value: type(value).__name__)
-def test_what_is_no_edge_list_is_refused(tmp_path, wrong):
+def test_run_job_refuses_what_is_no_edge_list(tmp_path, wrong):
     with pytest.raises(InputError, match="edges must be a Graph, a table, a path or a list of paths, not "):
         run_job(wrong, output=tmp_path / "out", **SSSP)
 

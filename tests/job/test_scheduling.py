@@ -55,7 +55,7 @@ def test_a_task_lasts_about_as_long_as_is_aimed_at(seconds, batches):
     assert paced(seconds).batches(left=10**6, workers=2) == batches
 
 
-def test_many_workers_get_longer_tasks_so_that_one_scheduler_keeps_up():
+def test_tasks_are_longer_for_many_workers_so_that_one_scheduler_keeps_up():
     assert [paced(0.1).batches(left=10**6, workers=n) for n in (8, 300, 512, 4096)] == [30, 30, 51, 100]
 
 
@@ -138,7 +138,7 @@ def _no_work(parts, seconds):
     return [{"part": part, "summary": {"seconds": seconds}, "failed": []} for part in parts]
 
 
-def test_few_tasks_are_in_flight_and_their_futures_are_let_go(tmp_path):
+def test_futures_in_flight_are_few_and_are_released(tmp_path):
     observer, sizes, held = Counted(), [], []
     here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with (
@@ -342,7 +342,7 @@ def test_a_damaged_graph_in_the_cache_is_built_again_and_never_used(tmp_path, da
     assert sorted(path.name for path in tmp_path.iterdir()) == [folder.name, f"{folder.name}.lock"]
 
 
-def test_two_runs_that_want_the_same_graph_build_it_once(tmp_path):
+def test_graph_cache_builds_once_the_graph_of_two_runs(tmp_path):
     built, observer, found = [], [], []
 
     def want():

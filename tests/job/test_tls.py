@@ -87,7 +87,7 @@ def job(tmp_path):
     ]
 
 
-def test_two_workers_with_addresses_of_their_own_and_certificates_do_the_job(encrypted, job, tmp_path, capsys):
+def test_tls_workers_with_addresses_and_certificates_of_their_own_do_the_job(encrypted, job, tmp_path, capsys):
     address, ours, _ = encrypted
     assert address.startswith("tls://127.0.0.1:")
     flags = ["--batch-size", 1, "--scheduler-address", address, *as_flags(ours)]

@@ -196,7 +196,7 @@ def test_a_part_of_several_that_are_searched_together_begins_with_their_search(a
         assert outcome["summary"]["started"] == began[sources[0]] - 1, "nothing else asks for the time in between"
 
 
-def test_of_a_group_of_several_parts_the_first_source_of_each_is_certified(answered, monkeypatch):
+def test_certify_sample_takes_the_first_source_of_each_part_of_a_group(answered, monkeypatch):
     seen = []
     certify = BatchTraverser._certify
     monkeypatch.setattr(
@@ -270,7 +270,7 @@ def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeyp
     assert found.items() < expected.items()
 
 
-def test_no_more_parts_are_in_flight_than_threads_and_one():
+def test_parts_in_flight_are_at_most_the_threads_and_one():
     begun, ended, most = [], [], []
 
     def end(number):

@@ -344,7 +344,7 @@ def test_a_tile_of_64_bit_sums_fits_shared_memory(nvrtc):
 
 
 @pytest.mark.parametrize("entry", KNOBS, ids=lambda entry: f"{entry.name}-{entry.constants}")
-def test_it_compiles_with_other_knobs(nvrtc, entry):
+def test_kernels_compile_with_other_knobs(nvrtc, entry):
     kind, architecture = ("CUBIN", "sm_90") if tiers.ALL else ("PTX", "compute_90")
     assert entry.name.encode() in compile_kernels(nvrtc, entry, architecture, TYPES[0], kind, IN_HASTE)
 
@@ -369,14 +369,14 @@ def test_architecture_branches_are_at_80_and_90_alone():
     ],
     ids=lambda value: getattr(value, "stem", value),
 )
-def test_it_compiles_below_each_branch(nvrtc, architecture, file):
+def test_kernels_compile_below_each_branch(nvrtc, architecture, file):
     # test_parameters_and_block_are_those_declared compiles each file above both.
     assert b".entry" in compile_kernels(nvrtc, file, f"compute_{architecture}", TYPES[0], "PTX", IN_HASTE)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("file", EVERY_FILE, ids=lambda file: file.stem)
-def test_it_compiles_on_each_side_of_each_branch(nvrtc, architectures, file):
+def test_kernels_compile_on_each_side_of_each_branch(nvrtc, architectures, file):
     assert {75, 80, 90, 100, 120} <= set(architectures)
     of_papers = "published" in file.parts
     # Machine code of the oldest, of the first with clusters and of the newest; of one between the branches the front end's.
@@ -405,7 +405,7 @@ def test_clusters_of_blocks_compile_where_there_are_any(nvrtc, architecture):
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("file", [file for file in EVERY_FILE if "published" not in file.parts], ids=lambda file: file.stem)
-def test_it_compiles_for_volta_with_the_compiler_before(file):
+def test_kernels_compile_for_volta_with_the_compiler_before(file):
     before = find_nvrtc("nvidia-cuda-nvrtc-cu12")
     assert compile_kernels(before, file, f"sm_{VOLTA}", TYPES[0], "CUBIN", IN_HASTE).startswith(b"\x7fELF")
 

@@ -54,7 +54,7 @@ def cupy(monkeypatch, tmp_path):
     compiler._module.cache_clear()
 
 
-def test_it_returns_at_once_and_wait_waits(cupy):
+def test_compile_ahead_returns_at_once_and_wait_waits(cupy):
     ahead = start_compiling([Request(csr_build.ENTRIES[0]), Request(vertex_ids.ENTRIES[0])])
     assert not ahead.is_done
     assert not cupy.compiled
@@ -128,7 +128,7 @@ def test_wrong_arguments_are_refused(wrong):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("directed", [True, False])
-def test_what_is_compiled_ahead_is_what_a_run_needs(directed):
+def test_compile_ahead_compiles_what_a_run_needs(directed):
     cp = cuda.cp
     compiler._module.cache_clear()
     compile_ahead("bfs", directed=directed).wait()

@@ -223,7 +223,7 @@ def test_the_name_of_a_test_is_a_sentence():
         assert [name for name in named if len(name.split("_")) < 4] == [], relative(path)
 
 
-def test_only_one_module_starts_children_of_tests():
+def test_children_of_tests_are_started_by_one_module():
     """Which start with default signals and end with the test; the harness calls compilers."""
     found = [
         relative(path) for path in (ROOT / "tests").rglob("*.py") if re.search("^import subprocess", path.read_text(), re.M)

@@ -67,12 +67,12 @@ def test_a_failing_test_fails_the_run_and_is_recorded(folder, capfd):
         ({"needs": "no/such/folder"}, "no/such/folder does not exist"),
     ],
 )
-def test_what_did_not_pass_is_no_success(change, says, folder, capfd):
+def test_conformance_counts_what_did_not_pass_as_no_success(change, says, folder, capfd):
     assert conformance.run([suite_of(folder, **change)]) == 1
     assert says in capfd.readouterr().err
 
 
-def test_other_suites_may_skip_tests_and_the_page_lists_why(folder):
+def test_conformance_page_lists_why_suites_skip_tests(folder):
     text = TESTS.replace("no GPU with CuPy", "needs pygraphviz")
     assert conformance.run([suite_of(folder, text, is_own=False)]) == 0
     assert "| some | needs pygraphviz | 1 |" in conformance.PAGE.read_text()

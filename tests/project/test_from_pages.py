@@ -30,7 +30,7 @@ def test_the_examples_of_a_page_for_other_libraries_run(page, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_there_are_pages_for_other_libraries():
+def test_pages_for_other_libraries_exist():
     assert PAGES
 
 

@@ -144,7 +144,7 @@ def test_parity_fails_if_one_result_differs(tmp_path, key, field):
         ([], []),
     ],
 )
-def test_only_a_missing_module_of_another_project_excuses_tests(errors, missing):
+def test_modules_missing_excuses_tests_for_other_projects_only(errors, missing):
     suite = xml.fromstring(
         "<testsuite>" + "".join(f"<testcase><error>{error}</error></testcase>" for error in errors) + "</testsuite>"
     )

@@ -51,7 +51,7 @@ def test_iteration_lasts_until_the_next_one_begins():
 
 
 @pytest.mark.parametrize(("iterations", "width"), [(10, 1), (11, 2), (95, 10)])
-def test_many_neighboring_iterations_are_summed(iterations, width):
+def test_level_traces_sum_neighboring_iterations(iterations, width):
     rows = level_traces.thinned(a_chain(iterations), "bfs", most=10)
     assert len(rows) <= 10
     assert [row.at for row in rows] == list(range(0, iterations, width))

@@ -106,7 +106,7 @@ def test_generated_graphs_are_the_same_again_and_about_as_large_as_asked_for(fam
     assert 400 <= np.unique([src, dst]).size <= 1600
 
 
-def test_most_sources_of_the_generated_web_reach_little():
+def test_generated_web_has_sources_that_reach_little():
     source = next(source for source in graphs.generated(1000, 1000) if source.family == "web")
     graph = graphs.build(source, None, "cpu")
     reached = (bfs_many(graph, graph.ids, result="matrix") >= 0).sum(axis=1)
@@ -140,7 +140,7 @@ def test_numbers_and_page_are_those_of_the_lines():
     assert "geometric mean 2.0" in page
 
 
-def test_of_repeated_measurements_the_fastest_counts(tmp_path):
+def test_repeated_measurements_count_by_the_fastest(tmp_path):
     lines = [
         line("a", 0.4),
         line("a", 0.2),

@@ -7,7 +7,7 @@ import itertools
 from tests.support import tiers
 
 
-def test_any_two_values_of_two_axes_occur_together(monkeypatch):
+def test_pairs_hold_any_two_values_of_two_axes(monkeypatch):
     axes = ("abc", range(4), (True, False), "xyz")
     whole = set(itertools.product(*axes))
     monkeypatch.setattr(tiers, "ALL", False)

@@ -163,7 +163,7 @@ def test_a_level_that_overflows_its_queue_is_listed_again(monkeypatch, k5):
 @on_a_device
 @pytest.mark.parametrize("duplicates", ["hash64", "keep", "atomic"])
 @pytest.mark.usefixtures("mode", "small_block")
-def test_what_is_queued_is_counted(duplicates):
+def test_bfs_4k_counts_what_is_queued(duplicates):
     rows = GRAPHS["bipartite layers"]
     result = run(rows, replace(ALL_OFF, k1=32, k5=0, duplicates=duplicates, counters=True))
     counted, reached = result.counters, 82
@@ -222,7 +222,7 @@ def test_heavy_vertices_are_the_share_of_highest_degree(most, expected):
     assert all(degree < least for v, degree in degrees.items() if v not in expected)
 
 
-def test_no_more_vertices_are_heavy_than_children_may_wait(monkeypatch):
+def test_bfs_4k_has_no_more_heavy_vertices_than_children_may_wait(monkeypatch):
     monkeypatch.setattr(bfs_4k, "MAX_CHILDREN", 3)
     if HAS_GPU or harness.COMPILER is None:
         pytest.skip("as good on the harness")

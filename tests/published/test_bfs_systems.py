@@ -125,7 +125,7 @@ def test_a_graph_without_edges_has_a_piece_a_vertex():
     assert chunks.offsets.tolist() == [0, 0, 0]
 
 
-def test_more_chunks_than_numbers_are_an_error():
+def test_chunks_are_refused_if_they_are_more_than_numbers():
     graph = build(star(100))
     narrow = copy.copy(graph)  # a Graph refuses such targets
     vars(narrow)["targets"] = graph.targets.astype(np.int8)

@@ -114,7 +114,7 @@ def test_distances_of_64_bits_are_marked_beside_their_vertex():
 
 @on_a_device
 @pytest.mark.parametrize("knobs", [PUBLISHED, replace(ALL_OFF, edge_classes=True)], ids=["published", "duplicates kept"])
-def test_any_graph_with_negative_weights_gets_its_distances_or_its_cycle(knobs):
+def test_negative_weights_get_their_distances_or_their_cycle(knobs):
     @hypothesis.settings(max_examples=tiers.examples(25), deadline=None)
     @given(weighted_rows(st.integers(-3, 9), max_vertices=9, max_rows=24), st.booleans(), st.data())
     def check(drawn, directed, data):
@@ -143,7 +143,7 @@ def test_any_graph_with_negative_weights_gets_its_distances_or_its_cycle(knobs):
 
 
 @on_a_device
-def test_of_parallel_edges_from_the_source_the_least_counts():
+def test_parallel_edges_from_the_source_count_by_the_least():
     rows = [(0, 1), (0, 1), (0, 1), (0, 2), (2, 1)]
     result = run(rows, [7, 3, 5, 1, 1], PUBLISHED)
     assert host(result.distance).tolist() == [0, 2, 1]
@@ -178,7 +178,7 @@ def test_counters_are_those_counted_by_hand_where_a_vertex_of_in_degree_1_improv
 
 
 @on_a_device
-def test_nothing_is_counted_unless_asked_for():
+def test_counters_are_off_unless_asked_for():
     assert run(LATE, LATE_WEIGHTS, replace(PUBLISHED, counters=False)).counters is None
 
 
@@ -203,7 +203,7 @@ def test_a_skipped_vertex_counts_for_cutoffs_and_targets(options):
 
 
 @on_a_device
-def test_of_many_edges_to_an_end_the_closing_kernel_takes_the_shortest():
+def test_closing_kernel_takes_the_shortest_of_many_edges_to_an_end():
     rows = [(0, v) for v in range(1, 41)] + [(v, end) for v in range(1, 41) for end in range(100, 164)]
     weights = [1] * 40 + [600 - 10 * v for v in range(40) for _ in range(64)]
     result = run(rows, weights, PUBLISHED)
@@ -311,7 +311,7 @@ def test_heavy_vertices_beyond_what_may_wait_are_walked_by_their_warp(most, laun
 
 
 @on_a_device
-def test_no_more_children_are_launched_than_a_device_lets_wait():
+def test_children_launched_are_at_most_those_that_a_device_lets_wait():
     rows = [(0, v) for v in range(1, 2061)] + [(v, end) for v in range(1, 2061) for end in (3000, 3001)]
     result = run(rows, [1] * len(rows), replace(ALL_OFF, heavy="children", heavy_degree=1))
     assert result.counters["child_launches"] == 1 + 2048  # the source's, then those of the 2060 that fit
@@ -327,7 +327,7 @@ def test_a_heavy_vertex_on_the_queue_of_blocks_is_walked_once():
 
 @on_a_device
 @pytest.mark.parametrize(("degree", "launched"), [(20, 7), (21, 1), (22, 0)])
-def test_only_more_edges_than_the_threshold_make_a_vertex_heavy(degree, launched):
+def test_heavy_vertices_have_more_edges_than_the_threshold(degree, launched):
     rows = [*TWO_LEVELS, (7, 777)]  # the last vertex has 22, the others 21
     result = run(rows, weights_for(rows, 1), replace(ALL_OFF, heavy="children", heavy_degree=degree, min_width=8))
     assert result.counters["child_launches"] == launched

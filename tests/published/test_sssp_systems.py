@@ -144,7 +144,7 @@ def test_lightest_edges_tell_how_far_the_threshold_may_go():
 
 
 @on_a_device
-def test_one_wide_pile_is_bellman_ford_and_narrow_ones_are_dijkstra():
+def test_piles_are_bellman_ford_if_one_is_wide_and_dijkstra_if_narrow():
     rows, weights = star(20), list(range(1, 21))
     for name, knob in (("near_far_piles", "edges_a_pile"), ("buckets", "edges_a_bucket")):
         assert rounds_of(name, rows, weights, knobs={knob: 1e9}) == 2

@@ -78,7 +78,7 @@ def test_a_knob_out_of_range_is_an_error_that_names_it(knobs, name, value, syste
 @pytest.mark.skipif(HAS_GPU, reason="the order of threads is the GPU's affair")
 @pytest.mark.parametrize("strategy", ["scan_relax", "scan_relax_edges"])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_a_round_finds_beyond_a_limit_or_the_farthest_target_is_not_returned(strategy, seed):
+def test_rounds_return_nothing_beyond_a_limit_or_the_farthest_target(strategy, seed):
     rows = lattice(9, 11)
     with device.present(), harness.settings(stress=seed > 0, seed=seed, block=64, resident=3):
         for directed in (True, False):

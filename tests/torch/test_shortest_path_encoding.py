@@ -134,7 +134,7 @@ def test_transform_leaves_its_input_alone_and_works_in_compose():
     assert torch.equal(undirected, stored)
 
 
-def test_without_a_name_distances_are_appended_to_x():
+def test_distances_are_appended_to_x_without_a_name():
     data = random_data()
     found = AddShortestPathEncoding([0, 1], attr_name=None)(data)
     assert found.x.shape == (60, 5)

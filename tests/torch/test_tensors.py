@@ -72,7 +72,7 @@ def test_arrays_of_a_plan_are_shared_until_they_are_copied():
     assert kept.tolist() == [0, 1.5, 3.5]
 
 
-def test_what_is_no_writable_array_is_refused():
+def test_tensors_refuse_what_is_no_writable_array():
     graph = graph_from_edges([0, 1], [1, 2])
     matrix = bfs_many(graph, [0], result="matrix")
     matrix.flags.writeable = False

@@ -55,7 +55,7 @@ def test_hops_of_any_graph_are_proven_right(rows, directed, depth, kind):
 
 @given(edge_rows(), st.booleans(), st.integers(1, batch_cpu.FEW), st.sampled_from(INTEGERS), st.integers(-1, 5), st.data())
 @settings(max_examples=tiers.examples(60), deadline=None)
-def test_few_sources_are_checked_as_many_are(rows, directed, k, kind, wrong, data):
+def test_certificates_of_few_sources_are_those_of_many(rows, directed, k, kind, wrong, data):
     graph = build(rows, directed=directed)
     sources = np.arange(graph.n_vertices)[:k]
     distances = rows_of(plan_bfs(graph, predecessors=False), sources).astype(kind)

@@ -39,7 +39,7 @@ def _closeness_of(other):
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=ENDS, place=st.floats(0, 1), loose=st.integers(0, 3))
 @settings(max_examples=tiers.examples(30), deadline=None)
-def test_what_is_proven_to_be_below_is_below(edges, place, loose, directed):
+def test_prove_below_says_nothing_false(edges, place, loose, directed):
     graph, other = _graphs(edges, directed)
     n = graph.n_vertices
     true = _closeness_of(other)

@@ -34,7 +34,7 @@ def test_each_item_is_done_once_and_by_one_thread_number_at_a_time():
     assert (done == 1).all()
 
 
-def test_no_more_threads_than_items_are_used():
+def test_threads_used_are_at_most_the_items():
     numbers = []
     threads.on_each(numbers.append, 3)
     assert set(numbers) <= {0, 1, 2}

@@ -99,7 +99,7 @@ def test_bits_of_a_gpu_are_compared_with_those_of_the_cpu():
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("small")
-def test_many_at_once_are_compared_with_each_alone(monkeypatch, tmp_path):
+def test_evidence_compares_many_sources_at_once_with_each_alone(monkeypatch, tmp_path):
     src, dst = np.random.default_rng(3).integers(0, 25, (2, 60))
     pandas.DataFrame({"src": src, "dst": dst}).to_parquet(tmp_path / "some.parquet")
     for name, value in {"GROUP_SIZES": (1, 33), "DIFFERENT": 8, "COMPARED_AT_ONCE": 20}.items():

@@ -184,7 +184,7 @@ def test_the_checksum_sees_a_change_and_not_the_strategy():
     assert checksum(plan_bfs(graph)(rows[1][0])) != once
 
 
-def test_many_string_ids_are_looked_up_like_few(towns):
+def test_string_ids_are_looked_up_alike_for_many_and_few(towns):
     names = ["chur", "aalen", "bonn"] * 50
     assert towns.numbers_of(names).tolist() == [2, 0, 1] * 50
     with pytest.raises(UnknownVertexError, match="'essen'"):

@@ -44,7 +44,7 @@ def networks(draw):
 
 
 @given(networks(), st.sampled_from([None, 0, 2]))
-def test_it_equals_a_sort_of_all_distances(network, limit):
+def test_k_nearest_equals_a_sort_of_all_distances(network, limit):
     graph, sources, k = network
     for many, name in ((bfs_many, "max_depth"), (sssp_many, "cutoff")):
         limits = {} if limit is None else {name: limit}
@@ -79,7 +79,7 @@ def test_a_gpu_returns_the_same(name, kind):
 @pytest.mark.parametrize("mode", STRESS)
 @pytest.mark.parametrize("k", [1, 3, 7])
 @pytest.mark.parametrize(("directed", "limit"), [(True, None), (False, None), (False, 6)])
-def test_one_search_on_a_gpu_is_that_of_a_cpu(directed, limit, k, mode):
+def test_k_nearest_by_one_search_is_alike_on_gpu_and_cpu(directed, limit, k, mode):
     edges = [row[:2] for row in NAMED["power law"]][:500]
     weights = np.random.default_rng(k).integers(0, 4, len(edges))  # many ties, and edges of length 0
     graph = build(edges, weights, directed=directed)
@@ -106,7 +106,7 @@ def test_a_gpu_without_memory_for_labels_searches_from_each_source(monkeypatch):
         assert not k_nearest.takes_one_search(there, False, 2)
 
 
-def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
+def test_k_nearest_by_one_search_is_that_by_one_per_source(monkeypatch):
     edges = NAMED["power law"]
     graph = build(edges, weights_for(edges, 4), directed=False)
     sources = graph.ids[::20].tolist()
@@ -115,7 +115,7 @@ def test_both_ways_on_a_cpu_return_the_same(monkeypatch):
     pd.testing.assert_frame_equal(sssp_many(graph, sources, result="nearest", k=4), one, check_exact=True)
 
 
-def test_one_search_makes_no_plan_and_checks_the_strategy(monkeypatch):
+def test_k_nearest_by_one_search_makes_no_plan_and_checks_the_strategy(monkeypatch):
     graph = build([(0, 1)], [1])
     with pytest.raises(StrategyError, match="'fast'"):
         bfs_many(graph, [0], result="nearest", k=1, strategy="fast")
@@ -141,7 +141,7 @@ def test_progress_counts_each_search(monkeypatch, one_search, groups, total):
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
 
 
-def test_a_stream_is_refused():
+def test_k_nearest_refuses_streams():
     graph = build([(0, 1)])
     for result in ("nearest", "k_nearest"):
         with pytest.raises(InputError, match="leave stream out"):
@@ -243,7 +243,7 @@ def test_wrong_options_are_refused(options, message):
         bfs_many(graph, [0], **{"result": "nearest", **options})
 
 
-def test_no_source_is_refused():
+def test_k_nearest_refuses_no_source():
     with pytest.raises(InputError, match="needs at least one source"):
         bfs_many(build([(0, 1)]), [], result="nearest", k=1)
 

@@ -113,5 +113,5 @@ def test_wrong_limits_are_refused(sources, options, message):
         sssp_many(graph, sources, **options)
 
 
-def test_no_source_and_no_limit_give_an_empty_frame():
+def test_limits_of_no_source_give_an_empty_frame():
     assert not len(sssp_many(GRAPH, [], cutoff=[]))

@@ -59,11 +59,11 @@ def test_all_is_refused_where_it_is_also_a_vertex():
 
 
 @pytest.mark.parametrize("one", [7, np.int64(7), np.uint8(7)])
-def test_one_integer_is_one_source(one):
+def test_sources_may_be_one_integer(one):
     pd.testing.assert_frame_equal(bfs_many(GRAPH, one), bfs_many(GRAPH, [7]))
 
 
-def test_one_string_is_one_source_and_not_its_letters():
+def test_sources_may_be_one_string_which_is_not_its_letters():
     pd.testing.assert_frame_equal(sssp_many(TOWNS, "Kiel"), sssp_many(TOWNS, ["Kiel"]))
     with pytest.raises(UnknownVertexError, match="source 'Kiel' is not a vertex: the ids of this graph are integers"):
         bfs_many(GRAPH, "Kiel")
@@ -424,7 +424,7 @@ def test_the_bar_of_an_abandoned_stream_ends(monkeypatch):
 # Ctrl-C
 
 
-def test_other_threads_stop_when_the_calling_thread_is_interrupted(monkeypatch):
+def test_threads_stop_when_the_calling_thread_is_interrupted(monkeypatch):
     monkeypatch.setattr(threads, "count", lambda: 2)
     monkeypatch.setattr(threads, "max_threads", lambda: 2)
     monkeypatch.setattr(threads, "_pool", None)

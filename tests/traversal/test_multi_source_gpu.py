@@ -155,7 +155,7 @@ def test_blocks_find_the_hops_of_each_alone(name, directed, forced):
     [*(("bit_parallel", k) for k in (1, 31, 32, 33, 64, 1000, 1024)), *(("source_per_block", k) for k in (1, 33, 1024))],
 )
 @pytest.mark.usefixtures("one_order")
-def test_any_number_of_sources_with_the_same_ones_among_them(strategy, k):
+def test_sources_of_any_number_may_repeat(strategy, k):
     is_long = strategy == "source_per_block" and k > 100  # on the host harness
     graph = build([*path(4), (50, 51), (60, 60)] if is_long else GRAPHS["two components and more"], directed=False)
     sources = sources_of(graph, k)
@@ -334,7 +334,7 @@ def test_overflowing_distances_are_an_error(strategy, targets):
 @pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block", "blocks", "rows"])
 @pytest.mark.skipif(HAS_GPU, reason="what the stand-in allocates can be counted")
 @pytest.mark.usefixtures("one_order")
-def test_what_a_plan_says_it_takes_covers_what_it_allocates(monkeypatch, strategy, result):
+def test_plan_nbytes_cover_what_it_allocates(monkeypatch, strategy, result):
     if strategy in ("blocks", "rows") and result == "levels":
         pytest.skip("hops alone have levels")
     rows = GRAPHS["power law"]
@@ -361,7 +361,7 @@ def test_groups_shrink_until_they_fit():
 
 
 @pytest.mark.usefixtures("one_order")
-def test_what_cannot_be_taken_is_refused():
+def test_source_per_block_refuses_negative_weights():
     graph = build([(0, 1), (1, 2)], [5, -3])
     with pytest.raises(StrategyError, match="cannot take negative weights"):
         plan_distances(graph.to("cuda"), n_sources=2, strategy="source_per_block")

@@ -358,7 +358,7 @@ def test_a_reduction_is_sent_without_what_a_device_holds():
     assert reduction(5, np.float32, "linear:60").digest != reduction(5, np.float32, "linear:61").digest
 
 
-def test_no_source_gives_an_empty_frame():
+def test_opportunities_of_no_source_are_an_empty_frame():
     found = sssp_many(GRAPH, [], result="opportunities", values={"a": IDS}, cutoffs=[1, 2])
     assert list(found.columns) == ["source", "cutoff", "a"]
     assert not len(found)

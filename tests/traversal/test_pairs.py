@@ -194,7 +194,7 @@ def test_columns_of_any_library_and_string_ids_are_taken():
         assert frame["distance"].fillna(-1).tolist() == [6, -1, 6]
 
 
-def test_no_pair_has_no_row():
+def test_pairs_without_a_row_give_an_empty_frame():
     graph = build(path(3), [1] * 3)
     frame = sssp_pairs(graph, [], [])
     assert len(frame) == 0

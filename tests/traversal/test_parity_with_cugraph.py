@@ -79,7 +79,7 @@ def test_a_depth_of_0_has_no_limit_there_and_is_the_source_alone_here(cugraph):
     assert to_host(plan_bfs(graph, max_depth=0).run(0).distance).tolist() == [0, -1, -1, -1]
 
 
-def test_they_keep_any_of_the_parallel_edges_of_a_directed_graph_and_we_the_cheapest(cugraph):
+def test_parallel_edges_of_a_directed_graph_keep_the_cheapest_and_cugraph_any(cugraph):
     rows, weights = [(0, 1)] * 4, [7, 5, 3, 9]
     graph = ours(rows, weights)
     source, kept = their_sssp(cugraph, graph, *theirs(cugraph, rows, weights))
@@ -88,7 +88,7 @@ def test_they_keep_any_of_the_parallel_edges_of_a_directed_graph_and_we_the_chea
     assert our_sssp(graph) == [0, 3]
 
 
-def test_they_average_the_two_directions_of_an_undirected_edge_and_we_keep_the_cheaper_one(cugraph):
+def test_undirected_edges_keep_the_cheaper_direction_and_cugraph_the_average(cugraph):
     rows, weights = [(0, 1), (1, 0)], [1, 3]
     graph = ours(rows, weights, directed=False)
     assert their_sssp(cugraph, graph, *theirs(cugraph, rows, weights, symmetric=True)) == [0, 2]

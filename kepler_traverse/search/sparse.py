@@ -97,8 +97,12 @@ class SparseDistances:
 
     def within(self, limits: Sequence[float]) -> SparseDistances:
         """Return the distances up to a limit per source."""
-        bounds = np.array([as_distance(limit, self.dtype) for limit in limits], self.dtype)
-        return self._kept(self.distance <= np.repeat(bounds, self.sizes))
+        return self._kept(self.distance <= np.repeat(self._bounds(np.asarray(limits)), self.sizes))
+
+    def _bounds(self, limits: np.ndarray) -> np.ndarray:
+        """Return limits in the type of the distances."""
+        distinct, places = np.unique(limits, return_inverse=True)
+        return np.array([as_distance(limit, self.dtype) for limit in distinct.tolist()], self.dtype)[places]
 
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
         before = offsets_of(is_kept)
@@ -178,8 +182,7 @@ class SparseDistances:
             As ``certificate.batch.findings_of``.
         """
         none = unreached_of(self.dtype)
-        given = np.full(len(self), np.inf if limit is None else limit)
-        limits = np.array([as_distance(each, self.dtype) for each in given.tolist()], self.dtype)
+        limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
         weights = np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
         found = np.zeros((-(-len(self) // AT_ONCE), 5, 3), np.int64)
         marks: list[Any] = [None] * threads.max_threads()

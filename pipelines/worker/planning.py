@@ -54,6 +54,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         options["shape"] = request.shape
     # A certificate reads interleaved distances as they are; ``BatchTraverser`` makes rows of them where records need rows.
     options |= {"limit": request.limit, "interleaved": request.k is None and not kind.has_predecessors}
+    options["sparse"] = request.k is None and kind.reads_sparse and request.unreached == "omit"
     if request.k is None:
         return registry.plan_multi_source(graph, **options)
     plan_for = partial(registry.plan_multi_source, graph, **options)
@@ -88,4 +89,5 @@ def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourceP
         output="all" if proven else None,
         targets_per_source=per_source,
         predecessors=False if by_distances else None,
+        sample=pairs.sample(),
     )

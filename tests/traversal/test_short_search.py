@@ -15,6 +15,8 @@ from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.search.sparse import SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
+from pipelines.job import run_job
+from pipelines.output.part_stats import merged
 from tests.support import tiers
 
 MANY = {"bfs": (bfs_many, "max_depth", "source_per_thread"), "sssp": (sssp_many, "cutoff", "near_far_per_thread")}
@@ -148,3 +150,34 @@ def test_searches_for_pairs_end_at_their_targets():
     )  # fmt: skip
     assert plan.strategy.name == "short_search"
     assert "a search reaches 4 vertices before it ends" in plan.why
+
+
+LIMITED = {
+    "bfs": {"distances": {"max_depth": 2}, "summary": {"max_depth": 2}, "levels": {"max_depth": 3}},
+    "sssp": {
+        "distances": {"cutoff": 4},
+        "summary": {"cutoff": 4},
+        "isochrones": {"cutoffs": [1, 4]},
+        "reachable": {"cutoff": 3},
+    },
+}
+LIMITED["bfs"]["within"] = LIMITED["sssp"]["within"] = {"cutoffs": [1, 2]}
+
+
+def totals(parts):
+    return sum(part["edges"] for part in parts), merged(*(part["distances"] for part in parts))
+
+
+@pytest.mark.parametrize(("algorithm", "result"), [(name, result) for name in LIMITED for result in LIMITED[name]])
+def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
+    graph = random_graph(7, 300, 700, fractions=True)
+    options = {"algorithm": algorithm, "result": result, "sources": graph.ids[::7].tolist(), "report": False}
+    options |= LIMITED[algorithm][result]
+    short, whole = (
+        run_job(graph, output=tmp_path / name, strategy=name, batch_size=size, **options)
+        for name, size in (("short_search", 10), (MANY[algorithm][2], 99))
+    )
+    rows = [pd.concat(map(pd.read_parquet, sorted(each.path.glob("part-*")))) for each in (short, whole)]
+    pd.testing.assert_frame_equal(*(frame.reset_index(drop=True) for frame in rows))
+    assert short.manifest["digest"] == whole.manifest["digest"]
+    assert totals(short.manifest["parts"]) == totals(whole.manifest["parts"])

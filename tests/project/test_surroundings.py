@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import re
 import sys
 
 import pytest
@@ -73,7 +74,7 @@ def test_outcomes_are_recorded_and_a_stale_page_is_noticed(tmp_path, monkeypatch
     monkeypatch.setattr(surroundings, "CHECKS", [*checks, REPORT.format(failed=0)])
     assert surroundings.main(["run", "--only", "quiet", "--", "0"]) == 0
     text = surroundings.PAGE.read_text()
-    assert "| one core | **failed** | 3 | 4 | 2 | 0 |" in text
+    assert re.search(r"\| one core \| \*\*failed\*\* \| 3 \| 4 \| 2 \| \d+ \|", text)
     assert "| in a terminal, nothing else runs | passed | 6 | 1 | 2 | 0 |" in text
     assert "old" not in text
     assert surroundings.main(["check"]) == 0

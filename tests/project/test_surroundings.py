@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import re
 import sys
 
 import pytest
@@ -74,8 +73,8 @@ def test_outcomes_are_recorded_and_a_stale_page_is_noticed(tmp_path, monkeypatch
     monkeypatch.setattr(surroundings, "CHECKS", [*checks, REPORT.format(failed=0)])
     assert surroundings.main(["run", "--only", "quiet", "--", "0"]) == 0
     text = surroundings.PAGE.read_text()
-    assert re.search(r"\| one core \| \*\*failed\*\* \| 3 \| 4 \| 2 \| \d+ \|", text)
-    assert "| in a terminal, nothing else runs | passed | 6 | 1 | 2 | 0 |" in text
+    assert "| one core | **failed** | 3 | 4 | 2 | " in text
+    assert "| in a terminal, nothing else runs | passed | 6 | 1 | 2 | " in text
     assert "old" not in text
     assert surroundings.main(["check"]) == 0
     surroundings.RECORD.write_text(surroundings.RECORD.read_text().replace('"passed": false', '"passed": true'))

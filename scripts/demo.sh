@@ -22,7 +22,7 @@ for graph in social road; do
         direction=--directed
         [ "$graph" = social ] || direction=--undirected
         job=(pipelines.batch_sources "$out/$graph.parquet" "$direction" --algorithm "$algorithm" --random-sources 64
-            --seed 1 --predecessors --output "$out/$graph-$algorithm")
+            --seed 1 --result predecessors --output "$out/$graph-$algorithm")
         printf '\n== python -m %s\n' "${job[*]}"
         "$PYTHON" -m "${job[@]}" --json >"$out/$graph-$algorithm.json"
     done

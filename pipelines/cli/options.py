@@ -304,11 +304,6 @@ class Settings:
         help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
         "others, in is from the others to the source, as in NetworkX",
     )
-    predecessors: bool = setting(
-        False,
-        group="result",
-        help="the same as --result predecessors",
-    )
     targets: list[int | str] | None = setting(
         group="result",
         example=(7, 8),

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
@@ -18,7 +18,7 @@ from kepler_traverse.errors import InputError, options_spelled
 from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.regular_files import open_regular
 
-from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS, ResultName
+from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
 from .options import (
     OPTIONS,
     SCHEDULER_CHOICES,
@@ -85,7 +85,7 @@ KNOWN_KEYS = tuple(each.name for each in fields(Settings))
 
 
 def _settings(values: dict[str, Any]) -> Settings:
-    """Check values; raises ValidationError for wrong ones, TypeError for a key that Python takes for something else."""
+    """Check values; raises ValidationError for wrong ones."""
     found = _Checked(**values)
     return Settings(**{key: getattr(found, key) for key in KNOWN_KEYS})
 
@@ -136,8 +136,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
     UsageError
         A value is invalid, or settings contradict each other.
     """
-    in_file = {} if config is None else read_file(config)
-    values = in_file
+    values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES, TARGET_CHOICES):
         if any(key in flags for key in choices):
             values = {key: value for key, value in values.items() if key not in choices}
@@ -150,12 +149,10 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
         settings = _settings(values)
     except ValidationError as error:
         raise UsageError(_sentence(error, flags, config)) from None
-    result = _result_of(in_file, flags, config)
-    if settings.pairs is not None and not settings.predecessors and "result" not in in_file and "result" not in flags:
-        result = "pairs"
-    if settings.nearest_k is not None and result == "nearest":
-        result = "k_nearest"
-    settings = replace(settings, result=result, predecessors=result == "predecessors")
+    if settings.pairs is not None and "result" not in values:
+        settings = replace(settings, result="pairs")
+    if settings.nearest_k is not None and settings.result == "nearest":
+        settings = replace(settings, result="k_nearest")
     _check_texts(settings, flags, config)
     settings = _without_idle(settings, flags, config)
     _check_together(settings)
@@ -168,13 +165,11 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
 
 
 def checked_settings(values: dict[str, Any]) -> Settings:
-    """Check the settings in a manifest; raises ValueError. Those of an earlier version may lack keys."""
+    """Check the settings in a manifest; raises ValueError. Those of other versions may lack keys, and have more."""
     try:
-        return _settings(values)
+        return _settings({key: value for key, value in values.items() if key in KNOWN_KEYS})
     except ValidationError as error:
         raise ValueError(f"settings: {_sentence(error, values, None)}") from None
-    except TypeError as error:  # a key that Python itself takes for something else
-        raise ValueError(f"settings: {error}") from None
 
 
 def _sentence(error: ValidationError, flags: dict[str, Any], config: Path | None) -> str:
@@ -342,29 +337,6 @@ def _check_together(settings: Settings) -> None:
         raise UsageError("--hierarchy yes with bfs is for --device cpu; leave one of them out")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
-
-
-def _result_of(in_file: dict[str, Any], flags: dict[str, Any], config: Path | None) -> ResultName:
-    """Return the result that ``result`` or its older form ``predecessors`` requests; flags override the file."""
-    result: ResultName | None = flags.get("result")
-    if result is None:
-        result = cast(ResultName, in_file.get("result", "distances"))
-        if in_file.get("predecessors"):
-            result = _with_predecessors(result, f"{config}: predecessors = true and result = {result!r}")
-        if "predecessors" in flags:
-            result = "predecessors" if flags["predecessors"] else "distances" if result == "predecessors" else result
-        return result
-    if flags.get("predecessors"):
-        return _with_predecessors(result, f"--predecessors and --result {result}")
-    if flags.get("predecessors") is False and result == "predecessors":
-        raise UsageError("--no-predecessors and --result predecessors contradict each other; take one")
-    return result
-
-
-def _with_predecessors(result: str, said: str) -> ResultName:
-    if result not in ("distances", "predecessors"):
-        raise UsageError(f"{said} select two results, because --predecessors means --result predecessors; take one")
-    return "predecessors"
 
 
 # The settings that the engine cugraph-mg takes with some values only: these values, why, and what else may be done.

@@ -308,7 +308,6 @@ sources=[1], algorithm='sssp', max_depth=1
 sources=[1], algorithm='sssp', cutoff=float('nan')
 sources=[1], algorithm='sssp', result='levels'
 sources=[1], result='distance'
-sources=[1], result='levels', predecessors=True
 sources=[1], result='targets'
 sources=[1], result='summary', targets=[1]
 sources=[1], targets=[2]

@@ -375,8 +375,8 @@ def earlier(data, monkeypatch, tmp_path, request):
     monkeypatch.chdir(data.root / request.param)
     folder = shutil.copytree(EARLIER / request.param, tmp_path / "out")
     manifest = json.loads((folder / "_manifest.json").read_text())
-    settings = {key: value for key, value in manifest["settings"].items() if value != DEFAULTS.get(key)}
-    return folder, manifest, settings.pop("edges"), settings | {"output": folder, "resume": True}
+    settings = {key: value for key, value in manifest["settings"].items() if value != DEFAULTS.get(key, value)}
+    return folder, manifest, manifest["settings"]["edges"], settings | {"output": folder, "resume": True}
 
 
 def test_an_earlier_output_is_verified_and_resumed(earlier):

@@ -72,7 +72,7 @@ def finished(argv, folder, before=""):
 @pytest.mark.parametrize(
     "words",
     [
-        ["--algorithm", "sssp", "--predecessors"],
+        ["--algorithm", "sssp", "--result", "predecessors"],
         ["--result", "summary"],
         ["--result", "nearest", "--undirected"],
     ],
@@ -620,7 +620,7 @@ def test_seconds_of_compiling_are_those_of_the_worker_that_compiled_longest():
 def test_after_warming_a_run_compiles_nothing(edges, tmp_path, capsys):
     assert warm.main(["--device", "cpu"]) == 0
     assert "tiny runs" in capsys.readouterr().out
-    for i, words in enumerate([["--algorithm", "sssp", "--predecessors"], ["--result", "levels", "--undirected"]]):
+    for i, words in enumerate([["--algorithm", "sssp", "--result", "predecessors"], ["--result", "levels", "--undirected"]]):
         # Another process has what was kept on disk, and nothing else.
         code, _, err = finished(flags(edges, *words), tmp_path / str(i))
         assert code == 0, err

@@ -184,7 +184,7 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--predecessors",), "it writes no predecessors; take --result distances"),
+        (("--result", "predecessors"), "it writes no predecessors; take --result distances"),
         (("--result", "nearest"), "it writes no nearest"),
         (("--device", "cpu"), "it runs on GPUs"),
         (("--strategy", "push"), "it has no strategies"),
@@ -244,7 +244,7 @@ TOO_LARGE = Load(
 
 @pytest.mark.parametrize(
     ("others", "is_proposed"),
-    [({}, True), ({"engine": "kepler"}, False), ({"predecessors": True}, False), ({"device": "cpu"}, False)],
+    [({}, True), ({"engine": "kepler"}, False), ({"result": "predecessors"}, False), ({"device": "cpu"}, False)],
 )
 def test_a_plan_that_does_not_fit_proposes_the_engine_where_it_can_help(monkeypatch, others, is_proposed):
     monkeypatch.setattr(cuda, "available", lambda: True)

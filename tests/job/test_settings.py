@@ -63,10 +63,10 @@ def test_every_shipped_file_loads(name):
 
 def test_flags_win_over_the_file(tmp_path):
     path = written(
-        tmp_path, 'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\npredecessors = true\nall_sources = true\n'
+        tmp_path, 'edges = ["a.csv"]\noutput = "out"\nbatch_size = 7\nworkers = 3\nreport = false\nall_sources = true\n'
     )
-    merged = settings("--config", path, "--batch-size", "9", "--no-predecessors", "--random-sources", "4")
-    assert (merged.edges, merged.batch_size, merged.workers, merged.predecessors) == (["a.csv"], 9, 3, False)
+    merged = settings("--config", path, "--batch-size", "9", "--report", "--random-sources", "4")
+    assert (merged.edges, merged.batch_size, merged.workers, merged.report) == (["a.csv"], 9, 3, True)
     assert (merged.random_sources, merged.all_sources) == (4, False)
 
 
@@ -117,12 +117,11 @@ def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
     [
         ('batch_size = "7"', "batch_size cannot be '7'"),
         ("workers = 0", "workers cannot be 0"),
-        ("predecessors = 1", "predecessors cannot be 1"),
+        ("resume = 1", "resume cannot be 1"),
         ('certify = "some"', "certify cannot be 'some'"),
         ("cutoff = nan\nalgorithm = 'sssp'", "cutoff cannot be nan"),
         ("max_depth = -1", "max_depth cannot be -1"),
         ("result = 'all'", "result cannot be 'all'"),
-        ("result = 'summary'\npredecessors = true", "predecessors = true and result = 'summary' select two results"),
         ("workers = ", "not a TOML file"),
         ("strategy = " + "[" * 5000, "nested too deeply"),
         ('src_column = "a\\u0000b"', "run.toml: src_column cannot be 'a\\x00b'"),
@@ -185,8 +184,6 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
             "one search from all sources together; leave --batch-size out",
         ),
         ([*ENOUGH, "--result", "levels", "--algorithm", "sssp"], "counts hops (bfs); for sssp take --result summary"),
-        ([*ENOUGH, "--result", "summary", "--predecessors"], "--predecessors and --result summary select two results"),
-        ([*ENOUGH, "--result", "predecessors", "--no-predecessors"], "contradict each other"),
         ([*ENOUGH, "--scheduler-address", "a:1", "--scheduler-file", "b"], "two schedulers"),
         ([*ENOUGH, "--scheduler-address", "somewhere"], "it is PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
         ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
@@ -244,25 +241,14 @@ def test_a_setting_of_a_file_that_has_no_effect_is_said(tmp_path, capsys):
     ("text", "flags", "result"),
     [
         ("", [], "distances"),
-        ("", ["--predecessors"], "predecessors"),
-        ("", ["--result", "predecessors"], "predecessors"),
-        ("", ["--result", "distances", "--predecessors"], "predecessors"),
-        ("", ["--result", "summary", "--no-predecessors"], "summary"),
-        ("predecessors = true", [], "predecessors"),
-        ("predecessors = true\nresult = 'distances'", [], "predecessors"),
-        ("predecessors = true", ["--no-predecessors"], "distances"),
-        ("predecessors = true", ["--result", "nearest"], "nearest"),
-        ("result = 'summary'", ["--predecessors"], "predecessors"),
-        ("result = 'summary'", ["--no-predecessors"], "summary"),
-        ("result = 'predecessors'\npredecessors = false", [], "predecessors"),
-        ("result = 'predecessors'", ["--no-predecessors"], "distances"),
+        ("result = 'predecessors'", [], "predecessors"),
+        ("result = 'predecessors'", ["--result", "nearest"], "nearest"),
+        ("result = 'nearest'", ["--nearest-k", "2"], "k_nearest"),
         ("result = 'targets'\ntargets = [3]", ["--targets-file", "t.txt"], "targets"),
     ],
 )
-def test_predecessors_are_one_result_however_they_are_asked_for(tmp_path, text, flags, result):
-    chosen = settings(*ENOUGH, *flags, "--config", written(tmp_path, text))
-    assert chosen.result == result
-    assert chosen.predecessors == (result == "predecessors")
+def test_result_is_that_of_the_flag_or_of_the_file(tmp_path, text, flags, result):
+    assert settings(*ENOUGH, *flags, "--config", written(tmp_path, text)).result == result
 
 
 def test_the_results_are_those_of_the_library():

@@ -139,14 +139,14 @@ def faults_of(output, capsys):
 
 RIGHT = {
     "hops": ("hops", {}),
-    "hops with predecessors": ("hops", {"predecessors": True}),
+    "hops with predecessors": ("hops", {"result": "predecessors"}),
     "hops of an undirected graph, to a limit": ("hops", {"directed": False, "max_depth": 2}),
     "weighted": ("weights", {"algorithm": "sssp"}),
-    "weighted with predecessors, to a limit": ("weights", {"algorithm": "sssp", "cutoff": 5.0, "predecessors": True}),
+    "weighted with predecessors, to a limit": ("weights", {"algorithm": "sssp", "cutoff": 5.0, "result": "predecessors"}),
     "weighted, to a limit": ("weights", {"algorithm": "sssp", "cutoff": 5.0}),
-    "to targets": ("weights", {"algorithm": "sssp", "targets": [3, 7, 39], "predecessors": True}),
+    "to targets": ("weights", {"algorithm": "sssp", "targets": [3, 7, 39], "result": "predecessors"}),
     "hops to targets, to a limit": ("hops", {"targets": [9, 21], "max_depth": 3}),
-    "names and negative weights": ("names", {"algorithm": "sssp", "predecessors": True}),
+    "names and negative weights": ("names", {"algorithm": "sssp", "result": "predecessors"}),
     "negative weights, to a limit": ("names", {"algorithm": "sssp", "cutoff": 2.0}),
 }
 WAYS = {
@@ -231,7 +231,9 @@ ROW_FAULTS = {
 
 @pytest.mark.parametrize("what", ROW_FAULTS)
 def test_rows_that_are_wrong_in_a_part_that_agrees_with_its_manifest_are_found(tmp_path, capsys, what):
-    output = Output(tmp_path, "weights", algorithm="sssp", predecessors=what in ("lost", "doubled"))
+    output = Output(
+        tmp_path, "weights", algorithm="sssp", result="predecessors" if what in ("lost", "doubled") else "distances"
+    )
     change, kinds, says = ROW_FAULTS[what]
     output.rewrite(0, change_rows=changed_rows(change))
     found = faults_of(output, capsys)
@@ -276,7 +278,7 @@ def rename_sources(path, sources):
 
 
 def test_a_wrong_predecessor_is_found(tmp_path, capsys):
-    output = Output(tmp_path, "weights", algorithm="sssp", predecessors=True)
+    output = Output(tmp_path, "weights", algorithm="sssp", result="predecessors")
 
     def led_astray(result):
         reached = np.flatnonzero(result.reached & (np.arange(result.distance.size) != result.source))
@@ -288,7 +290,7 @@ def test_a_wrong_predecessor_is_found(tmp_path, capsys):
 
 
 def test_a_part_that_no_manifest_lists_is_not_kept_if_a_predecessor_is_damaged(tmp_path):
-    output = Output(tmp_path, "weights", algorithm="sssp", predecessors=True)
+    output = Output(tmp_path, "weights", algorithm="sssp", result="predecessors")
     path = output.folder / "part-000000.parquet"
     known = output.folder, 0, output.run, output.sources[:4], output.graph, None, "predecessors"
     assert checked_part(*known)["rows"] == pq.read_metadata(path).num_rows

@@ -53,7 +53,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def options(edges):
-    words = f"--device cpu --json --no-report --predecessors --batch-size {BATCH_SIZE}"
+    words = f"--device cpu --json --no-report --result predecessors --batch-size {BATCH_SIZE}"
     return [str(edges), "--sources", ",".join(map(str, range(N_SOURCES))), *words.split()]
 
 

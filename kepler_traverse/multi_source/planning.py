@@ -168,6 +168,9 @@ class MultiSourcePlan:
         """Whether searches may end early, and this matters for the choice."""
         if self.graph.device != "cpu" or self.graph.has_negative_weights or not self.graph.n_edges:
             return False
+        weights: Any = self.graph.weights
+        if self.algorithm == "sssp" and weights.dtype.kind == "i":  # searches that touch only what they reach add floats
+            return False
         knows_end = query.limit is not None or query.targets is not None or query.sample is not None
         return knows_end and any(each.name == "short_search" for each in strategies)
 

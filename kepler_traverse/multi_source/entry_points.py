@@ -214,12 +214,12 @@ class Registry:
             n_searches = numbers.size if stream or isinstance(sources, str) else np.unique(numbers).size
         meter = meter_of(progress, n_searches, graph.device)
         kind = RESULT_KINDS[result]
-        needs_distances = limits is not None and kind.keeps == "counts"
         plan = partial(
             self.plan_multi_source,
             graph,
             n_sources=numbers.size,
-            result="distances" if needs_distances else result,
+            result=result,
+            output="all" if limits is not None and kind.keeps == "counts" else None,
             strategy=strategy,
             limit=bound,
             targets=targets,

@@ -35,59 +35,39 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         strategies, _ = registry.listed_for(request.strategy, graph.device)
         query = make_query(graph, True, request.limit, None, request.knobs, registry.algorithm.limit_name)
         return NearestSearch(graph, request.algorithm, strategies, request.strategy, query, request.at_once)
-    proven = request.certify != "none"
-    if kind.needs_pairs:
-        return _plan_of_pairs(graph, request, proven)
-    as_it_is = kind.has_predecessors or not (proven or kind.keeps == "all")
-    if request.limits is not None and kind.keeps == "counts":  # counts cannot be cut at a limit of each source
-        as_it_is = False
-    result = request.result if as_it_is else "distances"
     options: dict[str, Any] = {
         "n_sources": request.at_once,
         "strategy": request.strategy,
-        "result": result,
+        "result": request.result if request.k is None else "distances",
+        "limit": request.limit,
         "targets": request.targets,
         "knobs": request.knobs,
         "memory": request.memory,
+        "shape": request.shape,
+        # Certificates need all distances. Counts cannot be cut at a limit of each source.
+        "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
+        # A certificate reads interleaved distances as they are; ``BatchTraverser`` makes rows of them for records.
+        "interleaved": not (kind.merged or kind.has_predecessors or kind.needs_pairs),
+        "sparse": kind.reads_sparse and request.unreached == "omit",
     }
-    if request.shape is not None:
-        options["shape"] = request.shape
-    # A certificate reads interleaved distances as they are; ``BatchTraverser`` makes rows of them where records need rows.
-    options |= {"limit": request.limit, "interleaved": request.k is None and not kind.has_predecessors}
-    options["sparse"] = request.k is None and kind.reads_sparse and request.unreached == "omit"
+    if kind.needs_pairs:
+        options |= _options_of_pairs(graph, request)
     if request.k is None:
         return registry.plan_multi_source(graph, **options)
     plan_for = partial(registry.plan_multi_source, graph, **options)
-    may_take_one = request.strategy == "auto"
-    return KNearestSearch(
-        graph, request.algorithm, request.limit, request.k, options.pop("n_sources"), plan_for, may_take_one
-    )
+    of_sources = request.limit, request.k, request.at_once
+    return KNearestSearch(graph, request.algorithm, *of_sources, plan_for, may_take_one=request.strategy == "auto")
 
 
-def _plan_of_pairs(graph: Graph, request: Request, proven: bool) -> MultiSourcePlan:
-    """Plan searches whose targets come with each run.
+def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:
+    """Return further options of a plan whose targets come with each run.
 
     Paths that follow from certified distances need no predecessors. Where a hierarchy makes the search short, computing and
     certifying those of all vertices would take longer than all else.
     """
     pairs: Any = request.pairs
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
-    by_distances = (
-        graph.derived.known_hierarchy(ALGORITHMS[request.algorithm].metric) is not None and per_source <= FEW_PATHS
-    )
-    by_distances &= proven and may_walk_by_distances(graph, request.algorithm)
-    return (BFS if request.algorithm == "bfs" else SSSP).plan_multi_source(
-        graph,
-        n_sources=request.at_once,
-        result=request.result,
-        strategy=request.strategy,
-        limit=request.limit,
-        targets=None,
-        knobs=request.knobs,
-        memory=request.memory,
-        shape=request.shape,
-        output="all" if proven else None,
-        targets_per_source=per_source,
-        predecessors=False if by_distances else None,
-        sample=pairs.sample(),
-    )
+    hierarchy = graph.derived.known_hierarchy(ALGORITHMS[request.algorithm].metric)
+    by_distances = hierarchy is not None and per_source <= FEW_PATHS and request.certify != "none"
+    by_distances &= may_walk_by_distances(graph, request.algorithm)
+    return {"targets_per_source": per_source, "predecessors": False if by_distances else None, "sample": pairs.sample()}

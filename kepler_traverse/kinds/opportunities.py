@@ -183,9 +183,10 @@ def reduction_of(
     algorithm: str,
     result: str,
     cutoffs: Any,
-    values: Any,
-    decay: Any,
-    weights: SourceWeights | None = None,
+    values: Any = None,
+    decay: Any = None,
+    source_weights: Any = None,
+    numbers: np.ndarray | None = None,
 ) -> Reduction:
     """Check the options of a result kind that takes ``cutoffs``.
 
@@ -199,8 +200,10 @@ def reduction_of(
     values : table, mapping or array
         For ``"opportunities"``; see ``bfs_many``.
     decay : str or None
-    weights : SourceWeights, optional
+    source_weights : SourceWeights or sequence of int or float, optional
         For ``"opportunities"``.
+    numbers : int64 array, NumPy, optional
+        Vertex numbers of the sources in the order of a sequence of weights.
 
     Raises
     ------
@@ -222,6 +225,9 @@ def reduction_of(
     found = attributes_of(graph, values)
     if kind != cpu.NO_DECAY:
         found = {name: value.astype(np.float64) for name, value in found.items()}
+    weights = source_weights
+    if numbers is not None and weights is not None:
+        weights = source_weights_of(graph, numbers, weights)
     for name, value in found.items():
         _refuse_overflow(name, value, 1 if weights is None else weights.largest)
     return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter, weights=weights)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from importlib import import_module
 from typing import Any, Literal
@@ -23,9 +23,14 @@ GROUP = "group"  # the first column of the k nearest sources of each group
 class KindOptions:
     """Options of a result kind: a field each, with a default, and with ``help`` in its metadata.
 
-    A field is a keyword argument of ``bfs_many`` and ``sssp_many``, and a flag and a key of the settings file of the job.
-    ``__post_init__`` raises InputError for a wrong value. ``limit``, if it is not None, is the limit of the searches.
+    A field is a keyword argument of ``bfs_many`` and ``sssp_many``, and a flag and a key of the settings file of the job,
+    whose type it has. The metadata may have what ``pipelines.cli.options.setting`` takes. ``__post_init__`` or ``checked``
+    raises InputError for a wrong value. ``limit``, if it is not None, is the limit of the searches.
     """
+
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:  # noqa: ARG002
+        """Return the options for a graph and sources, given by their vertex numbers; see ``Asked.options``."""
+        return self
 
     @property
     def limit(self) -> float | None:
@@ -40,6 +45,50 @@ class KindOptions:
     def digest(self) -> str:
         """SHA-256 of everything that determines a result."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutoffOptions(KindOptions):
+    """Options of kinds whose searches end at the largest of several distances; ``checked`` returns a ``Reduction``."""
+
+    cutoffs: list[int | float] | None = field(
+        default=None,
+        metadata={"help": "distances in ascending order; the largest ends each search", "example": (600, 1200)},
+    )
+
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:
+        return _call("opportunities", "reduction_of", graph, algorithm, kind.name, **vars(self), numbers=numbers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpportunityOptions(CutoffOptions):
+    """Options of ``opportunities``."""
+
+    values: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "columns of the --vertices file to add up; vertices that it lacks have 0",
+            "example": ("jobs", "schools"),
+            "table": "vertices",
+        },
+    )
+    decay: str | None = field(
+        default=None,
+        metadata={
+            "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, "
+            "gaussian:D is exp(-(d/D)^2/2); default: 1",
+            "example": "exponential:0.002",
+        },
+    )
+    source_weights: str | None = field(
+        default=None,
+        metadata={
+            "help": "column of --sources-file with a number per source, by which its sums are multiplied",
+            "example": "people",
+            "table": "sources_file",
+            "group": "sources (give one)",
+        },
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +132,7 @@ class ResultKind:
         ``columns_of(asked, values)`` returns the columns besides ``source`` of any records, in any order.
     options : tuple of str
         Options of the public functions and of the job that not all kinds take, and this one does, such as ``"targets"``,
-        ``"direction"`` (``"in"``) or ``"cutoffs"``; see ``rules``.
+        ``"direction"`` (``"in"``); see ``rules``.
     needs : tuple of str
         Those of them without which there is no result.
     options_class : subclass of KindOptions, optional
@@ -144,7 +193,7 @@ class ResultKind:
     @property
     def takes_cutoffs(self) -> bool:
         """Whether ``cutoffs`` take the place of one limit of the distance."""
-        return "cutoffs" in self.options
+        return "cutoffs" in self.all_options
 
     @property
     def takes_limits(self) -> bool:
@@ -188,8 +237,8 @@ class ResultKind:
         return self.keeps
 
 
-def _call(module: str, function: str, *args: Any) -> Any:
-    return getattr(import_module(f".{module}", __package__), function)(*args)
+def _call(module: str, function: str, *args: Any, **named: Any) -> Any:
+    return getattr(import_module(f".{module}", __package__), function)(*args, **named)
 
 
 def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
@@ -296,7 +345,8 @@ _KINDS = (
         records="source",
         numbers=1,
         **_made_by("opportunities", "records_of", "columns_of"),
-        options=("cutoffs", "values", "decay", "source_weights", "direction"),
+        options=("direction",),
+        options_class=OpportunityOptions,
         needs=("cutoffs", "values"),
         names_values=True,
     ),
@@ -309,7 +359,8 @@ _KINDS = (
         keeps="counts",
         numbers=2,
         **_made_by("opportunities", "of_levels", "records_of", "columns_of"),
-        options=("cutoffs", "direction"),
+        options=("direction",),
+        options_class=CutoffOptions,
         needs=("cutoffs",),
     ),
     ResultKind(
@@ -319,7 +370,8 @@ _KINDS = (
         columns=("source", "vertex", "band"),
         records="vertex",
         numbers=1,
-        options=("cutoffs", "geometry"),
+        options=("geometry",),
+        options_class=CutoffOptions,
         needs=("cutoffs",),
         **_made_by("distances", records_of="records_of", columns_of="columns_of_records"),
     ),

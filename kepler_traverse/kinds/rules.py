@@ -60,6 +60,12 @@ class _Written(dict[str, str]):
         return option_text(name)
 
 
+def kinds_that_take(option: str, kinds: Mapping[str, ResultKind], takes: Callable[[ResultKind], bool] | None = None) -> str:
+    """Return the names of the kinds that take an option, as a text."""
+    *others, last = [k.name for k in kinds.values() if (option in k.all_options if takes is None else takes(k))]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def errors(
     kind: ResultKind, algorithm: str, given: Mapping[str, str | None], kinds: Mapping[str, ResultKind] = RESULT_KINDS
 ) -> Iterator[tuple[str, str]]:
@@ -83,8 +89,7 @@ def errors(
         for _, takes, text in [rule for rule in RULES if option in rule[0]] or [((), None, _IS_FOR)]:
             if written is None or (option in kind.all_options if takes is None else takes(kind)):
                 continue
-            *others, last = [k.name for k in kinds.values() if (option in k.all_options if takes is None else takes(k))]
-            able = f"{', '.join(others)} or {last}" if others else last
+            able = kinds_that_take(option, kinds, takes)
             yield option, text.format_map(_Written(option=written, name=kind.name, kind=named, able=able))
 
 

@@ -179,12 +179,8 @@ class Registry:
         memory: int | None,
         progress: Any,
         stream: Any,
-        cutoffs: Sequence[float] | None = None,
-        values: Any = None,
-        decay: str | None = None,
         k: int | None = None,
         groups: Sequence[Any] | None = None,
-        source_weights: Sequence[float] | None = None,
         **of_kind: Any,
     ) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
@@ -192,17 +188,18 @@ class Registry:
         find_kind(result)
         if isinstance(result, str) and result == "nearest" and k is not None:
             result = "k_nearest"
-        options = {"cutoffs": cutoffs, "values": values, "decay": decay, "k": k, "groups": groups}
-        options |= {"source_weights": source_weights, "unreached": unreached, "direction": direction, "stream": stream}
+        options = of_kind | {"k": k, "groups": groups, "unreached": unreached, "direction": direction, "stream": stream}
         if isinstance(result, str) and result == "k_nearest" and targets is not None:
             options |= {"strategy": strategy, "limit": limit, "knobs": knobs, "memory": memory, "progress": progress}
             search = partial(self.search_many, result=result, targets=None, **options)
             return search_nearest_targets(graph, sources, targets, search)
         options |= {"algorithm": self.algorithm, "limit": limit}
         graph, numbers, targets = outputs.check_arguments(graph, sources, targets, result, memory=memory, **options)
-        of_sources = sources, numbers, source_weights
-        reduction: Any = outputs.reduction_for(graph, self.algorithm, result, cutoffs, values, decay, *of_sources)
-        reduction = outputs.options_of_kind(RESULT_KINDS[result], of_kind) or reduction
+        kind = RESULT_KINDS[result]
+        reduction: Any = None
+        if kind.options_class is not None:
+            of_kind = {name: value for name, value in of_kind.items() if value is not None}
+            reduction = kind.options_class(**of_kind).checked(kind, graph, name, numbers)
         bound: Any = limit if reduction is None or reduction.limit is None else reduction.limit
         limits = outputs.limits_per_source(self.algorithm, result, bound, sources, numbers.size)
         bound = bound if limits is None else max(limits, default=None)
@@ -213,7 +210,6 @@ class Registry:
         else:
             n_searches = numbers.size if stream or isinstance(sources, str) else np.unique(numbers).size
         meter = meter_of(progress, n_searches, graph.device)
-        kind = RESULT_KINDS[result]
         plan = partial(
             self.plan_multi_source,
             graph,

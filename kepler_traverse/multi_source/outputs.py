@@ -8,7 +8,7 @@ while they are concatenated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..graph import Graph, has_vertex
 from ..kinds import rules
 from ..kinds.distances import empty_frame, frame_of_vertices
 from ..kinds.matrix import bitmap, matrix
-from ..kinds.opportunities import Reduction, reduction_of, source_weights_of
+from ..kinds.opportunities import Reduction
 from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
 from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
 from ..protocols import Ids
@@ -90,6 +90,11 @@ def check_arguments(
         arguments.whole("memory", memory)
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
+    known = {option for other in RESULT_KINDS.values() for option in other.all_options}
+    for name in options.keys() - known:
+        raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
+    if isinstance(sources, (set, frozenset)) and options.get("source_weights") is not None:
+        raise InputError("sources must be a list, in the order of source_weights; a set has no order")
     given = {name: None if value is None else name for name, value in (options | {"targets": targets}).items()}
     given["limit"] = None if limit is None else algorithm.limit_name
     given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
@@ -150,50 +155,6 @@ def graph_in_direction(graph: Graph, direction: str) -> Graph:
 def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCycleError:
     """Return an error of a search in the reverse (``direction="in"``), with the cycle in the direction of the edges."""
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
-
-
-def options_of_kind(kind: ResultKind, given: dict[str, Any]) -> KindOptions | None:
-    """Return the checked options of a kind that has a dataclass of them, None for other kinds.
-
-    Raises
-    ------
-    TypeError
-        There is no such option.
-    InputError
-        An option has a wrong value.
-    """
-    known = () if kind.options_class is None else tuple(each.name for each in fields(kind.options_class))
-    for name in given:
-        if name not in known:
-            raise TypeError(f"unexpected keyword argument {name!r}; result={kind.name!r} has no such option")
-    return None if kind.options_class is None else kind.options_class(**given)
-
-
-def reduction_for(
-    graph: Graph,
-    algorithm: Algorithm,
-    result: str,
-    cutoffs: Any,
-    values: Any,
-    decay: Any,
-    sources: Any,
-    numbers: np.ndarray,
-    weights: Any,
-) -> Reduction | None:
-    """Return the checked options of a result kind that takes ``cutoffs``, None for other kinds.
-
-    Raises
-    ------
-    InputError
-        As ``reduction_of``; or sources with weights have no order.
-    """
-    if not RESULT_KINDS[result].takes_cutoffs:
-        return None
-    if weights is not None:
-        if isinstance(sources, (set, frozenset)):
-            raise InputError("sources must be a list, in the order of source_weights; a set has no order")
-        weights = source_weights_of(graph, numbers, weights)
-    return reduction_of(graph, algorithm.name, result, cutoffs, values, decay, weights)
 
 
 def limits_per_source(algorithm: Algorithm, result: str, limit: Any, sources: Any, n_sources: int) -> list[Any] | None:

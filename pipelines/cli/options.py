@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from kepler_traverse.kinds import rules
+
 from ..output.schemas import OUTPUT_SCHEMAS, ResultName
 from .terminal import show
 
@@ -264,23 +266,6 @@ class Settings:
         help="for --nearest-k: column of --sources-file with the group of each source, a number or a text; written are the "
         "nearest sources of each group, such as the nearest school and the nearest hospital",
     )
-    cutoffs: list[int | float] | None = setting(
-        group="result",
-        example=(600, 1200),
-        help="distances in ascending order, for --result opportunities, within and isochrones; the largest ends each search",
-    )
-    values: list[str] | None = setting(
-        group="result",
-        table="vertices",
-        example=("jobs", "schools"),
-        help="columns of the --vertices file to add up, for --result opportunities; vertices that it lacks have 0",
-    )
-    decay: str | None = setting(
-        group="result",
-        example="exponential:0.002",
-        help="weight of a value by its distance d, for --result opportunities: exponential:R is exp(-R d), linear:D is "
-        "1 - d/D up to D, gaussian:D is exp(-(d/D)^2/2); default: 1",
-    )
     along: list[str] | None = setting(
         group="result",
         example=("metres", "toll"),
@@ -337,13 +322,6 @@ class Settings:
         example="stop",
         help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary, "
         "opportunities and within then add their columns to that table, in _sources.pq",
-    )
-    source_weight_column: str | None = setting(
-        group="sources (give one)",
-        table="sources_file",
-        example="people",
-        help="for --result opportunities: column of --sources-file with a number per source, by which its sums are "
-        "multiplied",
     )
     keep_columns: list[str] | None = setting(
         group="sources (give one)",
@@ -583,17 +561,18 @@ class Settings:
 
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     """Return the settings with a field for each option of the result kinds that have a dataclass of them."""
-    added = []
+    added = {}
     for kind in OUTPUT_SCHEMAS.values():
         hints = typing.get_type_hints(kind.options_class) if kind.options_class else {}
         for each in fields(kind.options_class) if kind.options_class else ():
-            metadata = {**each.metadata, "help": f"for --result {kind.name}: {each.metadata['help']}"}
-            added.append((each.name, hints[each.name], setting(each.default, **{"group": "result"} | metadata)))
-    if not added:
-        return settings
-    return make_dataclass("Settings", added, bases=(settings,), frozen=True, kw_only=True)
+            key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
+            metadata = {"group": "result", **each.metadata, "help": f"for --result {able}: {each.metadata['help']}"}
+            added[key] = (key, hints[each.name], setting(each.default, **metadata))
+    return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
 
 
+# Settings whose names are not those of the arguments of the library.
+SETTINGS = {"k": "nearest_k", "groups": "nearest_group", "limits": "limit_column", "source_weights": "source_weight_column"}
 if not typing.TYPE_CHECKING:
     Settings = _with_options_of_kinds(Settings)
 
@@ -635,8 +614,6 @@ SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources", "p
 TARGET_CHOICES = ("targets", "targets_file")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
-# Settings whose names are not those of the arguments of the library.
-SETTINGS = {"k": "nearest_k", "groups": "nearest_group", "limits": "limit_column", "source_weights": "source_weight_column"}
 
 _EXAMPLES = """\
 examples:

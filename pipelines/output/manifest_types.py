@@ -82,7 +82,7 @@ def _check_question(identity: Any) -> Any:
         raise ValueError(error.partition(";")[0])
     if given["limit"] and (given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))):
         raise ValueError("a limit of hops is an integer, and no run has two limits")
-    if ("reduction" in identity) != (kind.takes_cutoffs or kind.options_class is not None):
+    if ("reduction" in identity) != (kind.options_class is not None):
         raise ValueError(f"result {kind.name!r} goes {'without' if 'reduction' in identity else 'with'} options of its own")
     return identity
 

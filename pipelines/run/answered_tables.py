@@ -97,7 +97,8 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     path, column = str(settings.sources_file), str(settings.source_column)
     kept = (column, *(settings.keep_columns or ()))
     table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1])
-    added = (*OUTPUT_SCHEMAS[settings.result].columns[1:], *(settings.values or ())) if adds_to_sources(settings) else ()
+    named = getattr(settings, "values", None) or ()
+    added = {*OUTPUT_SCHEMAS[settings.result].columns[1:], *named} if adds_to_sources(settings) else ()
     for name in table.column_names if settings.keep_columns is None else kept:
         if name in added:
             raise InputError(f"{path}: the table of sources has a column {shown(name)}, which the result adds; rename it")

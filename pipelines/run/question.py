@@ -19,10 +19,9 @@ from typing import Any
 from kepler_traverse.errors import InputError, PrecisionError, option_text
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
-from kepler_traverse.kinds.opportunities import VERTEX, Reduction, reduction_of
-from kepler_traverse.kinds.result_kinds import KindOptions
+from kepler_traverse.kinds.opportunities import VERTEX
 
-from ..cli.options import Settings
+from ..cli.options import SETTINGS, Settings
 from ..output.manifest_types import Identity
 from ..output.rows import names_of
 from ..output.run_folder import MANIFEST
@@ -122,27 +121,25 @@ def _integer(value: object, role: str) -> int:
     raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
 
 
-def _options_of_kind(graph: Graph, settings: Settings) -> Reduction | KindOptions | None:
-    """Return the options of the kind: cutoffs and attributes, or its own dataclass; None for a kind that has neither.
+def _options_of_kind(graph: Graph, settings: Settings) -> Any:
+    """Return the checked options of a kind that has a dataclass of them, None for others.
 
     Raises
     ------
     InputError
-        The file of vertices cannot be read or lacks a column; and as ``kepler_traverse.kinds.opportunities.reduction_of``.
+        The file of vertices cannot be read or lacks a column; and as ``KindOptions.checked``.
     """
     kind = OUTPUT_SCHEMAS[settings.result]
-    if kind.options_class is not None:
-        return kind.options_class(**{each.name: getattr(settings, each.name) for each in fields(kind.options_class)})
-    if not kind.takes_cutoffs:
+    if kind.options_class is None:
         return None
-    values = None
-    if settings.values is not None and settings.vertices is not None:
-        ids, columns = read_vertex_table(settings.vertices, settings.values)
-        values = {VERTEX: ids.ids(graph.has_string_ids), **columns}
-    weights = read_weights(graph, settings)
-    options = settings.cutoffs, values, settings.decay, weights
+    given = {each.name: getattr(settings, SETTINGS.get(each.name, each.name)) for each in fields(kind.options_class)}
+    if given.get("values") is not None:
+        ids, columns = read_vertex_table(str(settings.vertices), given["values"])
+        given["values"] = {VERTEX: ids.ids(graph.has_string_ids), **columns}
+    if given.get("source_weights") is not None:
+        given["source_weights"] = read_weights(graph, settings, given["source_weights"])
     try:
-        return reduction_of(graph, settings.algorithm, settings.result, *options)
+        return kind.options_class(**given).checked(kind, graph, settings.algorithm)
     except PrecisionError as error:  # the values are those of the user
         raise InputError(str(error)) from None
 

@@ -79,18 +79,16 @@ def read_limits(graph: Graph, settings: Settings) -> SourceLimits | None:
     return SourceLimits(distinct, limits[first])
 
 
-def read_weights(graph: Graph, settings: Settings) -> SourceWeights | None:
-    """Return the weight of each source, None without ``--source-weight-column``.
+def read_weights(graph: Graph, settings: Settings, name: str) -> SourceWeights:
+    """Return the weight of each source, by the column ``--source-weight-column``.
 
     Raises
     ------
     InputError
         The table has no such column; a weight is no finite number; a source has two weights. The message names the file.
     """
-    if settings.source_weight_column is None:
-        return None
-    numbers, column = _column(graph, settings, settings.source_weight_column)
-    where = f"{settings.sources_file}: column {shown(settings.source_weight_column)}"
+    numbers, column = _column(graph, settings, name)
+    where = f"{settings.sources_file}: column {shown(name)}"
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
         raise InputError(f"{where} has type {column.type}; weights are numbers")
     try:

@@ -43,8 +43,8 @@ def command(tmp_path_factory):
     rng = np.random.default_rng(5)
     src, dst = rng.integers(0, 20_000, (2, 200_000))
     pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 256, src.size)}), path)
-    flags = "--algorithm sssp --random-sources 60 --batch-size 2 --workers 2 --device cpu --result predecessors --json --output"
-    return [sys.executable, "-m", "pipelines.batch_sources", str(path), *flags.split()]
+    flags = "--algorithm sssp --random-sources 60 --batch-size 2 --workers 2 --device cpu --result predecessors --json"
+    return [sys.executable, "-m", "pipelines.batch_sources", str(path), *flags.split(), "--output"]
 
 
 def beside(command):

@@ -260,7 +260,7 @@ def test_settings_results_are_those_of_the_forms():
 
 
 def test_settings_have_a_flag_but_for_edges_and_knobs():
-    assert [field.name for field in fields(Settings)] == ["edges", *(option.key for option in OPTIONS), "knobs"]
+    assert {field.name for field in fields(Settings)} == {"edges", "knobs", *(option.key for option in OPTIONS)}
 
 
 def test_the_scheduler_file_of_the_environment_is_taken(monkeypatch):

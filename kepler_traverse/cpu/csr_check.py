@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,6 +16,16 @@ _BLOCKS = 256  # of vertices; threads take them one after the other
 _OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)
 _NO_WEIGHTS = np.zeros(0, np.int32)
 _mix_one = njit(inline="always")(mix)
+
+
+class _Wanted(NamedTuple):
+    """What weights must not be, as bits, and how edges are hashed."""
+
+    infinity: int
+    negative_zero: int
+    is_float: bool
+    key: np.uint64
+    both_ways: bool
 
 
 def fault_of(offsets, targets, weights, both_ways: bool) -> str:
@@ -46,8 +57,8 @@ def fault_of(offsets, targets, weights, both_ways: bool) -> str:
         infinity, negative_zero = (int(v) for v in np.array([np.inf, -0.0], weights.dtype).view(bits.dtype))
     key = np.uint64(secrets.randbits(64))
     faults, balance = np.full((_BLOCKS, 3), -1, np.int64), np.zeros(_BLOCKS, np.uint64)
-    look_for = (infinity, negative_zero, is_float, key, both_ways)
-    threads.run(_find_faults, _BLOCKS, offsets, targets, bits, *look_for, faults, balance)
+    wanted = _Wanted(infinity, negative_zero, is_float, key, both_ways)
+    threads.run(_find_faults, _BLOCKS, offsets, targets, bits, wanted, faults, balance)
     out_of_range, out_of_order, wrong_weight = faults.max(axis=0).tolist()
     if out_of_range >= 0:
         return f"vertex {out_of_range} has a target that is none of the {offsets.size - 1} vertices"
@@ -69,11 +80,9 @@ def _first_wrong_offset(offsets, n_edges):
 
 
 @njit(cache=True, nogil=True)
-def _find_faults(
-    next_block, n_blocks, offsets, targets, bits, infinity, negative_zero, is_float, key, both_ways, faults, balance
-):
+def _find_faults(next_block, n_blocks, offsets, targets, bits, wanted, faults, balance):
     """Store one vertex or edge per kind of fault for each block, and hashes that cancel out if all edges go both ways."""
-    n = offsets.size - 1
+    n, key = offsets.size - 1, wanted.key
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
         total = np.uint64(0)
@@ -88,10 +97,12 @@ def _find_faults(
                 last = u
                 weight = key
                 if bits.size:
-                    if is_float and ((bits[e] & infinity) == infinity or bits[e] == negative_zero):
+                    if wanted.is_float and (
+                        (bits[e] & wanted.infinity) == wanted.infinity or bits[e] == wanted.negative_zero
+                    ):
                         faults[block, _WRONG_WEIGHT] = e
                     weight = _mix_one(np.uint64(bits[e]) + key)
-                if both_ways:
+                if wanted.both_ways:
                     here, there = np.uint64(v), np.uint64(u)
                     total += _mix_one(_mix_one(here ^ key) + there + weight)
                     total -= _mix_one(_mix_one(there ^ key) + here + weight)

@@ -34,17 +34,16 @@ MAX_SLICE = 1 << 28  # elements of a slice of a long array
 
 def device_of(array: Array) -> str:
     """Return ``"cuda"`` for an array in GPU memory, else ``"cpu"``."""
-    return "cuda" if hasattr(array, "__cuda_array_interface__") or is_interleaved(array) else "cpu"
+    return "cuda" if hasattr(array, "__cuda_array_interface__") or hasattr(array, "lines") else "cpu"
 
 
-def is_interleaved(distance: Any) -> bool:
-    """Return whether distances from several sources are ``cuda.interleaved.InterleavedDistances`` and no array."""
-    return hasattr(distance, "lines")
+def is_rows(distance: Any) -> bool:
+    """Return whether distances from several sources are an array, one row per source.
 
-
-def is_sparse(distance: Any) -> bool:
-    """Return whether distances from several sources are ``search.sparse.SparseDistances`` and no array."""
-    return hasattr(distance, "vertices")
+    The other forms, ``cuda.interleaved.InterleavedDistances`` and ``search.sparse.SparseDistances``, have a name, slices,
+    ``rows``, ``stats``, ``bins`` and ``any_beyond``. These return, bit for bit, what is computed of the rows.
+    """
+    return not hasattr(distance, "form")
 
 
 def namespace(array: Array) -> Any:

@@ -31,12 +31,12 @@ from .._arrays import (
     as_distance,
     device_of,
     is_hops,
-    is_interleaved,
     is_reached,
-    is_sparse,
+    is_rows,
     namespace,
     to_host,
 )
+from ..cuda.interleaved import InterleavedDistances
 from ..errors import CertificateError, DeviceError, InputError
 from ..graph import Graph
 from ..protocols import Frame, Ids
@@ -44,6 +44,7 @@ from ..search import frames
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import any_beyond
 from ..search.results import Traversal, Traversals
+from ..search.sparse import SparseDistances
 from . import batch, batch_cpu, batch_gpu, integer_sums, single_cpu, single_gpu
 
 RULES = ("C1", "C2", "C3", "C4", "C5")
@@ -208,10 +209,9 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
         raise InputError("source_vertices must be vertex numbers, not True or False")
     sources = np.asarray(sources)
-    interleaved = distances if is_interleaved(distances) else None
-    is_array = interleaved is None and not is_sparse(distances)
+    is_sparse, is_interleaved = isinstance(distances, SparseDistances), isinstance(distances, InterleavedDistances)
     try:
-        distances = namespace(graph.offsets).asarray(distances) if is_array else distances
+        distances = distances if is_sparse or is_interleaved else namespace(graph.offsets).asarray(distances)
     except Exception as error:  # whatever an object raises that is no array
         raise InputError(f"distances cannot be read as an array: {error}") from None
     if sources.ndim != 1 or sources.dtype.kind not in "iu" or not sources.size:
@@ -234,11 +234,11 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     elif limit is not None:
         limit = arguments.limit("limit", limit)
     sources = sources.astype(np.int64, copy=False)
-    if interleaved is not None:
-        if _interleaved_are_valid(graph, sources, interleaved, limit):
+    if is_interleaved:
+        if _interleaved_are_valid(graph, sources, distances, limit):
             return Certificate({}, sources.size)
-        distances = interleaved.rows()  # these name the rule that is violated
-    if is_sparse(distances):
+        distances = distances.rows()  # these name the rule that is violated
+    if is_sparse:
         is_exact = is_hops(distances.dtype) or not graph.integer_weights
         is_rounded = not is_exact and distances.any_beyond(EXACT_BELOW[distances.dtype])
         # With negative weights paths may lead through vertices that are farther than the limit.
@@ -256,7 +256,7 @@ def _certificate_of_findings(graph: Graph, sources: np.ndarray, distances: Any, 
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
-            value = distances.one(at, vertex) if is_sparse(distances) else to_host(distances[at : at + 1, vertex])[0]
+            value = to_host(distances[at : at + 1, vertex])[0] if is_rows(distances) else distances.one(at, vertex)
             failures[rule] = (
                 f"{count} distances {_BROKEN[rule]}, one of them from source {_name(graph, sources[at])[7:]} "
                 f"to {_name(graph, vertex)}: {value}"

@@ -18,7 +18,7 @@ import numpy as np
 from .._arrays import as_distance
 from . import cp
 from .compiler import Request, kernel
-from .distance_stats import _WORDS, PIECE, fold_records
+from .distance_stats import _WORDS, PIECE, bins, fold_records
 from .kernel_spec import WARP, Entry, struct_arguments
 from .launch import launch, launch_blocks, max_grid, resident_threads
 
@@ -84,7 +84,7 @@ class InterleavedDistances:
         The lane of the first source.
     """
 
-    ndim = 2
+    form, ndim = "interleaved", 2
 
     def __init__(self, lines: Any, n_sources: int, unit: float, dtype: Any, bound: int, highest: int, first: int = 0):
         self.lines, self.unit, self.dtype, self.bound = lines, unit, np.dtype(dtype), bound
@@ -134,7 +134,16 @@ class InterleavedDistances:
         launch_blocks(self._kernel(_TO_ROWS), min(tiles, max_grid(_TO_ROWS.block)), args)
         return rows
 
-    def figures(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
+    def any_beyond(self, bound: int) -> bool:
+        """Whether a distance has an absolute value of ``bound`` or more."""
+        return bool(self.highest * self.unit >= bound)
+
+    def bins(self, limit: Any, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
+        """As ``search.distance_stats.bins_of``."""
+        bound = min(as_distance(math.inf if limit is None else limit, self.dtype), np.finfo(self.dtype).max)
+        return bins(self.rows(), bound, bins_per_unit, before, n_bins)
+
+    def stats(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
         """Return the columns of ``DistanceStats``; see ``cuda.distance_stats.figures``."""
         k, n = self.shape
         n_blocks = -(-n // PIECE)

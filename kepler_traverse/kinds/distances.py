@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from .._arrays import is_hops, is_sparse, namespace
+from .._arrays import is_hops, is_rows, namespace
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, FrameKind, Selection, columns_of, select
@@ -80,7 +80,7 @@ def empty_frame(asked: Asked, frames: FrameKind) -> Any:
 def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``vertex, distance`` of the vertices that each source reaches."""
     found: Any = group.distance
-    if not is_sparse(found):  # of a plan that has changed its strategy
+    if is_rows(found):  # of a plan that has changed its strategy
         found = sparse_of(found)
         found = found if asked.query.limit is None else found.within([asked.query.limit] * len(found))
     if asked.query.targets is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._arrays import Array, at_most, is_reached, is_sparse, namespace, unreached_of
+from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_of
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import narrow_distances
 from ..search.results import Traversals
@@ -51,7 +51,7 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], n_distinct: int, places: 
     found = xp.zeros((n_distinct, -(-n // 8)), np.uint8)
     at = 0
     for group in groups:
-        if is_sparse(group.distance):
+        if not is_rows(group.distance):
             found[at : at + len(group)] = group.distance.bitmap()
             at += len(group)
             continue

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, is_sparse, namespace, to_host
+from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, is_rows, namespace, to_host
 from ..cpu import opportunities as cpu
 from ..cuda import opportunities as sums_on_gpu
 from ..errors import InputError, PrecisionError
@@ -401,7 +401,7 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
         exact, rounded = words[:, : len(integers)], words[:, len(integers) :].view(np.float64)
     else:
         args = _lowest(distance.dtype), bounds, *reduction.stacked, reduction.decay, reduction.parameter
-        exact, rounded = distance.sums_within(*args) if is_sparse(distance) else cpu.sums(distance, *args)
+        exact, rounded = cpu.sums(distance, *args) if is_rows(distance) else distance.sums_within(*args)
     found = {name: exact[:, i] for i, name in enumerate(integers)}
     found |= {name: rounded[:, i] for i, name in enumerate(floats)}
     return {name: np.ascontiguousarray(found[name]) for name in reduction.values}

@@ -139,10 +139,8 @@ class ResultKind:
         The options of the kind, if it has a dataclass of them. ``asked.options`` is an instance.
     names_values : bool
         Whether the user names further columns, by ``values``.
-    reads_interleaved : bool
-        Whether its records are made from interleaved distances without one row per source.
-    reads_sparse : bool
-        Whether its records are made from distances that are held for reached vertices alone.
+    reads : tuple of str
+        The forms of distances, besides an array of rows, that its records are made from; see ``Query.forms``.
     """
 
     name: str
@@ -164,8 +162,7 @@ class ResultKind:
     needs: tuple[str, ...] = ()
     options_class: type[KindOptions] | None = None
     names_values: bool = False
-    reads_interleaved: bool = False
-    reads_sparse: bool = False
+    reads: tuple[str, ...] = ()
 
     def fits(self, names: Sequence[str]) -> bool:
         """Whether a part file may have columns of these names, in this order."""
@@ -251,7 +248,7 @@ def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
 _KINDS = (
     ResultKind(
         name="distances",
-        reads_sparse=True,
+        reads=("sparse",),
         means="a row for each vertex that a source reaches: its distance from that source",
         columns=("source", "vertex", "distance"),
         records="vertex",
@@ -278,7 +275,7 @@ _KINDS = (
     ),
     ResultKind(
         name="summary",
-        reads_sparse=True,
+        reads=("interleaved", "sparse"),
         means="a row for each source: figures over the distances to all vertices that it reaches, or "
         "with --direction in from all vertices that reach it",
         columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
@@ -286,12 +283,11 @@ _KINDS = (
         options=("direction",),
         keeps="counts",
         numbers=5,
-        reads_interleaved=True,
         **_made_by("summary", "of_levels", "records_of", "columns_of"),
     ),
     ResultKind(
         name="levels",
-        reads_sparse=True,
+        reads=("sparse",),
         means="a row for each source and hop count: how many vertices lie there",
         columns=("source", "distance", "vertices"),
         records="source",
@@ -314,7 +310,7 @@ _KINDS = (
     ),
     ResultKind(
         name="reachable",
-        reads_sparse=True,
+        reads=("sparse",),
         means="a row for each vertex that a source reaches, without distances",
         columns=("source", "vertex"),
         records="vertex",
@@ -339,7 +335,7 @@ _KINDS = (
     ),
     ResultKind(
         name="opportunities",
-        reads_sparse=True,
+        reads=("sparse",),
         means="a row for each source and cutoff: sums of the attributes of all vertices within it",
         columns=("source", "cutoff"),
         records="source",
@@ -352,7 +348,7 @@ _KINDS = (
     ),
     ResultKind(
         name="within",
-        reads_sparse=True,
+        reads=("sparse",),
         means="a row for each source and cutoff: how many vertices are within it",
         columns=("source", "cutoff", "vertices"),
         records="source",
@@ -365,7 +361,7 @@ _KINDS = (
     ),
     ResultKind(
         name="isochrones",
-        reads_sparse=True,
+        reads=("sparse",),
         means="a row for each source and vertex within the largest cutoff: the smallest cutoff that holds it",
         columns=("source", "vertex", "band"),
         records="vertex",

@@ -131,8 +131,7 @@ class Registry:
         shape: Shape | None = None,
         tuning: object | None = None,
         output: str | None = None,
-        interleaved: bool = False,
-        sparse: bool = False,
+        forms: tuple[str, ...] = (),
         sample: SourcesWithTargets | None = None,
         targets_per_source: float = 1.0,
         predecessors: bool | None = None,
@@ -140,7 +139,7 @@ class Registry:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
         ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``. ``output`` replaces
-        the least output that the result needs, and ``interleaved`` allows distances in another form; see ``Query``.
+        the least output that the result needs, and ``forms`` are those of ``Query``.
         ``targets_per_source`` is for results of pairs.
         ``predecessors=False`` leaves out those that the result needs, for a caller that does without.
         """
@@ -157,8 +156,7 @@ class Registry:
             tuning=tuning,
             has_target_lists=kind.needs_pairs,
             targets_per_source=targets_per_source,
-            interleaved=interleaved,
-            sparse=sparse,
+            forms=forms,
             sample=sample,
         )
         single, many = self.listed_for(strategy, graph.device)
@@ -221,8 +219,7 @@ class Registry:
             targets=targets,
             knobs=knobs,
             memory=memory,
-            interleaved=kind.reads_interleaved and limits is None,
-            sparse=kind.reads_sparse and unreached == "omit",
+            forms=kind.reads if unreached == "omit" else (),
         )
         is_handed_on = False
         try:
@@ -240,7 +237,7 @@ class Registry:
                 return frame_of_all(together, numbers, labels, meter)
             searches: Any = plan()
             if limits is not None:
-                searches = outputs.LimitedSearches(searches, numbers, limits)
+                searches.cut_at(numbers, limits)
             if stream:
                 frame_kind = outputs.frames_of_stream(stream, graph.device)
                 form = outputs.ResultForm(searches, kind, targets, unreached, frame_kind, reduction)

@@ -7,15 +7,14 @@ while they are concatenated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import NO_PREDECESSOR, at_most, is_sparse, namespace, unreached_of
+from .._arrays import is_rows
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import Graph, has_vertex
 from ..kinds import rules
@@ -175,56 +174,6 @@ def limits_per_source(algorithm: Algorithm, result: str, limit: Any, sources: An
     return [int(min(each, algorithm.largest_limit(each))) for each in limits] if algorithm.counts_hops else limits
 
 
-class LimitedSearches:
-    """A plan whose searches run to the largest of several limits, and whose results are cut at that of each source.
-
-    Parameters
-    ----------
-    plan : MultiSourcePlan
-        It keeps distances.
-    numbers : int64 array of shape (k,), NumPy
-        Vertex numbers of the sources.
-    limits : list of int or float
-        One per source; the same source has the same limit each time.
-
-    Raises
-    ------
-    InputError
-        A source is given twice with different limits.
-    """
-
-    def __init__(self, plan: Any, numbers: np.ndarray, limits: list[Any]):
-        self._plan = plan
-        self._limits: dict[int, Any] = {}
-        for number, limit in zip(numbers.tolist(), limits, strict=True):
-            if self._limits.setdefault(number, limit) != limit:
-                name = plan.graph.ids_at(namespace(plan.graph.offsets).asarray([number])).tolist()[0]
-                raise InputError(
-                    f"source {arguments.describe(name)} is given twice with different limits; call once for each"
-                )
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._plan, name)
-
-    def iter_groups(self, numbers: np.ndarray) -> Iterator[Traversals]:
-        """Yield the groups of the plan; vertices beyond the limit of their source are unreached."""
-        for group in self._plan.iter_groups(numbers):
-            yield cut_at_limits(group, [self._limits[source] for source in group.sources.tolist()])
-
-
-def cut_at_limits(group: Traversals, limits: list[Any]) -> Traversals:
-    """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
-    if is_sparse(group.distance):
-        return replace(group, distance=group.distance.within(limits), limits=limits)
-    xp = namespace(group.distance)
-    beyond = xp.stack([~at_most(row, limit) for row, limit in zip(group.distance, limits, strict=True)])
-    distance = xp.where(beyond, unreached_of(group.distance.dtype), group.distance)
-    predecessor = group.predecessor
-    if predecessor is not None:
-        predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
-    return replace(group, distance=distance, predecessor=predecessor, limits=limits)
-
-
 def compute_result(
     plan: Any,
     numbers: np.ndarray,
@@ -309,12 +258,12 @@ class ResultForm:
         groups = iter(groups)
         first = next(groups)
         groups = chain([first], groups)
-        if is_sparse(first.distance):
+        if not is_rows(first.distance):
             found = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
         else:
             found = frame_of_vertices(asked, groups, places, self._frames)
         # A certificate of a frame has one limit for all sources, and none can be made of bands.
-        is_limited = isinstance(self.plan, LimitedSearches) or not kind.is_distances
+        is_limited = self.plan.limits is not None or not kind.is_distances
         return found if is_limited else attach_query(found, self.plan)
 
     def make_group(self, group: Traversals) -> Any:

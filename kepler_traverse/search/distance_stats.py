@@ -21,9 +21,8 @@ from .._arrays import (
     as_distance,
     at_most,
     device_of,
-    is_interleaved,
     is_reached,
-    is_sparse,
+    is_rows,
     namespace,
     to_host,
 )
@@ -67,9 +66,7 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     limit : float or None
         Larger distances are ignored.
     """
-    if is_interleaved(distance):
-        return DistanceStats(*distance.figures(offsets, limit))
-    if is_sparse(distance):
+    if not is_rows(distance):
         return DistanceStats(*distance.stats(offsets, limit))
     floats = as_floats(distance)
     found = DistanceStats(*_backend_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
@@ -143,9 +140,9 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
         Number of bins per source that lie before its first one; every distance is in one of the next ``n_bins``.
     n_bins : int
     """
-    if is_sparse(distance):
+    if not is_rows(distance):
         return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))
-    distance = as_floats(distance.rows() if is_interleaved(distance) else distance)
+    distance = as_floats(distance)
     return _backend_of(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
 
 
@@ -166,7 +163,7 @@ def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[
     edges : int64 array of shape (n_sources,), NumPy
         As in ``DistanceStats``.
     """
-    return distance.levels(offsets, limit) if is_sparse(distance) else _backend_of(distance).levels(distance, offsets, limit)
+    return _backend_of(distance).levels(distance, offsets, limit) if is_rows(distance) else distance.levels(offsets, limit)
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:

@@ -27,9 +27,8 @@ from .._arrays import (
     MAX_INTEGER,
     Array,
     device_of,
-    is_interleaved,
     is_reached,
-    is_sparse,
+    is_rows,
     namespace,
     unreached_of,
 )
@@ -152,9 +151,7 @@ class WideningSearch:
 
 def any_beyond(distance: Array, bound: int) -> bool:
     """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
-    if is_interleaved(distance):
-        return bool(distance.highest * distance.unit >= bound)
-    if is_sparse(distance):
+    if not is_rows(distance):
         return bool(distance.any_beyond(bound))
     if device_of(distance) == "cuda":
         return exact_on_gpu.any_beyond(distance, bound)

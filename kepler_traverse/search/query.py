@@ -129,10 +129,9 @@ class Query:
         strategy that finds no paths returns distances and predecessors of all vertices instead.
     targets_per_source : float
         Mean number of targets that each source has of its own, by which the time is estimated.
-    interleaved : bool
-        Whether the caller also takes distances from many sources as ``cuda.interleaved.InterleavedDistances``.
-    sparse : bool
-        Whether the caller also takes them as ``search.sparse.SparseDistances``.
+    forms : tuple of str
+        In which forms besides an array of rows the caller takes distances from many sources: ``"interleaved"``
+        (``cuda.interleaved.InterleavedDistances``) and ``"sparse"`` (``search.sparse.SparseDistances``).
     sample : SourcesWithTargets or None
         Some sources with their targets, by which a plan estimates how far searches go before these are settled.
     """
@@ -144,9 +143,8 @@ class Query:
     knobs: object | None = None
     tuning: Any = None
     output: str = "all"
-    interleaved: bool = False
+    forms: tuple[str, ...] = ()
     targets_per_source: float = 1.0
-    sparse: bool = False
     sample: SourcesWithTargets | None = None
 
     @property

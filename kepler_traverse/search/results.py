@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, at_most, device_of, is_reached, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, at_most, device_of, is_reached, is_rows, namespace, unreached_of
 from ..cpu import checksum as checksums
 from ..cpu.checksum import mix
 from ..runtime.display import html_table
@@ -200,6 +200,19 @@ class Traversals:
 
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
+
+    def within(self, limits: list[Any]) -> Traversals:
+        """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
+        distance, predecessor = self.distance, self.predecessor
+        if getattr(distance, "form", "") == "sparse":
+            return replace(self, distance=distance.within(limits), limits=limits)
+        distance = distance if is_rows(distance) else distance.rows()
+        xp = namespace(distance)
+        beyond = xp.stack([~at_most(row, limit) for row, limit in zip(distance, limits, strict=True)])
+        distance = xp.where(beyond, unreached_of(distance.dtype), distance)
+        if predecessor is not None:
+            predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
+        return replace(self, distance=distance, predecessor=predecessor, limits=limits)
 
     def stats(self, offsets: Array, limit: float | None) -> DistanceStats:
         """Return ``summary_of_distances`` of weighted distances; for a result and its statistics they are computed once."""

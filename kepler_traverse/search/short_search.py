@@ -39,7 +39,7 @@ def memory(shape: Shape, query: Query, group: int) -> int:
         return marks
     marks += int(8 * group * min(shape.depth, query.limit or shape.depth)) if query.output == "counts" else 0
     rows = int(2 * group * shape.n_vertices * shape.reach * (shape.index + width))
-    if query.output == "all" and not query.sparse:
+    if query.output == "all" and "sparse" not in query.forms:
         if group > _ROWS_PER_CORE * threads.count():
             return _TOO_LARGE  # rows of all vertices are for few sources at a time
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
@@ -129,7 +129,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
         if query.output == "counts":
             counts = np.concatenate([counts for counts, _ in found.levels(graph.offsets, None)])
             return MultiSourceOutcome(None, None, ends, rounds, counts)
-        if query.sparse and not query.predecessors:
+        if "sparse" in query.forms and not query.predecessors:
             return MultiSourceOutcome(found, None, ends, rounds)
         rows = narrowest(found.rows())
         return MultiSourceOutcome(rows, point_back(graph, sources, rows) if query.predecessors else None, ends, rounds)

@@ -36,7 +36,7 @@ class SparseDistances:
     def __init__(self, offsets: np.ndarray, vertices: np.ndarray, distance: np.ndarray, n_vertices: int):
         self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
 
-    ndim = 2
+    form, ndim = "sparse", 2
 
     @property
     def shape(self) -> tuple[int, int]:

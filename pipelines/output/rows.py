@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import flatten_distances, is_hops, is_reached, is_sparse, namespace, to_host
+from kepler_traverse._arrays import flatten_distances, is_hops, is_reached, is_rows, namespace, to_host
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.kinds.distances import columns_of_source
 from kepler_traverse.kinds.records import Asked, columns_of_records, records_of_group
@@ -53,7 +53,7 @@ def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
 
 def on_host(traversals: Traversals) -> Traversals:
     """Copy traversals to host memory of their own, so that the plan can run again."""
-    if is_sparse(traversals.distance):
+    if not is_rows(traversals.distance):
         return traversals  # a search writes no array of an earlier one
     return replace(traversals, distance=_moved(traversals.distance), predecessor=_moved(traversals.predecessor))
 
@@ -173,7 +173,7 @@ def rows_of(
         along={} if question.along is None else question.along.values,
         unreached=question.unreached,
     )
-    if is_sparse(traversals.distance):
+    if not is_rows(traversals.distance):
         return _of_records(asked, traversals)
     if is_made_on_host(question, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)

@@ -9,6 +9,7 @@ from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.extremes import ExtremesSearch
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
+from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
 from kepler_traverse.multi_source.together import KNearestSearch, NearestSearch, SearchTogether
@@ -46,9 +47,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         "shape": request.shape,
         # Certificates need all distances. Counts cannot be cut at a limit of each source.
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
-        # A certificate reads interleaved distances as they are; ``BatchTraverser`` makes rows of them for records.
-        "interleaved": not (kind.merged or kind.has_predecessors or kind.needs_pairs),
-        "sparse": kind.reads_sparse and request.unreached == "omit",
+        "forms": () if kind.merged or kind.has_predecessors or kind.needs_pairs else _forms(kind, request),
     }
     if kind.needs_pairs:
         options |= _options_of_pairs(graph, request)
@@ -57,6 +56,11 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     plan_for = partial(registry.plan_multi_source, graph, **options)
     of_sources = request.limit, request.k, request.at_once
     return KNearestSearch(graph, request.algorithm, *of_sources, plan_for, may_take_one=request.strategy == "auto")
+
+
+def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:
+    """Return the forms of distances that certificates read; ``BatchTraverser`` makes rows of those that records do not."""
+    return ("interleaved", *(kind.reads if request.unreached == "omit" else ()))
 
 
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:

@@ -20,18 +20,17 @@ import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import cuda
-from kepler_traverse._arrays import is_interleaved
 from kepler_traverse.certificate import certify_group
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.result_kinds import RESULT_KINDS
-from kepler_traverse.multi_source.outputs import cut_at_limits, cycle_in_direction
+from kepler_traverse.multi_source.outputs import cycle_in_direction
 from kepler_traverse.search.results import Traversals
 
 from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
 from ..output.row_groups import release_encoded_columns
 from ..output.rows import Vertices, id_of, is_made_on_host, on_host, rows_of
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
@@ -294,14 +293,12 @@ class BatchTraverser:
                 for i, source in enumerate(sources):
                     if source in firsts:
                         self._certify(cast(Traversals, traversals[i : i + 1]))
-        is_whole = self._request.limits is None and self._request.unreached == "omit"
-        reads_interleaved = RESULT_KINDS[self._request.result].reads_interleaved and is_whole
-        if is_interleaved(traversals.distance) and not reads_interleaved:
-            with context.clock("rows"):
+        with context.clock("rows"):
+            form = getattr(traversals.distance, "form", None)
+            if form is not None and form not in OUTPUT_SCHEMAS[self._request.result].reads:
                 traversals = replace(traversals, distance=cast(Any, traversals.distance).rows())
-        if self._request.limits is not None:
-            with context.clock("rows"):
-                traversals = cut_at_limits(traversals, self._request.limits.of(sources))
+            if self._request.limits is not None:
+                traversals = traversals.within(self._request.limits.of(sources))
         return traversals, traversing.seconds / len(group)
 
     def _run(self, sources: list[int]) -> Traversals:

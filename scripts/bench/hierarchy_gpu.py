@@ -47,7 +47,7 @@ def seconds_of(call: Callable[[], Any]) -> float:
     return float(np.median(times[1:]))
 
 
-def plan_of(graph: Graph, strategy: str, *, interleaved: bool = False) -> Any:
+def plan_of(graph: Graph, strategy: str, *, forms: tuple[str, ...] = ()) -> Any:
     """Plan searches to all vertices from groups of ``SOURCES``."""
     return REGISTRY.plan_multi_source(
         graph,
@@ -58,7 +58,7 @@ def plan_of(graph: Graph, strategy: str, *, interleaved: bool = False) -> Any:
         targets=None,
         knobs=None,
         memory=None,
-        interleaved=interleaved,
+        forms=forms,
     )
 
 
@@ -66,7 +66,7 @@ def compared(graph: Graph) -> dict[str, Any]:
     """Measure rows of distances, their parts, and a table of targets. Raise AssertionError if distances differ."""
     rng = np.random.default_rng(1)
     sources = rng.choice(graph.n_vertices, SOURCES, replace=False)
-    sweep, lines, search = plan_of(graph, SWEEP), plan_of(graph, SWEEP, interleaved=True), plan_of(graph, SEARCH)
+    sweep, lines, search = plan_of(graph, SWEEP), plan_of(graph, SWEEP, forms=("interleaved",)), plan_of(graph, SEARCH)
     assert bool((sweep.run(sources).distance == search.run(sources).distance).all()), "distances differ"
     found = lines.run(sources).distance
     rows = search.run(sources).distance
@@ -111,7 +111,7 @@ def everything(graph: Graph) -> dict[str, Any]:
     built = time.perf_counter() - began
     frame = sssp_many(graph, "all", result="summary", strategy=SWEEP)
     seconds = time.perf_counter() - began
-    plan = plan_of(graph, SWEEP, interleaved=True)
+    plan = plan_of(graph, SWEEP, forms=("interleaved",))
     to_vertex = cp.zeros(graph.n_vertices, np.int64)
     sample = set(np.random.default_rng(5).choice(graph.n_vertices, SAMPLE, replace=False).tolist())
     certified, began = 0, time.perf_counter()

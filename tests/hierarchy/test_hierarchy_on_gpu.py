@@ -66,7 +66,7 @@ def moved(rows, weights, directed=False, **options):
     return graph, graph.to("cuda")
 
 
-def plan_of(graph, k, *, interleaved=False, limit=None, result="distances", targets=None):
+def plan_of(graph, k, *, forms=(), limit=None, result="distances", targets=None):
     return REGISTRY.plan_multi_source(
         graph,
         n_sources=k,
@@ -76,7 +76,7 @@ def plan_of(graph, k, *, interleaved=False, limit=None, result="distances", targ
         targets=targets,
         knobs=None,
         memory=None,
-        interleaved=interleaved,
+        forms=forms,
     )
 
 
@@ -101,7 +101,7 @@ def test_distances_of_any_graph_are_those_of_scipy(drawn, directed):
     with running(next(iter(MODES.values()))):
         graph, there = moved(*drawn, directed)
         sources = np.arange(graph.n_vertices)
-        group = plan_of(there, sources.size, interleaved=True).run(sources)
+        group = plan_of(there, sources.size, forms=("interleaved",)).run(sources)
         assert np.array_equal(host(group.distance.rows()), dijkstra(convert.to_scipy(graph)))
         certify_many(there, sources, group.distance).require()
 
@@ -112,7 +112,7 @@ def test_lines_of_distances_fit_any_number_of_sources(k):
     rows = GRAPHS["lattice"]
     graph, there = moved(rows, weights_for(rows, 4))
     sources = np.random.default_rng(k).integers(0, graph.n_vertices, k)
-    group = plan_of(there, k, interleaved=True).run(sources)
+    group = plan_of(there, k, forms=("interleaved",)).run(sources)
     expected = dijkstra(convert.to_scipy(graph))[sources]
     assert np.array_equal(host(group.distance.rows()), expected)
     assert np.array_equal(host(group.distance[k // 2]), expected[k // 2])
@@ -163,7 +163,7 @@ def test_statistics_of_interleaved_distances_have_the_bits_of_those_of_rows(name
     weights = weights_for(rows, 6) if name != "long" else np.ones(len(rows), np.int64) * 3
     graph, there = moved(rows, weights)
     sources = np.arange(33) if graph.n_vertices > 33 else np.arange(graph.n_vertices)
-    found = plan_of(there, sources.size, interleaved=True, limit=limit).run(sources).distance
+    found = plan_of(there, sources.size, forms=("interleaved",), limit=limit).run(sources).distance
     on_rows = host(found.rows())
     for bound in (limit, 7.0):
         expected = summary_of_distances(on_rows, graph.offsets, bound)
@@ -211,7 +211,7 @@ def test_the_certificate_finds_a_wrong_sum(directed, fault):
     rows = GRAPHS["lattice"]
     _, there = moved(rows, 1 + np.array(weights_for(rows, 7)), directed)
     sources = np.arange(2, 42)
-    found = plan_of(there, 40, interleaved=True).run(sources).distance
+    found = plan_of(there, 40, forms=("interleaved",)).run(sources).distance
     assert batch_gpu.are_interleaved_valid(there, sources, found, np.inf)
     certify_many(there, sources, found).require()
     place, change = FAULTS[fault]
@@ -227,7 +227,7 @@ def test_a_certificate_of_limited_distances_reads_lines():
     rows = GRAPHS["lattice"]
     _, there = moved(rows, 1 + np.array(weights_for(rows, 7)))
     sources = np.arange(40)
-    found = plan_of(there, 40, interleaved=True, limit=25).run(sources).distance
+    found = plan_of(there, 40, forms=("interleaved",), limit=25).run(sources).distance
     assert np.isinf(host(found.rows())).any()
     assert batch_gpu.are_interleaved_valid(there, sources, found, 25.0)
     assert certify_many(there, sources, found, 25).valid
@@ -242,7 +242,7 @@ def test_zero_weights_are_certified_as_rows():
     weights[::3] = 0
     _, there = moved(rows, weights)
     sources = np.arange(40)
-    found = plan_of(there, 40, interleaved=True).run(sources).distance
+    found = plan_of(there, 40, forms=("interleaved",)).run(sources).distance
     assert not batch_gpu.are_interleaved_valid(there, sources, found, np.inf)
     assert certify_many(there, sources, found).valid
 
@@ -258,7 +258,7 @@ def test_a_changed_shortcut_is_found_by_the_certificate():
     there.derived.keep_hierarchy(dataclasses.replace(hierarchy, upward=edges, downward=edges), "weights")
     sources = np.arange(40)
     with pytest.raises(CertificateError):
-        certify_many(there, sources, plan_of(there, 40, interleaved=True).run(sources).distance).require()
+        certify_many(there, sources, plan_of(there, 40, forms=("interleaved",)).run(sources).distance).require()
 
 
 @pytest.mark.usefixtures("one_order")

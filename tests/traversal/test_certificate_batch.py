@@ -229,7 +229,9 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows)
     proven = []
-    monkeypatch.setattr("pipelines.worker.traverse.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of))
+    monkeypatch.setattr(
+        "kepler_traverse.certificate.certify_many", lambda *of: proven.append(len(of[1])) or certify_many(*of)
+    )
     traversals = plan_bfs_many(graph, n_sources=5, strategy="bit_parallel").run(range(5))
     work = SimpleNamespace(
         certify="all",

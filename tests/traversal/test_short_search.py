@@ -32,7 +32,7 @@ def random_graph(seed: int, n: int, n_edges: int, fractions: bool = False):
 def sparse(graph, algorithm: str, limit, sources=None) -> SparseDistances:
     plan = REGISTRIES[algorithm].plan_multi_source(
         graph, n_sources=graph.n_vertices, result="distances", strategy="short_search", limit=limit, targets=None,
-        knobs=None, memory=None, sparse=True,
+        knobs=None, memory=None, forms=("sparse",),
     )  # fmt: skip
     return plan.run(np.arange(graph.n_vertices) if sources is None else sources).distance
 
@@ -119,7 +119,7 @@ def test_memory_of_a_group_does_not_depend_on_the_graph(algorithm):
         graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int64))
         plan = REGISTRIES[algorithm].plan_multi_source(
             graph, n_sources=n, result="distances", strategy="short_search", limit=20, targets=None, knobs=None,
-            memory=None, sparse=True,
+            memory=None, forms=("sparse",),
         )  # fmt: skip
         sources = np.arange(0, 5000, 7)
         plan.run(sources)

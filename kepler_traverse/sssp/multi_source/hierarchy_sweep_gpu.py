@@ -131,7 +131,7 @@ class _Run:
         self._lines = cp.empty((self._sweep.n_places, lanes), kind)
         self._is_set = cp.zeros(self._sweep.n_places, np.uint8)
         n_columns = graph.n_vertices if self._columns is None else self._columns.size
-        keeps_rows = not (query.interleaved or query.has_target_lists)
+        keeps_rows = not ("interleaved" in query.forms or query.has_target_lists)
         self._rows = cp.empty((group, n_columns), graph.weights.dtype) if keeps_rows else None
         self._single = gpu_steps.Run(graph, query) if query.predecessors else None
         self._needs_check = not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[graph.weights.dtype]
@@ -167,7 +167,7 @@ class _Run:
         below = float((found.highest + 1) * hierarchy.unit)
         if lists is not None and query.output == "targets":
             return MultiSourceOutcome(self._at_targets(found, lists), None, limits, rounds, below=below)
-        if query.interleaved and not query.predecessors and query.output == "all":
+        if "interleaved" in query.forms and not query.predecessors and query.output == "all":
             return MultiSourceOutcome(found, None, limits, rounds, below=below)
         out = None if self._rows is None else self._rows[:k]
         distance = found.rows(self._columns, out)

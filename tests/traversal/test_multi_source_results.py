@@ -133,9 +133,9 @@ def test_string_ids_come_back_in_every_result():
     ("options", "message"),
     [
         ({"result": "distance"}, "none of 'distances'"),
-        ({"result": "targets"}, "needs targets="),
-        ({"result": "summary", "targets": [1]}, "leave targets out"),
-        ({"result": "nearest", "targets": [1]}, "leave targets out"),
+        ({"result": "targets"}, "needs targets, the vertices"),
+        ({"result": "summary", "targets": [1]}, "targets is for result distances"),
+        ({"result": "nearest", "targets": [1]}, "targets is for result distances"),
         ({"unreached": "zero"}, "none of 'omit'"),
     ],
 )

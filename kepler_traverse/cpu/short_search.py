@@ -21,7 +21,9 @@ _WAITS, _EXPLAINED = 1, 2
 
 
 @njit(cache=True, nogil=True)
-def search_sums(offsets, targets, weights, sources, limits, lists, list_of, at_targets, answers, most, distance, is_target):
+def search_sums(
+    offsets, targets, weights, sources, limits, lists, list_of, is_sorted, at_targets, answers, most, distance, is_target
+):
     """Dijkstra's search from each source, up to its limit, or until its targets are settled.
 
     Parameters
@@ -34,6 +36,8 @@ def search_sums(offsets, targets, weights, sources, limits, lists, list_of, at_t
         Vertex numbers of targets.
     list_of : int64 array of shape (k, 2)
         Where in ``lists`` the targets of each source begin and end. A search without targets has none to stop at.
+    is_sorted : bool
+        Whether rows are in ascending order of the vertices; else in the order in which these are found.
     at_targets : array, of the type of distances
         Receives the distances at the targets, of each source from ``answers[i]`` on. If it is not empty, no rows are made,
         and sources without targets are not searched from.
@@ -50,7 +54,7 @@ def search_sums(offsets, targets, weights, sources, limits, lists, list_of, at_t
     sizes : int64 array of shape (k,)
         Vertices that each search reaches.
     vertices, distances : arrays of the sum of sizes
-        The vertices in ascending order, source by source.
+        The vertices found, source by source.
     stops : array of shape (k,)
         Distance up to which the row is complete: the limit, or less if a search has settled its targets. NaN if without a
         limit a distance exceeds the largest number of its type.
@@ -89,7 +93,7 @@ def search_sums(offsets, targets, weights, sources, limits, lists, list_of, at_t
             is_target[lists[j]] = 0
             if at_targets.size:
                 at_targets[answers[i] + j - list_of[i, 0]] = distance[lists[j]]
-        last = _end_row(found, kept, first, last, distance, limit, unreached, at_targets.size == 0)
+        last = _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, at_targets.size == 0)
         sizes[i], stops[i] = last - first, limit
         first = last
         if walked > most:
@@ -149,64 +153,103 @@ def search_hops(
     limits,
     lists,
     list_of,
+    is_sorted,
     at_targets,
     answers,
     most,
     distance,
     is_target,
 ):
-    """BFS from each source; parameters and results as of ``search_sums``, with hops in int32, and -1 for unreached."""
+    """BFS from each source; parameters and results as of ``search_sums``, with hops in int32, and -1 for unreached.
+
+    Rows that need not be sorted hold the number of vertices at 0, 1, 2, ... hops in place of distances.
+    """
     k, unreached = sources.size, distance.dtype.type(-1)
     sizes, stops = np.zeros(k, np.int64), limits.copy()
     found = np.empty(max(64, 4 * k), targets.dtype)
     kept = np.empty(found.size, distance.dtype)
     first = walked = 0
     for i in range(k):
-        limit, missing = limits[i], 0
-        for j in range(list_of[i, 0], list_of[i, 1]):
-            missing += is_target[lists[j]] == 0
-            is_target[lists[j]] = 1
-        if at_targets.size and missing == 0:
+        if at_targets.size and list_of[i, 0] == list_of[i, 1]:
             continue
-        if missing > 0 and is_target[sources[i]] == 1:
-            is_target[sources[i]] = 2
-            missing -= 1
-            if missing == 0:
-                limit = 0
-        if first == found.size:
+        while True:
+            missing = 0
+            for j in range(list_of[i, 0], list_of[i, 1]):
+                missing += is_target[lists[j]] == 0
+                is_target[lists[j]] = 1
+            last, edges, limit, n_levels = _bfs(
+                *(offsets, targets, sources[i], limits[i], missing, most - walked),
+                *(found[first:], kept[first:], distance, is_target),
+            )
+            if last >= 0:
+                break
             found, kept = _longer(found, first), _longer(kept, first)
-        found[first] = sources[i]
-        distance[sources[i]] = 0
-        at, last = first, first + 1
-        while at < last and distance[found[at]] < limit and walked <= most:
-            u = found[at]
-            at += 1
-            d = distance[u] + 1
-            degree = offsets[u + 1] - offsets[u]
-            walked += degree
-            while last + degree > found.size:
-                found, kept = _longer(found, last), _longer(kept, last)
-            for e in range(offsets[u], offsets[u + 1]):
-                v = targets[e]
-                if distance[v] == unreached:
-                    distance[v] = d
-                    found[last] = v
-                    last += 1
-                    if is_target[v] == 1:
-                        is_target[v] = 2
-                        missing -= 1
-                        if missing == 0:
-                            limit = d
+            for j in range(list_of[i, 0], list_of[i, 1]):
+                is_target[lists[j]] = 0
+        last += first
+        walked += edges
         for j in range(list_of[i, 0], list_of[i, 1]):
             is_target[lists[j]] = 0
             if at_targets.size:
                 at_targets[answers[i] + j - list_of[i, 0]] = distance[lists[j]]
-        last = _end_row(found, kept, first, last, distance, limit, unreached, at_targets.size == 0)
+        if is_sorted or at_targets.size:
+            last = _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, at_targets.size == 0)
+        else:
+            for at in range(first, last):
+                distance[found[at]] = unreached
+            last = first + n_levels
         sizes[i], stops[i] = last - first, limit
         first = last
         if walked > most:
             break
     return sizes, found[:first].copy(), kept[:first].copy(), stops, walked
+
+
+@njit(cache=True, nogil=True)
+def _bfs(offsets, targets, source, limit, missing, most, found, counts, distance, is_target):
+    """Search from one source, as ``_dijkstra``; return the number of levels in place of its last result.
+
+    The number of vertices at each level is stored in ``counts``.
+    """
+    unreached = distance.dtype.type(-1)
+    if found.size == 0:
+        return -1, 0, limit, 0
+    if missing > 0 and is_target[source] == 1:
+        is_target[source] = 2
+        missing -= 1
+        limit = limit if missing else 0
+    has_targets = missing > 0
+    found[0], counts[0] = source, 1
+    distance[source] = 0
+    at = walked = level = 0
+    last = end = 1
+    while at < end and level < limit and walked <= most:
+        level += 1
+        while at < end:
+            u = found[at]
+            at += 1
+            first_edge, last_edge = offsets[u], offsets[u + 1]
+            walked += last_edge - first_edge
+            if last + last_edge - first_edge >= found.size:
+                for i in range(last):
+                    distance[found[i]] = unreached
+                return -1, 0, limit, 0
+            for e in range(first_edge, last_edge):
+                # Every neighbor is written to the queue, and stays there if it is new. A branch would be predicted badly.
+                v = targets[e]
+                known = distance[v]
+                found[last] = v
+                is_new = known == unreached
+                distance[v] = level if is_new else known
+                last += is_new
+                if has_targets and is_target[v] == 1:
+                    is_target[v] = 2
+                    missing -= 1
+                    limit = limit if missing else level
+        counts[level] = last - end
+        level -= last == end
+        end = last
+    return last, walked, limit, level + 1
 
 
 @njit(cache=True, nogil=True)
@@ -220,20 +263,20 @@ def _overflows(offsets, targets, weights, found, first, last, distance):
 
 
 @njit(cache=True, nogil=True)
-def _end_row(found, kept, first, last, distance, limit, unreached, is_kept):
+def _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, is_kept):
     """Sort the vertices of a row, keep those within the limit with their distances, and clear their places."""
     if not is_kept:
         for i in range(first, last):
             distance[found[i]] = unreached
         return first
-    if last - first <= _FEW:
+    if is_sorted and last - first <= _FEW:
         for i in range(first + 1, last):
             v, j = found[i], i
             while j > first and found[j - 1] > v:
                 found[j] = found[j - 1]
                 j -= 1
             found[j] = v
-    else:
+    elif is_sorted:
         found[first:last].sort()
     end = first
     for i in range(first, last):
@@ -390,12 +433,17 @@ def sums_within(
             return
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
             begin, end = row_offsets[i], row_offsets[i + 1]
-            for a in range(len(integers)):
-                for c in range(bounds.size):
-                    total, bound = np.int64(0), bounds[c]
-                    for at in range(begin, end):
-                        total += integers[a, vertices[at]] if lowest <= distance[at] and distance[at] <= bound else 0
-                    exact[i, a, c] = total
+            if len(integers):  # into the smallest cutoff that holds the vertex, and then up
+                for at in range(begin, end):
+                    v, d, c = vertices[at], distance[at], 0
+                    while c < bounds.size and d > bounds[c]:
+                        c += 1
+                    if c < bounds.size and lowest <= d:
+                        for a in range(len(integers)):
+                            exact[i, a, c] += integers[a, v]
+                for a in range(len(integers)):
+                    for c in range(1, bounds.size):
+                        exact[i, a, c] += exact[i, a, c - 1]
             if len(floats) == 0:
                 continue
             if end - begin > places.size:

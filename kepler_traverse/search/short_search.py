@@ -93,7 +93,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
     kind = unreached.dtype
     marks: list[Any] = [None] * threads.max_threads()
     shared = np.empty(0, np.int64) if query.targets is None else query.targets
-    is_at_targets = query.output == "targets"
+    is_at_targets, is_sorted = query.output == "targets", query.output == "all"
 
     def narrowest(rows: Any) -> Any:
         return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
@@ -114,7 +114,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
             if marks[thread] is None:
                 marks[thread] = np.full(n, unreached, kind), np.zeros(n, np.uint8)
             part = slice(item * _AT_ONCE, (item + 1) * _AT_ONCE)
-            wanted = limits[part], values, list_of[part], at_targets.reshape(-1), answers[part]
+            wanted = limits[part], values, list_of[part], is_sorted, at_targets.reshape(-1), answers[part]
             parts[item] = search(graph.offsets, graph.targets, weights, sources[part], *wanted, _NO_END, *marks[thread])
 
         threads.for_each(search_some, len(parts))
@@ -126,8 +126,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
         rounds = [1] * k
         if is_at_targets:
             return MultiSourceOutcome(narrowest(at_targets), None, ends, rounds)
-        if query.output == "counts":
-            counts = np.concatenate([counts for counts, _ in found.levels(graph.offsets, None)])
+        if query.output == "counts":  # what the rows hold then
+            counts = np.zeros((k, int(sizes.max(initial=1))), np.int64)
+            counts[found.rows_of_entries(), np.arange(distance.size) - np.repeat(found.offsets[:-1], sizes)] = distance
             return MultiSourceOutcome(None, None, ends, rounds, counts)
         if "sparse" in query.forms and not query.predecessors:
             return MultiSourceOutcome(found, None, ends, rounds)
@@ -151,7 +152,7 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         values = np.empty(0, np.int64) if query.targets is None else query.targets
         list_of = np.tile(np.array([0, values.size], np.int64), (sources.size, 1))
     kind, k = unreached.dtype, sources.size
-    wanted = np.full(k, limit, kind), values, list_of, np.empty(0, kind), np.zeros(k, np.int64), most
+    wanted = np.full(k, limit, kind), values, list_of, True, np.empty(0, kind), np.zeros(k, np.int64), most
     marks = np.full(n, unreached, kind), np.zeros(n, np.uint8)
     sizes, _, _, _, walked = search(graph.offsets, graph.targets, weights, sources, *wanted, *marks)
     if walked > most or not k:

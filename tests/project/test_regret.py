@@ -46,8 +46,8 @@ def test_a_sweep_has_every_family_result_and_strategy_with_machine_and_commit(wh
     assert {line["sources"] for line in lines} == {1, 8}
     many = {(line["algorithm"], line["strategy"]) for line in lines if line["sources"] == 8}
     assert many == {
-        *(("bfs", name) for name in ("bit_parallel", "source_per_thread", "switch", "auto")),
-        *(("sssp", name) for name in ("near_far_per_thread", "near_far", "auto")),
+        *(("bfs", name) for name in ("short_search", "bit_parallel", "source_per_thread", "switch", "auto")),
+        *(("sssp", name) for name in ("short_search", "near_far_per_thread", "near_far", "auto")),
     }
     one = {(line["algorithm"], line["strategy"], line["reverse"]) for line in lines if line["sources"] == 1}
     assert {("bfs", "switch", "built"), ("bfs", "switch", "at hand"), ("bfs", "queue", ""), ("sssp", "frontier", "")} <= one

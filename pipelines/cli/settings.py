@@ -209,7 +209,7 @@ def _named(key: str, flags: dict[str, Any], config: Path | None) -> str:
     """Return the name of a setting as the user gave it: a flag, or a key of the file."""
     if key == "edges":
         return "EDGES"
-    return "--" + key.replace("_", "-") if key in flags or config is None else f"{config}: {key}"
+    return _flag(key) if key in flags or config is None else f"{config}: {key}"
 
 
 def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
@@ -303,7 +303,7 @@ def _check_together(settings: Settings) -> None:
         if option.kind == "file" and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
             refuse_unreadable(option.flag, path)
     chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
-    named = ", ".join("--" + key.replace("_", "-") for key in chosen or SOURCE_CHOICES)
+    named = ", ".join(map(_flag, chosen or SOURCE_CHOICES))
     if settings.result != EXTREMES and len(chosen) != 1:
         what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
@@ -319,8 +319,12 @@ def _check_together(settings: Settings) -> None:
         ):
             more = "" if ids == option.table else f", and its {_flag(ids)}"
             raise UsageError(f"{option.flag} reads columns of {_flag(option.table)}; give that table{more}")
-    if settings.pairs is not None and (settings.origin_column is None) != (settings.destination_column is None):
-        raise UsageError("--origin-column and --destination-column name the two columns of --pairs; give both or none")
+    for keys in (TLS, ("origin_column", "destination_column")):
+        missing = [_flag(key) for key in keys if getattr(settings, key) is None]
+        if 0 < len(missing) < len(keys):
+            raise UsageError(
+                f"{', '.join(map(_flag, keys))} go together; give {' and '.join(missing)}, too, or none of them"
+            )
     _check_tls(settings)
     if settings.algorithm == "bfs" and settings.cutoff is not None:
         raise UsageError("--cutoff limits weighted distances (sssp); bfs takes --max-depth")
@@ -385,16 +389,8 @@ def _check_where(text: str) -> None:
 
 
 def _check_tls(settings: Settings) -> None:
-    missing = [key for key in TLS if getattr(settings, key) is None]
-    named = ", ".join("--" + key.replace("_", "-") for key in missing)
-    if len(missing) == len(TLS):
+    if settings.tls_key is None:
         return
-    if missing:
-        given = ", ".join("--" + key.replace("_", "-") for key in TLS if key not in missing)
-        verb = "is" if len(missing) == 1 else "are"
-        raise UsageError(
-            f"TLS needs a certificate authority, a certificate and its key: {named} {verb} missing (given: {given})"
-        )
     if not (settings.scheduler_address or settings.scheduler_file):
         raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
     if settings.scheduler_address and not settings.scheduler_address.startswith("tls://"):
@@ -402,7 +398,7 @@ def _check_tls(settings: Settings) -> None:
             f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
         )
     for key in TLS:
-        refuse_unreadable("--" + key.replace("_", "-"), getattr(settings, key))
+        refuse_unreadable(_flag(key), getattr(settings, key))
 
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:

@@ -172,7 +172,7 @@ def test_pairs_in_csv_of_integer_ids(tmp_path):
         ("origin,destination,distance\nv001,v001,3\n", [], "column 'distance', which the result adds"),
         ("a,b\nv001,v001\n", [], "--origin-column"),
         ("a,b\nv001,v001\n", ["--origin-column", "a", "--destination-column", "c"], "no column 'c'"),
-        ("a,b\nv001,v001\n", ["--origin-column", "a"], "give both or none"),
+        ("a,b\nv001,v001\n", ["--origin-column", "a"], "give --destination-column, too, or none"),
         ("origin,destination\n", [], "has no row"),
         ("origin,destination\nv001,v001\n", ["--result", "summary"], "--pairs is for --result pairs"),
     ],

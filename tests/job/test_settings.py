@@ -187,7 +187,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--scheduler-address", "a:1", "--scheduler-file", "b"], "two schedulers"),
         ([*ENOUGH, "--scheduler-address", "somewhere"], "it is PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
         ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
-        ([*ENOUGH, *TLS[:4]], "--tls-key is missing (given: --tls-ca-file, --tls-cert)"),
+        ([*ENOUGH, *TLS[:4]], "--tls-cert and --tls-key go together; give --tls-key, too"),
         ([*ENOUGH, *TLS, "--scheduler-address", "tcp://a:1"], "tcp://a:1 is not encrypted"),
         (
             [*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"],

@@ -323,7 +323,7 @@ def _check_together(settings: Settings) -> None:
         missing = [_flag(key) for key in keys if getattr(settings, key) is None]
         if 0 < len(missing) < len(keys):
             raise UsageError(
-                f"{', '.join(map(_flag, keys))} go together; give {' and '.join(missing)}, too, or none of them"
+                f"{' and '.join(map(_flag, keys))} go together; give {' and '.join(missing)}, too, or none of them"
             )
     _check_tls(settings)
     if settings.algorithm == "bfs" and settings.cutoff is not None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Literal
 
@@ -177,7 +177,7 @@ class ResultKind:
             return True
         return given == own or ("groups" in self.options and given == (GROUP, *own))
 
-    @property
+    @cached_property
     def all_options(self) -> tuple[str, ...]:
         """Options that not all kinds take, those of its dataclass included."""
         return self.options + (() if self.options_class is None else tuple(each.name for each in fields(self.options_class)))

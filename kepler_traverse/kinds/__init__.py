@@ -1,1 +1,1 @@
-"""Kinds of results whose records belong to one source each, and the functions that make them."""
+"""Result kinds: one module each with its code for CPU and GPU, their list, and what all share."""

@@ -15,14 +15,14 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace, to_host
-from ..cpu import k_nearest as cpu
-from ..cuda import k_nearest as gpu
 from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..runtime.memory import available_memory
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.results import Traversals
+from . import k_nearest_cpu as cpu
+from . import k_nearest_gpu as gpu
 
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
 
@@ -99,7 +99,7 @@ def search_labels(graph: Graph, algorithm: str, numbers: np.ndarray, k: int, lim
 def certify_labels(
     graph: Graph, algorithm: str, numbers: np.ndarray, limit: float | None, distance: Array, owner: Array
 ) -> None:
-    """Check the results of ``search_labels`` on the CPU; see ``cpu.k_nearest.violation``.
+    """Check the results of ``search_labels`` on the CPU; see ``k_nearest_cpu.violation``.
 
     Raises
     ------

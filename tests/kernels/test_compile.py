@@ -31,7 +31,6 @@ from kepler_traverse.cuda import (
     exact,
     graph_statistics,
     interleaved,
-    k_nearest,
     kernel_spec,
     kernel_trace,
     launch,
@@ -40,6 +39,7 @@ from kepler_traverse.cuda import (
 )
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
+from kepler_traverse.kinds import k_nearest_gpu
 from kepler_traverse.published.bfs import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
 from kepler_traverse.published.bfs import topology_driven as bfs_scans
 from kepler_traverse.published.sssp import bellman_ford_gpu as sssp_papers
@@ -55,7 +55,7 @@ MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
     *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities),
-    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest),
+    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest_gpu),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
 from kepler_traverse._arrays import MAX_INTEGER
-from kepler_traverse.cpu import k_nearest as on_cpu
-from kepler_traverse.cuda import k_nearest as on_gpu
 from kepler_traverse.errors import CertificateError, InputError, StrategyError, UnknownVertexError
 from kepler_traverse.kinds import k_nearest
+from kepler_traverse.kinds import k_nearest_cpu as on_cpu
+from kepler_traverse.kinds import k_nearest_gpu as on_gpu
 from kepler_traverse.multi_source import entry_points, together
 from kepler_traverse.search.frames import arrow_table
 from tests.support.devices import host, on_a_device, orders, running

@@ -4,7 +4,7 @@
 // are of different sources; a source of -1 is no label. A round merges the labels that in-neighbors had before the
 // round into those of each vertex. It reads one set of labels and writes another, so the order of the threads does not
 // matter. Rounds end when no label changes; the labels are then the k nearest sources
-// (kepler_traverse/cuda/k_nearest.py).
+// (kepler_traverse/kinds/k_nearest_gpu.py).
 //
 //   k_nearest_merge   one thread per vertex
 //
@@ -20,7 +20,7 @@ using kt::int32;
 using kt::int64;
 using kt::uint8;
 
-// What the host passes (cuda/k_nearest.py).
+// What the host passes (kinds/k_nearest_gpu.py).
 struct MergeArgs {
   const offset_t* offsets;  // of the reverse graph
   const vertex_t* neighbors;

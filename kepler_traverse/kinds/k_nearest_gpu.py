@@ -1,4 +1,4 @@
-"""The k nearest sources of each vertex by one search from all of them on a GPU; the same as ``cpu.k_nearest``.
+"""The k nearest sources of each vertex by one search from all of them on a GPU; the same as ``k_nearest_cpu``.
 
 Rounds merge the labels of in-neighbors into the k labels of each vertex until none changes; see k_nearest.cu. A label is
 the sum of weights of a path from its source, so it is never below the distance. Let s be one of the k nearest sources of v,
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._arrays import MAX_INTEGER, Array
-from . import cp
-from .compiler import kernel
-from .kernel_spec import Entry, struct_arguments
-from .launch import launch
+from ..cuda import cp
+from ..cuda.compiler import kernel
+from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.launch import launch
 
 if TYPE_CHECKING:
     from ..graph import Graph

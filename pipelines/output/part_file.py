@@ -12,10 +12,11 @@ import itertools
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from kepler_traverse import __version__
@@ -54,7 +55,7 @@ def write_part(
     folder: Path,
     number: int,
     run: str,
-    answers: Iterable[tuple[object, pa.Table, int]],
+    answers: Iterable[Answer],
     is_wanted: Callable[[], bool] = lambda: True,
     result: str = "distances",
 ) -> PartSummary | None:
@@ -66,8 +67,8 @@ def write_part(
     number : int
     run : str
         Fingerprint of the run, stored in the file.
-    answers : iterable of (source id, table, checksum)
-        The results per source; only about one row group of them is held at a time.
+    answers : iterable of Answer
+        Only about one row group of their rows is held at a time.
     is_wanted : callable
         Called just before the file is renamed. A worker that hung must not replace a part that was reassigned.
     result : str
@@ -104,6 +105,37 @@ def write_part(
     return {"file": name, "rows": answered.rows, "sha256": digest, "checksum": f"{answered.checksum:016x}", "bytes": size}
 
 
+class Answer(NamedTuple):
+    """Results of one source, or of several whose rows are in one table, one source after the other.
+
+    Attributes
+    ----------
+    sources : list of ids
+    sizes : sequence of int
+        Rows of each source.
+    table : pyarrow.Table
+    checksums : list of int
+        Of the rows of each source.
+    """
+
+    sources: list[Any]
+    sizes: Sequence[int] | np.ndarray
+    table: pa.Table
+    checksums: list[int]
+
+    @classmethod
+    def of_one(cls, source: Any, table: pa.Table, checksum: int) -> Answer:
+        """Return the results of one source."""
+        return cls([source], [table.num_rows], table, [checksum])
+
+    def each(self) -> Iterator[tuple[Any, pa.Table, int]]:
+        """Yield id, table and checksum of each source."""
+        begin = 0
+        for source, size, checksum in zip(self.sources, self.sizes, self.checksums, strict=True):
+            yield source, self.table.slice(begin, size), checksum
+            begin += size
+
+
 class _PartResults:
     """The results of the sources of a part, and what its footer says of those that were taken.
 
@@ -113,18 +145,18 @@ class _PartResults:
         Sums over the sources that were taken.
     """
 
-    def __init__(self, number: int, run: str, form: ResultKind, answers: Iterable[tuple[object, pa.Table, int]]):
+    def __init__(self, number: int, run: str, form: ResultKind, answers: Iterable[Answer]):
         self._number, self._run, self._form, self._answers = number, run, form, answers
         self._sources: list[object] = []
         self._checksums: list[int] = []
         self.rows = 0
 
-    def __iter__(self) -> Iterator[pa.Table]:
-        for source, table, checksum in self._answers:
-            self._sources.append(source)
-            self._checksums.append(checksum)
-            self.rows += table.num_rows
-            yield table
+    def __iter__(self) -> Iterator[Answer]:
+        for answer in self._answers:
+            self._sources.extend(answer.sources)
+            self._checksums.extend(answer.checksums)
+            self.rows += answer.table.num_rows
+            yield answer
 
     @property
     def checksum(self) -> int:
@@ -174,13 +206,17 @@ def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
         writer: RowGroupWriter | None = None
         held: list[pa.Table] = []
         n_held = 0
-        for table in answers:
+        for answer in answers:
+            table, ends, begin, after = answer.table, np.cumsum(answer.sizes), 0, 0
             writer = writer or _writer(stream, _plain_schema(table.schema), form)
-            held.append(table)
-            n_held += table.num_rows
-            if n_held >= ROWS_PER_GROUP:
+            # A row group ends with the first source that fills it, whatever the number of sources in a table.
+            while (full := int(np.searchsorted(ends, begin + ROWS_PER_GROUP - n_held))) < ends.size:
+                held.append(table.slice(begin, ends[full] - begin))
                 _flush(writer, held)
-                n_held = 0
+                begin, after, n_held = int(ends[full]), full + 1, 0
+            if after < ends.size:
+                held.append(table.slice(begin))
+                n_held += table.num_rows - begin
         assert writer is not None  # there is an answer
         _flush(writer, held)
         writer.close(answers.footer())
@@ -194,7 +230,8 @@ def _write_matrix(partial: Path, form: ResultKind, answers: _PartResults) -> str
     """Write an Arrow file; return its SHA-256."""
     writer: MatrixWriter[_Hashed] | None = None
     try:
-        for table in answers:
+        for answer in answers:
+            table = answer.table
             if writer is None:
                 described = {RESULT_KEY: form.name, MEANS_KEY: form.means, **(table.schema.metadata or {})}
                 writer = MatrixWriter(partial, described, lambda path: _Hashed(path, "xb"))
@@ -217,7 +254,10 @@ def plain(table: pa.Table) -> pa.Table:
     values, end = BUFFERS.empty(table.num_rows, kind.to_pandas_dtype()), 0
     for chunk in chunks:
         begin, end = end, end + len(chunk)
-        values[begin:end] = chunk.dictionary[0].as_py()
+        if len(chunk.dictionary) == 1:
+            values[begin:end] = chunk.dictionary[0].as_py()
+        else:
+            np.take(chunk.dictionary.to_numpy(), chunk.indices.to_numpy(), out=values[begin:end], mode="clip")
     return table.set_column(at, "source", pa.array(values))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,14 +46,15 @@ class PartStats:
         self.slowest: tuple[Id, float] | None = None
         self._histograms: list[Histogram] = []
 
-    def add(self, source: Any, seconds: float, edges: int, rounds: int, histogram: Histogram | None) -> None:
-        """Add one traversal: its source's id (None if it has several), its seconds, and what ``GroupStats`` has of it."""
-        if source is not None and (self.slowest is None or seconds > self.slowest[1]):
-            self.slowest = (source, round(seconds, 6))
+    def add(
+        self, sources: Sequence[Any], seconds: float, edges: int, rounds: int, histograms: Sequence[Histogram | None]
+    ) -> None:
+        """Add traversals of so many seconds each: ids of sources (none if one search has several), and their statistics."""
+        if sources and (self.slowest is None or seconds > self.slowest[1]):
+            self.slowest = (sources[0], round(seconds, 6))
         self.edges += edges
         self.rounds = max(self.rounds, rounds)
-        if histogram is not None:
-            self._histograms.append(histogram)
+        self._histograms += [histogram for histogram in histograms if histogram is not None]
         if len(self._histograms) >= _MERGED_AT_ONCE:
             together = merged(*self._histograms)
             self._histograms = [] if together is None else [together]

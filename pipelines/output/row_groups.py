@@ -197,7 +197,7 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     Parameters
     ----------
     column : pyarrow.ChunkedArray
-        Its chunks may be dictionary arrays that repeat their one value.
+        Its chunks may be dictionary arrays that repeat each value, one after the other.
     field : pyarrow.Field
         Name and type of the values.
     encoding : Encoding
@@ -205,10 +205,10 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     if pa.types.is_dictionary(column.type):
         if field.name not in encoding.dictionary:
             raise ValueError(f"the column {field.name!r} is encoded without a dictionary")
-        chunks = [chunk for chunk in column.chunks if len(chunk)]
-        values = pa.concat_arrays([chunk.dictionary for chunk in chunks])
+        runs = [_runs_of(chunk) for chunk in column.chunks if len(chunk)]
+        values = pa.concat_arrays([values for values, _ in runs])
         if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
-            return _encoded_runs(values, tuple(map(len, chunks)), field, encoding)
+            return _encoded_runs(values, tuple(size for _, sizes in runs for size in sizes), field, encoding)
         column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], field.type)
     options = encoding.of(field.name)
     if field.name not in encoding.repeated:
@@ -216,6 +216,14 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     # The column is kept with its pages, so that no other array gets its address.
     arrays = tuple((*(b.address if b else 0 for b in c.buffers()), c.offset, len(c)) for c in column.chunks)
     return _REPEATED.get((field, encoding.key(field.name), arrays), lambda: (column, _encoded(column, field, options)))[1]
+
+
+def _runs_of(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
+    """Return the values that an array repeats, and how often it repeats each."""
+    if len(chunk.dictionary) == 1:
+        return chunk.dictionary, [len(chunk)]
+    sizes = np.bincount(chunk.indices.to_numpy(), minlength=len(chunk.dictionary))
+    return chunk.dictionary.filter(pa.array(sizes > 0)), sizes[sizes > 0].tolist()
 
 
 def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChunk:

@@ -25,7 +25,9 @@ from kepler_traverse.search.results import Traversal, Traversals, checksum
 from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of_columns, checksum_of_rows, sums_of_rows
+from .manifest_types import Histogram
 from .matrix_file import UNREACHED_KEY, list_of, unreached_in_file
+from .part_file import Answer
 from .part_stats import GroupStats, edges_of, histogram_of
 from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
@@ -33,12 +35,10 @@ OF_ALL_REACHED = tuple(name for name, form in OUTPUT_SCHEMAS.items() if form.rec
 
 
 class Rows(NamedTuple):
-    """The rows of one source: its id, a table, the table's checksum, and counts for ``PartStats.add``."""
+    """The rows of one source or of several, and counts for ``PartStats.add``."""
 
-    source: object
-    table: pa.Table
-    checksum: int
-    counts: tuple[Any, ...]
+    answer: Answer
+    counts: tuple[int, int, list[Histogram | None]]
 
 
 def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
@@ -222,8 +222,9 @@ def _of_all_reached(asked: Asked, vertices: Vertices, traversals: Traversals) ->
         )
         table = {name: arrow_array(column) for name, column in columns.items()}
         table = {"source": vertices.source_column(traversal.source, selection.size), **table}
-        counts = edges if written is traversal else edges_of(asked.graph, traversal), traversal.rounds, histogram_of(written)
-        yield Rows(id_of(asked.graph, traversal.source), pa.table(table), total, counts)
+        edges = edges if written is traversal else edges_of(asked.graph, traversal)
+        counts = edges, traversal.rounds, [histogram_of(written)]
+        yield Rows(Answer.of_one(id_of(asked.graph, traversal.source), pa.table(table), total), counts)
 
 
 def _of_matrix(asked: Asked, vertices: Vertices, traversals: Traversals) -> Iterator[Rows]:
@@ -231,8 +232,8 @@ def _of_matrix(asked: Asked, vertices: Vertices, traversals: Traversals) -> Iter
         traversal = _of_one(traversals, i, widens=False)
         written = traversal.cut(asked.query.limit, asked.query.targets)
         total = checksum(written, vertices.graph.returns_integers)
-        counts = edges_of(vertices.graph, traversal), traversal.rounds, histogram_of(written)
-        yield Rows(id_of(vertices.graph, traversal.source), vertices.listed(written), total, counts)
+        counts = edges_of(vertices.graph, traversal), traversal.rounds, [histogram_of(written)]
+        yield Rows(Answer.of_one(id_of(vertices.graph, traversal.source), vertices.listed(written), total), counts)
 
 
 def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
@@ -241,11 +242,10 @@ def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     for traversal in traversals:
         columns = columns_of_source(asked, traversal)
         source = np.full(len(columns["vertex"].values), traversal.source)
-        counts = edges_of(graph, traversal), traversal.rounds, histogram_of(traversal.cut(query.limit, query.targets))
+        counts = edges_of(graph, traversal), traversal.rounds, [histogram_of(traversal.cut(query.limit, query.targets))]
         table = arrow_table({"source": Column.of_vertices(graph, source), **columns})
-        yield Rows(
-            id_of(graph, traversal.source), table, checksum_of_rows(traversal.source, bits_of_columns(columns)), counts
-        )
+        total = checksum_of_rows(traversal.source, bits_of_columns(columns))
+        yield Rows(Answer.of_one(id_of(graph, traversal.source), table, total), counts)
 
 
 def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
@@ -269,7 +269,7 @@ def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
 
 
 def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
-    """Yield records of one source each, of a bounded number of sources at a time; statistics read what the records read."""
+    """Yield records of a bounded number of sources at a time; statistics read what the records read."""
     graph, query = asked.graph, asked.query
     step = len(traversals) if asked.targets is None else max(1, ROWS_PER_GROUP // max(asked.targets.size, 1))
     for begin in range(0, len(traversals), step):
@@ -282,18 +282,17 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
             stats.add_rows(graph, query, group, columns["distance"], records.sizes)
         elif not stats.edges:
             stats.add_group(graph, query, group)
-        # A part has the same tables whatever the group size.
         table, ends = arrow_table(columns), np.cumsum(records.sizes)
+        if asked.kind.records == "vertex":  # as they are encoded where each source has a table of its own
+            names, places = arrow_array(Column.of_vertices(graph, group.sources)), np.arange(len(group), dtype=np.int32)
+            repeated = pa.DictionaryArray.from_arrays(np.repeat(places, records.sizes), names)
+            table = table.set_column(table.schema.get_field_index("source"), "source", repeated)
         sums = np.concatenate(
             [np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64)]
         )
         totals = sums[ends] - sums[ends - records.sizes]
-        counts = zip(stats.edges, map(int, group.rounds), stats.histograms, strict=True)
-        sizes = zip(ends.tolist(), records.sizes.tolist(), strict=True)
-        for name, total, count, (end, size) in zip(
-            names_of(graph, group.sources), totals.tolist(), counts, sizes, strict=True
-        ):
-            yield Rows(name, table.slice(end - size, size), total, count)
+        answer = Answer(names_of(graph, group.sources), records.sizes, table, totals.tolist())
+        yield Rows(answer, (sum(stats.edges), max(map(int, group.rounds)), stats.histograms))
 
 
 def id_of(graph: Graph, number: int) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,6 @@ from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
 from ..worker.request import Request
 from ..worker.traversal_worker import answers_for
-from ..worker.traverse import SourceRows
 from .part_checks import Findings, Part
 
 
@@ -51,7 +51,7 @@ class Retraversal:
             0 if reduction is None else reduction.rows_per_source,
         )
 
-    def of(self, part: int, numbers: list[int]) -> Iterator[SourceRows]:
+    def of(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.
 
         Raises
@@ -60,8 +60,9 @@ class Retraversal:
             The repeated traversal failed, so the part file cannot be verified.
         """
         context = BatchContext()
-        for source, table, checksum in self._answers.of(part, numbers, False, context):
-            yield source, plain(table), checksum
+        for answer in self._answers.of(part, numbers, False, context):
+            for source, table, checksum in answer.each():
+                yield source, plain(table), checksum
         if context.failed:
             raise CertificateError(f"{len(context.failed)} sources could not be traversed again: {context.failed[0][1]}")
 

@@ -19,13 +19,14 @@ from kepler_traverse.search.frames import Column, arrow_table
 
 from ..output.checksums import bits_of_columns, checksums_by_source
 from ..output.manifest_types import Measured
+from ..output.part_file import Answer
 from ..output.part_stats import histogram_of_values
 from ..output.rows import names_of
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .phase_timer import Phases
 from .request import Request
-from .traverse import SourceRows, release_cached_memory
+from .traverse import release_cached_memory
 
 
 class TogetherTraverser:
@@ -47,8 +48,8 @@ class TogetherTraverser:
         sources: Sequence[int],
         isolate: bool,  # noqa: ARG002
         context: BatchContext,
-    ) -> Iterator[SourceRows]:
-        """Yield (source id, table, checksum) for each source in order; the first table has the rows of all sources.
+    ) -> Iterator[Answer]:
+        """Yield the results of the sources in order; all rows are those of the first one.
 
         Parameters are those of ``BatchTraverser.of``. Sources cannot be isolated here, so ``isolate`` has no effect.
 
@@ -72,14 +73,13 @@ class TogetherTraverser:
         columns, rounds = found
         distance = to_host(columns[list(columns)[-1]].values)
         histogram = histogram_of_values(self._plan.algorithm, distance)
-        context.tally.add(None, context.clock.seconds["traverse"], self._edges_of(columns), rounds, histogram)
+        context.tally.add([], context.clock.seconds["traverse"], self._edges_of(columns), rounds, [histogram])
         table, source = arrow_table(columns), np.full(distance.size, numbers[0])
         if "source" in columns:
             source = to_host(columns["source"].numbers)
         checksums = checksums_by_source(numbers, source, bits_of_columns(columns))
-        for name, checksum in zip(names_of(self._graph, numbers), checksums, strict=True):
-            yield name, table, checksum
-            table = table.slice(0, 0)
+        sizes = [table.num_rows, *[0] * (numbers.size - 1)]
+        yield Answer(names_of(self._graph, numbers), sizes, table, checksums)
 
     def _edges_of(self, columns: dict[str, Column]) -> int:
         """Return the number of stored edges of the vertices that any source reaches; 0 without sources."""

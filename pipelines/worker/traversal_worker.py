@@ -24,7 +24,7 @@ from kepler_traverse.multi_source.together import SearchTogether
 
 from ..monitoring.prometheus import watched
 from ..output.manifest_types import BatchOutcome
-from ..output.part_file import write_part
+from ..output.part_file import Answer, write_part
 from ..output.rows import OF_ALL_REACHED, warm_up
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.errors import ClusterError
@@ -36,7 +36,7 @@ from .host_limits import CPU_COUNT
 from .planning import plan_for
 from .request import Request, weights_of
 from .together import TogetherTraverser
-from .traverse import Batches, BatchTraverser, SourceRows, TraversedBatch, release_cached_memory
+from .traverse import Batches, BatchTraverser, TraversedBatch, release_cached_memory
 from .writer_pool import Writers, can_write_in_background, writers_for
 
 Traverser = BatchTraverser | TogetherTraverser
@@ -313,7 +313,7 @@ class TraversalWorker:
         outcome = self._ended(kept.part, answers.rows_of_batch(kept), kept.context, mark)
         return {**outcome, "measured": answers.measured.pop(kept.part, None)}
 
-    def _ended(self, part: int, rows: Iterator[SourceRows], context: BatchContext, mark: Mark) -> BatchOutcome:
+    def _ended(self, part: int, rows: Iterator[Answer], context: BatchContext, mark: Mark) -> BatchOutcome:
         with context.clock("write"):
             summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
         if summary is not None:

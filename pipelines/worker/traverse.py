@@ -28,6 +28,7 @@ from kepler_traverse.search.results import Traversals
 
 from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
+from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
 from ..output.rows import Vertices, id_of, is_made_on_host, on_host, rows_of
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -71,11 +72,8 @@ class TraversedBatch:
 
     part: int
     context: BatchContext
-    found: list[tuple[Traversals | list[SourceRows], float]] = field(default_factory=list)
+    found: list[tuple[Traversals | list[Answer], float]] = field(default_factory=list)
     error: Exception | None = None
-
-
-SourceRows = tuple[object, pa.Table, int]  # a source's id, the table of its rows, and the checksum of the table
 
 
 class _Piece(NamedTuple):
@@ -122,8 +120,8 @@ class BatchTraverser:
         """Release the plan. Batches that it has traversed can still be written."""
         del self._plan
 
-    def of(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[SourceRows]:
-        """Yield (source id, table, checksum) for each source in order.
+    def of(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[Answer]:
+        """Yield the results of the sources in order.
 
         Parameters
         ----------
@@ -202,7 +200,7 @@ class BatchTraverser:
                 raise
             batch.error = error.with_traceback(None)  # the frames of a traceback keep arrays alive
 
-    def rows_of_batch(self, batch: TraversedBatch) -> Iterator[SourceRows]:
+    def rows_of_batch(self, batch: TraversedBatch) -> Iterator[Answer]:
         """Yield what ``of`` yields, for a batch of ``traverse_batches``; in any thread.
 
         Raises
@@ -215,7 +213,7 @@ class BatchTraverser:
         for held, seconds in batch.found:
             yield from held if isinstance(held, list) else self._rows(held, seconds, batch.context)
 
-    def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[SourceRows]:
+    def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[Answer]:
         clock, tally = context.clock, context.tally
         with clock("rows"):  # part of the work is done here, the rest per source
             made = rows_of(self._request, self._graph, self._query, traversals, self._target_order, self._vertices)
@@ -224,8 +222,8 @@ class BatchTraverser:
                 rows = next(made, None)
             if rows is None:
                 return
-            tally.add(rows.source, seconds, *rows.counts)
-            yield rows.source, rows.table, rows.checksum
+            tally.add(rows.answer.sources, seconds, *rows.counts)
+            yield rows.answer
 
     def _groups(self, batches: Batches, isolate: bool, context: BatchContext) -> Iterator[tuple[Traversals, float]]:
         """Yield groups of traversals, certified as the request says, each with the seconds per source."""

@@ -27,7 +27,7 @@ from kepler_traverse import bfs_many, plan_bfs_many, read_graph
 from kepler_traverse.search.frames import Column, columns_of, concatenate_frames, frame_from
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import Traversals
-from pipelines.output.part_file import plain, write_part
+from pipelines.output.part_file import Answer, plain, write_part
 from pipelines.output.rows import Vertices, rows_of
 from pipelines.question import Question
 from scripts.bench.environment import commit, machine
@@ -70,23 +70,25 @@ def measure_parts(graph: Any, traversals: Traversals, folder: Path) -> dict[str,
     """CPU seconds per source of a part: encoding alone, and rows with encoding."""
     vertices = Vertices(graph)
 
-    def answers(result: str) -> list[tuple[object, pa.Table, int]]:
+    def answers(result: str) -> list[Answer]:
         question = Question(algorithm=traversals.algorithm, result=result, certify="none", limit=None)
         rows = rows_of(question, graph, Query(), traversals, vertices=vertices)
-        return [(row.source, row.table, row.checksum) for row in rows]
+        return [row.answer for row in rows]
 
     made = answers("distances")
-    by_one_writer(folder / "before.parquet", [table for _, table, _ in made])
+    by_one_writer(folder / "before.parquet", [answer.table for answer in made])
     write_part(folder, 0, "run", made)
     if not pq.read_table(folder / "before.parquet").equals(pq.read_table(folder / "part-000000.parquet")):
         raise ValueError("the two writers have written different rows")
     count = len(traversals)
     encode = {
-        "before": lambda: by_one_writer(folder / "before.parquet", [table for _, table, _ in made]),
+        "before": lambda: by_one_writer(folder / "before.parquet", [answer.table for answer in made]),
         "now": lambda: write_part(folder, 0, "run", made),
     }
     whole = {
-        "distances, before": lambda: by_one_writer(folder / "before.parquet", [t for _, t, _ in answers("distances")]),
+        "distances, before": lambda: by_one_writer(
+            folder / "before.parquet", [answer.table for answer in answers("distances")]
+        ),
         "distances": lambda: write_part(folder, 0, "run", answers("distances")),
         "matrix": lambda: write_part(folder, 0, "run", answers("matrix"), result="matrix"),
     }

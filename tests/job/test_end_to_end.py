@@ -14,7 +14,7 @@ from kepler_traverse import graph_from_edges, plan_sssp
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.search.results import checksum
 from pipelines.batch_sources import main
-from pipelines.output.part_file import checked_part, write_part
+from pipelines.output.part_file import Answer, checked_part, write_part
 from tests.support import oracle
 from tests.support.plans import table_of
 
@@ -310,7 +310,7 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
     plan = plan_sssp(graph, predecessors=False)
     runs = [plan(source).copy() for source in sources]
     answers = [
-        (s, table_of(graph, run, plan.query), checksum(run, graph.returns_integers))
+        Answer.of_one(s, table_of(graph, run, plan.query), checksum(run, graph.returns_integers))
         for s, run in zip(sources, runs, strict=True)
     ]
     written = write_part(tmp_path, 0, "run", answers)
@@ -323,13 +323,14 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
     assert check(run="another") is None
     assert check(sources=sources[::-1]) is None
     # A complete file with rows other than those computed.
-    wrong = [(s, table if s != sources[0] else table.slice(1), total) for s, table, total in answers]
+    rows = [row for answer in answers for row in answer.each()]
+    wrong = [Answer.of_one(s, table if s != sources[0] else table.slice(1), total) for s, table, total in rows]
     write_part(tmp_path, 0, "run", wrong)
     assert check() is None
 
 
 def test_outcome_of_a_batch_is_below_a_kilobyte(tmp_path):
     table = pa.table({"source": [1, 1], "vertex": [1, 2], "distance": pa.array([0, 1], pa.int32())})
-    summary = write_part(tmp_path, 7, "f" * 64, [(i, table, 2**64 - 1) for i in range(500)])
+    summary = write_part(tmp_path, 7, "f" * 64, [Answer.of_one(i, table, 2**64 - 1) for i in range(500)])
     assert len(pickle.dumps(summary)) < 1024
     assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)

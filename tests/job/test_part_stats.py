@@ -39,8 +39,9 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
         stats.add_group(graph, plan.query, group)
         assert stats.edges == [edges_of(graph, traversal) for traversal in group]
         assert stats.histograms == [histogram_of(traversal) for traversal in group]
-        for source, *counts in zip(group.sources.tolist(), stats.edges, group.rounds, stats.histograms, strict=True):
-            tally.add(source, source / 8, *counts)
+        histograms = [[histogram] for histogram in stats.histograms]
+        for source, *counts in zip(group.sources.tolist(), stats.edges, group.rounds, histograms, strict=True):
+            tally.add([source], source / 8, *counts)
     found = tally.summary()
     assert found["edges"] == edges
     assert found["rounds"] > 0

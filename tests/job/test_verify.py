@@ -17,7 +17,7 @@ from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import settings_of
 from pipelines.output.manifest_types import FORMAT
-from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name, write_part
+from pipelines.output.part_file import FOOTER_KEY, Answer, checked_part, part_name, write_part
 from pipelines.output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of
 from pipelines.run.prepare import read_options
 from pipelines.verification import part_checks
@@ -107,7 +107,7 @@ class Output:
             result = change(result)
             table = change_rows(table_of(self.graph, result, self.plan.query))
             answers.append(
-                (
+                Answer.of_one(
                     source,
                     table,
                     checksum(result.cut(self.plan.query.limit, self.plan.query.targets), self.graph.returns_integers),
@@ -115,7 +115,7 @@ class Output:
             )
         result = self.manifest["identity"]["result"]
         entry = write_part(self.folder, number, run or self.run, answers, result=result)
-        return entry | {"sources": [source for source, _, _ in answers]}
+        return entry | {"sources": [source for answer in answers for source in answer.sources]}
 
     def rewrite(self, number, **changes):
         """Replace a part file by a changed one, and adapt the manifest."""

@@ -15,7 +15,7 @@ from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import PrecisionError
 from kepler_traverse.search.results import checksum
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-from pipelines.output.part_file import write_part
+from pipelines.output.part_file import Answer, write_part
 from tests.support import oracle
 from tests.support.graphs import build, rmat, weights_for
 from tests.support.plans import table_of
@@ -99,7 +99,8 @@ def test_batches_of_1_of_7_and_of_all_hold_the_same_rows_and_the_same_sum(tmp_pa
             sources = range(first, min(first + size, graph.n_vertices))
             runs = (plan.run(source) for source in sources)
             made = (
-                (int(graph.ids[r.source]), table_of(graph, r, plan.query), checksum(r, graph.returns_integers)) for r in runs
+                Answer.of_one(int(graph.ids[r.source]), table_of(graph, r, plan.query), checksum(r, graph.returns_integers))
+                for r in runs
             )
             parts.append(write_part(folder, number, "run", made))
         table = pq.read_table(folder).combine_chunks()

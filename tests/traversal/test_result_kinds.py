@@ -64,12 +64,12 @@ def test_hints_of_results_name_all_kinds_that_many_sources_have():
 def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
     plan = plan_bfs_many(GRAPH, n_sources=2, result=median.name)
     question = Question(algorithm="bfs", result=median.name, certify="none", limit=None)
-    rows = list(rows_of(question, GRAPH, plan.query, plan.run([0, 3])))
-    assert [row.source for row in rows] == [0, 3]
-    assert [row.table["median"].to_pylist() for row in rows] == [[2.5], [1.5]]
-    assert [row.counts[2]["counts"] for row in rows] == [[1, 1, 1, 1, 1, 1], [1, 2, 2, 1]]
+    (rows,) = rows_of(question, GRAPH, plan.query, plan.run([0, 3]))
+    assert rows.answer.sources == [0, 3]
+    assert rows.answer.table["median"].to_pylist() == [2.5, 1.5]
+    assert [histogram["counts"] for histogram in rows.counts[2]] == [[1, 1, 1, 1, 1, 1], [1, 2, 2, 1]]
     stated = {"kepler_traverse.result": median.name, "kepler_traverse.means": median.means}
-    assert unfit_columns(rows[0].table.schema.with_metadata(stated), median, GRAPH) == ""
+    assert unfit_columns(rows.answer.table.schema.with_metadata(stated), median, GRAPH) == ""
 
 
 def test_a_kind_is_refused_where_it_has_no_meaning(median):

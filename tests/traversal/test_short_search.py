@@ -174,10 +174,10 @@ def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
     options = {"algorithm": algorithm, "result": result, "sources": graph.ids[::7].tolist(), "report": False}
     options |= LIMITED[algorithm][result]
     short, whole = (
-        run_job(graph, output=tmp_path / name, strategy=name, batch_size=size, **options)
-        for name, size in (("short_search", 10), (MANY[algorithm][2], 99))
+        run_job(graph, output=tmp_path / name, strategy=name, batch_size=10, **options)
+        for name in ("short_search", MANY[algorithm][2])
     )
-    rows = [pd.concat(map(pd.read_parquet, sorted(each.path.glob("part-*")))) for each in (short, whole)]
-    pd.testing.assert_frame_equal(*(frame.reset_index(drop=True) for frame in rows))
+    written = [{path.name: path.read_bytes() for path in each.path.glob("part-*")} for each in (short, whole)]
+    assert written[0] == written[1]
     assert short.manifest["digest"] == whole.manifest["digest"]
     assert totals(short.manifest["parts"]) == totals(whole.manifest["parts"])

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, partial
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+_VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 GROUP = "group"  # the first column of the k nearest sources of each group
 
 
@@ -89,6 +90,28 @@ class OpportunityOptions(CutoffOptions):
             "group": "sources (give one)",
         },
     )
+
+
+class RowSize(NamedTuple):
+    """The size of the records of a source.
+
+    Attributes
+    ----------
+    rows, most : int
+        Their number, estimated and at most.
+    ids, distances, numbers : int
+        Columns of ids, of distances, and of other numbers of 8 bytes.
+    """
+
+    rows: int
+    most: int
+    ids: int
+    distances: int
+    numbers: int
+
+    def row_bytes(self, of_id: int, of_distance: int) -> int:
+        """Return the bytes of a row before compression, from those of an id and of a distance."""
+        return self.ids * of_id + self.distances * of_distance + 8 * self.numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,15 +235,32 @@ class ResultKind:
         """Whether a nearest-source search computes it, so that no record is the result of a single source."""
         return self.records == "nearest"
 
-    @property
-    def id_columns(self) -> int:
-        """Number of columns that hold vertex ids."""
-        return sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
+    def size(self, question: Any, n_vertices: int, depth: int = 0) -> RowSize:
+        """Return the number of rows per source and the columns of a row, for memory and the sizes of part files.
 
-    @property
-    def has_distance(self) -> bool:
-        """Whether a column has the type of distances."""
-        return "distance" in self.columns or "eccentricity" in self.columns
+        Parameters
+        ----------
+        question : pipelines.question.Question
+        n_vertices, depth : int
+            Of the graph, and of one search; 0 if not known.
+        """
+        rows = most = n_vertices if question.targets is None else len(question.targets)
+        if self.is_per_level:
+            most = n_vertices if question.limit is None else int(min(n_vertices, question.limit + 1))
+            rows = min(most, 2 * depth + 1 if depth else n_vertices)
+        elif self.records == "source":
+            rows = most = 1 if question.reduction is None else question.reduction.rows_per_source
+        elif question.pairs is not None:
+            rows, most = question.pairs.rows_per_source
+            if self.records == "path":
+                rows, most = rows * min(n_vertices, _VERTICES_PER_PATH), most * min(n_vertices, 16 * _VERTICES_PER_PATH)
+        else:
+            rows = most = rows * (question.k or 1) * (len(question.groups.labels) if question.groups is not None else 1)
+        named: tuple[str, ...] = () if question.along is None else tuple(question.along.values)
+        named += tuple(question.reduction.values) if self.names_values and question.reduction is not None else ()
+        ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
+        has_distance = "distance" in self.columns or "eccentricity" in self.columns
+        return RowSize(rows, most, 0 if self.records == "matrix" else ids, int(has_distance), self.numbers + len(named))
 
     @property
     def is_distances(self) -> bool:

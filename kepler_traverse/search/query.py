@@ -90,6 +90,11 @@ class PairTable:
     def _order(self) -> np.ndarray:
         return np.argsort(self.sources, kind="stable")
 
+    @property
+    def rows_per_source(self) -> tuple[int, int]:
+        """The mean number of rows of an origin, rounded up, and the largest."""
+        return -(-self.rows.size // max(self.sources.size, 1)), int(np.diff(self.lists.offsets).max(initial=0))
+
     def of(self, sources: np.ndarray) -> PairTable:
         """Return the part of some origins, given as vertex numbers, in their order."""
         places = self._order[np.searchsorted(self.sources, sources, sorter=self._order)]

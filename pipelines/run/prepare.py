@@ -54,8 +54,6 @@ from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .question import file_named, ids_in, ids_like, read_question
 
-_VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
-
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
 # longer than the run.
@@ -216,28 +214,8 @@ def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.n
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
-    return min(sources_per_part(graph.n_vertices, _rows_per_source(graph, question, depth=1)[0], graph.device), numbers.size)
-
-
-def _rows_per_source(graph: Graph, question: Question, depth: int = 0) -> tuple[int, int]:
-    """Return the rows per source, estimate and maximum; ``depth`` is that of one search, 0 if not known."""
-    n = graph.n_vertices
-    form = OUTPUT_SCHEMAS[question.result]
-    if form.is_per_level:
-        most = n if question.limit is None else int(min(n, question.limit + 1))
-        return min(most, 2 * depth + 1 if depth else n), most
-    if form.records == "source":
-        rows = 1 if question.reduction is None else question.reduction.rows_per_source
-        return rows, rows
-    if question.pairs is not None:
-        sizes = np.diff(question.pairs.lists.offsets)
-        mean, most = -(-int(sizes.sum()) // sizes.size), int(sizes.max())
-        if form.records == "path":
-            return mean * min(n, _VERTICES_PER_PATH), most * min(n, 16 * _VERTICES_PER_PATH)
-        return mean, most
-    rows = n if question.targets is None else len(question.targets)
-    rows *= (question.k or 1) * (len(question.groups.labels) if question.groups is not None else 1)
-    return rows, rows
+    rows = OUTPUT_SCHEMAS[question.result].size(question, graph.n_vertices, depth=1).rows
+    return min(sources_per_part(graph.n_vertices, rows, graph.device), numbers.size)
 
 
 def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
@@ -512,30 +490,20 @@ def load_of(prepared: Prepared) -> Load:
     else:  # a plan that needs the reverse has built it and counts it in its own memory
         reverses = getattr(plan.strategy, "reverses", False)  # an attribute of multi-source strategies only
         turned = certified and not form.has_predecessors and not reverses
-    rows, most_rows = _rows_per_source(graph, request, plan.depth)
+    size = form.size(request, graph.n_vertices, plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
         graph_bytes=graph.nbytes + bytes_of_ids(graph) + sum(each.nbytes for each in hierarchies if each),
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
-        row_bytes=(0 if form.records == "matrix" else form.id_columns * wide)
-        + (distance if form.has_distance else 0)
-        + 8 * (form.numbers + _named_numbers(request)),
-        rows_per_source=rows,
-        most_rows=most_rows,
+        row_bytes=size.row_bytes(wide, distance),
+        rows_per_source=size.rows,
+        most_rows=size.most,
         certified=certified,
         merged=form.merged,
         group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )
-
-
-def _named_numbers(request: Request) -> int:
-    """Return the number of columns that the user names."""
-    if request.along is not None:
-        return len(request.along.values)
-    is_named = OUTPUT_SCHEMAS[request.result].names_values and request.reduction is not None
-    return len(request.reduction.values) if is_named and request.reduction is not None else 0
 
 
 def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:

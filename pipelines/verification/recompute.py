@@ -42,14 +42,7 @@ class Retraversal:
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
         request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
-        of_all = graph.n_vertices * (question.k or 1) * (1 if question.groups is None else len(question.groups.labels))
-        targets, pairs, reduction = question.targets, question.pairs, question.reduction
-        self.most_rows = max(
-            of_all,
-            0 if targets is None else len(targets),
-            0 if pairs is None else int(np.diff(pairs.lists.offsets).max()),
-            0 if reduction is None else reduction.rows_per_source,
-        )
+        self.most_rows = max(graph.n_vertices, self.form.size(question, graph.n_vertices).most)
 
     def of(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.

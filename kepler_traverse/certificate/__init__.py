@@ -270,8 +270,9 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
         for traversal in traversals:
             certify(graph, traversal).require()
         return
-    # A search that ended at its targets has a limit of its own.
-    certify_many(graph, traversals.sources, traversals.distance, traversals.limits).require()
+    limits: Any = traversals.limits  # a search that ended at its targets has a limit of its own
+    limits = limits[0] if limits.count(limits[0]) == len(limits) else limits
+    certify_many(graph, traversals.sources, traversals.distance, limits).require()
 
 
 def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, limit: Any) -> bool:

@@ -70,12 +70,13 @@ class PartStats:
 
 
 class GroupStats:
-    """What ``PartStats.add`` takes of each source of a group: stored edges, and the histogram of its distances.
+    """What ``PartStats.add`` takes of a group: the stored edges of each source, and histograms of the distances.
 
     Attributes
     ----------
     edges : list of int
     histograms : list of dict or None
+        Of some sources each; their sum is that of all.
     """
 
     def __init__(self) -> None:
@@ -85,7 +86,7 @@ class GroupStats:
     def add_levels(self, counts: Any, edges: np.ndarray) -> None:
         """Add the next sources, given by their level counts and stored edges; the ``LevelFold`` of a part file."""
         self.edges.extend(edges.tolist())
-        self.histograms.extend(histograms_of_levels(counts, last_levels(counts)))
+        self.histograms.append(histogram_of_levels(counts, last_levels(counts)))
 
     def add_group(self, graph: Graph, query: Query, group: Traversals) -> None:
         """Add all sources of a group, by the distances that the searches have returned."""
@@ -97,7 +98,7 @@ class GroupStats:
             else:
                 stats = group.stats(graph.offsets, query.limit)
                 self.edges.extend(stats.edges.tolist())
-                self.histograms.extend(histograms_of_group(group.distance, query.limit, stats))
+                self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
             return
         for traversal in group:
             self.edges.append(edges_of(graph, traversal) if is_whole else 0)
@@ -123,10 +124,8 @@ def edges_of(graph: Graph, traversal: Traversal) -> int:
     return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())
 
 
-def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:
-    """Return per source what ``histogram_of`` returns for its hops, from the number of vertices at 0, 1, 2, ... hops.
-
-    Bins are doubled in width for all sources together. A source is copied to the result when its bins have their width.
+def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
+    """Return the sum of what ``histogram_of`` returns for the hops from each source, from vertices at 0, 1, 2, ... hops.
 
     Parameters
     ----------
@@ -135,22 +134,11 @@ def histograms_of_levels(counts: Any, farthest: np.ndarray) -> list[Histogram]:
     farthest : int64 array of shape (k,), NumPy
         Last level of each source that has a vertex.
     """
-    # The exponent of ``_width`` for 0 to ``farthest`` hops, in integers.
-    exponents = np.frexp(np.maximum(-(-farthest // (MAX_BINS - 1)) - 1, 0))[1]
-    bins = np.zeros((len(counts), MAX_BINS), np.int64)
-    for exponent in range(int(exponents.max(initial=0)) + 1):
-        if exponent:
-            odd = counts[:, 1::2]
-            counts = counts[:, ::2].astype(np.int64)
-            counts[:, : odd.shape[1]] += odd
-        rows = np.flatnonzero(exponents == exponent)
-        if rows.size:
-            some = counts[:, :MAX_BINS]
-            some = some if rows.size == len(some) else some[namespace(some).asarray(rows)]
-            bins[rows, : some.shape[1]] = to_host(some)
-    sizes, widths = (farthest >> exponents) + 1, 2.0**exponents
-    each = zip(widths.tolist(), sizes.tolist(), bins.tolist(), strict=True)
-    return [{"width": width, "first": 0, "counts": row[:size]} for width, size, row in each]
+    last = int(farthest.max())
+    exponent = math.frexp(max(-(-last // (MAX_BINS - 1)) - 1, 0))[1]  # that of ``_width`` for 0 to ``last``, in integers
+    total = to_host(counts[:, : last + 1].sum(axis=0, dtype=np.int64))
+    bins = np.bincount(np.arange(total.size) >> exponent, total).astype(np.int64) if exponent else total
+    return {"width": 2.0**exponent, "first": 0, "counts": bins.tolist()}
 
 
 def histogram_of_values(algorithm: str, values: np.ndarray) -> Histogram | None:
@@ -194,30 +182,32 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
     return {"width": width, "first": first, "counts": counts.tolist()}
 
 
-def histograms_of_group(distance: Any, limit: float | None, figures: Any) -> list[Histogram | None]:
-    """Return per source what ``histogram_of`` returns for its weighted distances, in one pass over all sources.
+def histogram_of_group(distance: Any, limit: float | None, figures: Any) -> Histogram | None:
+    """Return the sum of what ``histogram_of`` returns for the weighted distances from each source, in one pass over all.
 
     Parameters
     ----------
     distance : array of shape (k, n_vertices)
     limit : float or None
-    figures : kepler_traverse.search.distance_stats.Figures
+    figures : DistanceStats
         Statistics of the same distances within the same limit.
     """
-    scales = [
-        _scale(low, high, 0.0) if low <= high else None
-        for low, high in zip(figures.lowest.tolist(), figures.farthest.tolist(), strict=True)
-    ]
-    # One bin if there is one distance, because that may be too large to be a number of bins.
-    several = [scale if scale is not None and scale[2] > 1 else None for scale in scales]
-    bins_per_unit = np.array([1.0 / scale[0] if scale else 0.0 for scale in several])
-    before = np.array([scale[1] if scale else 0 for scale in several], np.int64)
-    most = max((scale[2] for scale in scales if scale), default=1)
-    counts = bins_of(distance, limit, bins_per_unit, before, most).tolist()
-    return [
-        {"width": scale[0], "first": scale[1], "counts": row[: scale[2]]} if scale else None
-        for scale, row in zip(scales, counts, strict=True)
-    ]
+    there = figures.reached > 0
+    if not there.any():
+        return None
+    low, high = figures.lowest[there].astype(np.float64), figures.farthest[there].astype(np.float64)
+    # The width of the sum is that of the widest: the same for each power of two that a share of the range is below.
+    widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
+    width = max(_width(float(low[widest]), float(high[widest]), 0.0), 1.0 if (low == high).any() else 0.0)
+    lowest, highest = float(low.min()), float(high.max())
+    while math.floor(highest / width) - math.floor(lowest / width) >= MAX_BINS:
+        width *= 2
+    first, n_bins = math.floor(lowest / width), math.floor(highest / width) - math.floor(lowest / width) + 1
+    if n_bins == 1:  # its number may be too large for an index
+        return {"width": width, "first": first, "counts": [int(figures.reached.sum())]}
+    k = figures.reached.size
+    counts = bins_of(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
+    return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
 
 
 def _unreached(traversal: Traversal) -> Any:

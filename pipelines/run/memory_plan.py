@@ -43,6 +43,8 @@ class Load:
         The result is one search from all sources together: one worker, one part.
     group : int
         Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
+    visited : int or None
+        Vertices that a search visits, where it ends early; None for all.
     """
 
     n_vertices: int
@@ -56,6 +58,7 @@ class Load:
     certified: bool
     merged: bool = False
     group: int = 1
+    visited: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +129,8 @@ def size_up(
         )
     if batch_size == "auto":
         by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
-        most = min(by_workers, sources_per_part(load.n_vertices, load.rows_per_source, machine.device))
+        visited = load.n_vertices if load.visited is None else load.visited
+        most = min(by_workers, sources_per_part(visited, load.rows_per_source, machine.device))
         batch_size = _whole_groups(load, n_workers, most)
     return Sizing(
         workers=n_workers,

@@ -7,6 +7,7 @@ import gc
 import glob
 import hashlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -491,6 +492,10 @@ def load_of(prepared: Prepared) -> Load:
         reverses = getattr(plan.strategy, "reverses", False)  # an attribute of multi-source strategies only
         turned = certified and not form.has_predecessors and not reverses
     size = form.size(request, graph.n_vertices, plan.depth)
+    shape, rows, visited = getattr(plan, "shape", None), size.rows, None
+    if shape is not None and shape.is_short:
+        visited = math.ceil(shape.reach * graph.n_vertices)
+        rows = min(rows, visited) if form.records == "vertex" else rows
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
@@ -498,10 +503,11 @@ def load_of(prepared: Prepared) -> Load:
         reverse_bytes=graph.nbytes if one_way and turned else 0,
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=size.row_bytes(wide, distance),
-        rows_per_source=size.rows,
+        rows_per_source=rows,
         most_rows=size.most,
         certified=certified,
         merged=form.merged,
+        visited=visited,
         group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )
 

@@ -302,7 +302,7 @@ class BatchTraverser:
     def _run(self, sources: list[int]) -> Traversals:
         pairs = self._request.pairs
         if pairs is None:
-            return self._plan.run(sources)
+            return self._plan.run(np.array(sources))
         return self._plan.run(sources, pairs.of(np.array(sources)).lists)
 
     def _certify(self, traversals: Traversals) -> None:

@@ -12,8 +12,8 @@ from pipelines.output.part_stats import (
     PartStats,
     edges_of,
     histogram_of,
+    histogram_of_levels,
     histogram_of_values,
-    histograms_of_levels,
     merged,
 )
 from tests.support import oracle
@@ -38,8 +38,8 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
         stats = GroupStats()
         stats.add_group(graph, plan.query, group)
         assert stats.edges == [edges_of(graph, traversal) for traversal in group]
-        assert stats.histograms == [histogram_of(traversal) for traversal in group]
-        histograms = [[histogram] for histogram in stats.histograms]
+        assert merged(*stats.histograms) == merged(*(histogram_of(traversal) for traversal in group))
+        histograms = [[histogram_of(traversal)] for traversal in group]
         for source, *counts in zip(group.sources.tolist(), stats.edges, group.rounds, histograms, strict=True):
             tally.add([source], source / 8, *counts)
     found = tally.summary()
@@ -100,4 +100,4 @@ def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
 def test_levels_beyond_the_bins_are_counted_as_distances_are():
     counts = np.arange(1, 2 * MAX_BINS)
     hops = np.repeat(np.arange(counts.size, dtype=np.int32), counts)
-    assert histograms_of_levels(counts[None], np.array([counts.size - 1])) == [histogram_of_values("bfs", hops)]
+    assert histogram_of_levels(counts[None], np.array([counts.size - 1])) == histogram_of_values("bfs", hops)

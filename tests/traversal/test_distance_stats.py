@@ -11,7 +11,7 @@ from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
 from kepler_traverse.search.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
-from pipelines.output.part_stats import histogram_of_values, histograms_of_group, histograms_of_levels
+from pipelines.output.part_stats import histogram_of_group, histogram_of_levels, histogram_of_values, merged
 from pipelines.output.rows import rows_of as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
@@ -42,7 +42,10 @@ def offsets_of(n: int) -> np.ndarray:
 
 def counted(rows, offsets, limit) -> tuple[DistanceStats, list]:
     found = summary_of_distances(rows, offsets, limit)
-    return found, histograms_of_group(rows, limit, found)
+    each = [DistanceStats(*(column[i : i + 1] for column in found)) for i in range(len(rows))]
+    histograms = [histogram_of_group(rows[i : i + 1], limit, own) for i, own in enumerate(each)]
+    assert histogram_of_group(rows, limit, found) == merged(*histograms)
+    return found, histograms
 
 
 def bits(found: DistanceStats) -> bytes:
@@ -223,11 +226,11 @@ def test_histograms_of_levels_are_those_of_the_hops():
         row[:size] = np.arange(size) % 7 + 1
     farthest = np.array(sizes) - 1
     expected = [histogram_of_values("bfs", np.repeat(np.arange(3000, dtype=np.int32), row)) for row in counts]
-    assert histograms_of_levels(counts, farthest) == expected
+    assert histogram_of_levels(counts, farthest) == merged(*expected)
     with running(next(iter(MODES.values()))):
-        assert histograms_of_levels(cuda.cp.asarray(counts), farthest) == expected
+        assert histogram_of_levels(cuda.cp.asarray(counts), farthest) == merged(*expected)
     for i, row in enumerate(counts):
-        assert histograms_of_levels(row[None, : sizes[i]], farthest[i : i + 1]) == expected[i : i + 1]
+        assert histogram_of_levels(row[None, : sizes[i]], farthest[i : i + 1]) == expected[i]
 
 
 @on_a_device
@@ -270,6 +273,6 @@ def test_bytes_needed_by_statistics_cover_their_allocations(monkeypatch, algorit
                 summary_of_levels(counts)
                 most, taken[1:] = max(most, sum(taken)), []  # the memory for all sources remains allocated
         else:
-            counted(there, offsets, None)
+            histogram_of_group(there, None, summary_of_distances(there, offsets, None))
             most = sum(taken)
     assert 0 < most <= on_gpu.bytes_needed(algorithm == "bfs", k, n)

@@ -13,6 +13,7 @@ from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
 from kepler_traverse.multi_source.entry_points import ArrayResult, FrameResult
 from kepler_traverse.search.frames import Column
 from pipelines.output.part_file import unfit_columns
+from pipelines.output.part_stats import merged
 from pipelines.output.rows import rows_of
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.question import Question
@@ -67,7 +68,7 @@ def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
     (rows,) = rows_of(question, GRAPH, plan.query, plan.run([0, 3]))
     assert rows.answer.sources == [0, 3]
     assert rows.answer.table["median"].to_pylist() == [2.5, 1.5]
-    assert [histogram["counts"] for histogram in rows.counts[2]] == [[1, 1, 1, 1, 1, 1], [1, 2, 2, 1]]
+    assert merged(*rows.counts[2])["counts"] == [2, 3, 3, 2, 1, 1]
     stated = {"kepler_traverse.result": median.name, "kepler_traverse.means": median.means}
     assert unfit_columns(rows.answer.table.schema.with_metadata(stated), median, GRAPH) == ""
 

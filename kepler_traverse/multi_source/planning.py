@@ -326,6 +326,8 @@ class MultiSourcePlan:
     def cut_at(self, numbers: np.ndarray, limits: list[Any]) -> None:
         """Have ``iter_groups`` cut the results of each source at a limit of its own. Searches run to that of the plan.
 
+        The caller has checked the numbers and the limits.
+
         Parameters
         ----------
         numbers : int64 array of shape (k,), NumPy

@@ -251,7 +251,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
         answers, context = BatchTraverser(there, plan, work), BatchContext(tally=Mock())
         found_rows = list(answers.of(0, range(5), False, context))
-        assert [checksum for _, _, checksum in found_rows] == [checksum_of(traversal) for traversal in traversals]
+        assert [answer.checksums for answer in found_rows] == [[checksum_of(traversal)] for traversal in traversals]
         moved.distance[3, 7] += 1
         assert not list(answers.of(0, range(3, 4), False, context))
     assert proven == [5, 5]

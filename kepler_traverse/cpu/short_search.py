@@ -65,7 +65,7 @@ def search_sums(
     sizes, stops = np.zeros(k, np.int64), limits.copy()
     found = np.empty(max(64, 4 * k), targets.dtype)
     kept = np.empty(found.size, distance.dtype)
-    keys, heap = np.empty(256, distance.dtype), np.empty(256, targets.dtype)
+    keys, heap, packed = np.empty(256, distance.dtype), np.empty(256, targets.dtype), np.empty(256, np.uint64)
     first = walked = 0
     for i in range(k):
         if limits[i] < 0 or (at_targets.size and list_of[i, 0] == list_of[i, 1]):
@@ -75,14 +75,20 @@ def search_sums(
             for j in range(list_of[i, 0], list_of[i, 1]):
                 missing += is_target[lists[j]] != 1
                 is_target[lists[j]] = 1
-            last, edges, limit, overflows = _dijkstra(
-                *(offsets, targets, weights, sources[i], limits[i], missing, most - walked),
-                *(found[first:], keys, heap, distance, is_target),
-            )
+            if distance.itemsize == 4 and targets.itemsize == 4:
+                last, edges, limit, overflows = _dijkstra_packed(
+                    *(offsets, targets, weights, sources[i], limits[i], missing, most - walked),
+                    *(found[first:], packed, distance, is_target),
+                )
+            else:
+                last, edges, limit, overflows = _dijkstra(
+                    *(offsets, targets, weights, sources[i], limits[i], missing, most - walked),
+                    *(found[first:], keys, heap, distance, is_target),
+                )
             if last >= 0:
                 break
             found, kept = _longer(found, first), _longer(kept, first)
-            keys, heap = _longer(keys, 0), _longer(heap, 0)
+            keys, heap, packed = _longer(keys, 0), _longer(heap, 0), _longer(packed, 0)
             for j in range(list_of[i, 0], list_of[i, 1]):
                 is_target[lists[j]] = 0
         last += first
@@ -141,6 +147,74 @@ def _dijkstra(offsets, targets, weights, source, limit, missing, most, found, ke
                 distance[v] = further
                 _rise(keys, heap, size, further, v)
                 size += 1
+    return last, walked, limit, overflows
+
+
+@njit(cache=True, nogil=True)
+def _dijkstra_packed(offsets, targets, weights, source, limit, missing, most, found, heap, distance, is_target):
+    """``_dijkstra`` with a heap of 64-bit numbers, distance and vertex of 32 bits each.
+
+    The bits of floats of 0 or more are in their order. Each entry has four below it: the heap is half as deep.
+    """
+    unreached, bits, low = distance.dtype.type(np.inf), distance.view(np.uint32), np.uint64(32)
+    has_targets, overflows = missing > 0, False
+    if found.size == 0:
+        return -1, 0, limit, False
+    distance[source] = 0
+    found[0], heap[0] = source, np.uint64(source)
+    last = size = 1
+    walked = 0
+    while size > 0 and walked <= most:
+        top = heap[0]
+        u = np.int64(np.uint32(top))
+        d = distance[u]
+        if np.uint32(top >> low) == bits[u] and d > limit:
+            break
+        size -= 1
+        at, moved = 0, heap[size]
+        while True:
+            child = 4 * at + 1
+            if child >= size:
+                break
+            least = heap[child]
+            for other in range(child + 1, min(child + 4, size)):
+                if heap[other] < least:
+                    child, least = other, heap[other]
+            if least >= moved:
+                break
+            heap[at] = least
+            at = child
+        heap[at] = moved
+        if np.uint32(top >> low) != bits[u]:
+            continue
+        if has_targets and is_target[u] == 1:
+            is_target[u] = 2
+            missing -= 1
+            if missing == 0:
+                limit = d
+        begin, end = offsets[u], offsets[u + 1]
+        walked += end - begin
+        if last + end - begin > found.size or size + end - begin > heap.size:
+            for i in range(last):
+                distance[found[i]] = unreached
+            return -1, 0, limit, False
+        for e in range(begin, end):
+            v, further = targets[e], d + weights[e]
+            overflows |= further == unreached
+            if further <= limit and further < distance[v]:
+                found[last] = v
+                last += distance[v] == unreached
+                distance[v] = further
+                entry = np.uint64(bits[v]) << low | np.uint64(v)
+                at = size
+                size += 1
+                while at > 0:
+                    above = (at - 1) >> 2
+                    if heap[above] <= entry:
+                        break
+                    heap[at] = heap[above]
+                    at = above
+                heap[at] = entry
     return last, walked, limit, overflows
 
 

@@ -278,7 +278,12 @@ class MultiSourcePlan:
         return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._shape, group, n_sources)
 
     def _use_candidate(self, name: str) -> None:
-        """Allocate and compile a candidate. Results of the previous one become invalid."""
+        """Allocate and compile a candidate. Results of the previous one become invalid.
+
+        A search is a chain of calls: ``SerializedSearch`` admits one thread at a time, ``WideningSearch`` repeats the search
+        in a wider type where sums could round, and ``_prepared`` makes smaller groups if that type needs them, and calls the
+        strategy with targets per source if it takes them. ``iter_groups`` cuts the results at the limit of each source.
+        """
         self._search: Any = None  # frees the previous candidate's memory before this one allocates
         self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
         self.query = query = replace(self._asked, knobs=strategy.knobs_from(self._asked.knobs))

@@ -36,6 +36,7 @@ BENCHMARKS = DOCS / "benchmarks"
 MEASUREMENTS = BENCHMARKS / "measurements.json"
 STARTUP = BENCHMARKS / "startup.json"
 CORES = BENCHMARKS / "cores.json"
+SHORT_SEARCHES = BENCHMARKS / "short_searches.json"
 LOG = BENCHMARKS / "log"
 PAGE = DOCS / "performance.md"
 README = DOCS.parent / "README.md"
@@ -354,6 +355,39 @@ def cpu_tables(runs: list[dict]) -> list[str]:
     return parts
 
 
+def short_table_of(short: dict) -> list[str]:
+    """Searches that end early, next to libraries for urban networks and graphs."""
+    rows = [
+        [
+            row["graph"],
+            row["work"],
+            f"{row['size']:,}",
+            seconds(row["seconds"]),
+            f"{1e6 * row['seconds'] / row['size']:.2f}",
+            row["peer"] or "-",
+            seconds(row["peer_seconds"]),
+            factor(row["peer_seconds"], row["seconds"]),
+        ]
+        for row in short["works"]
+    ]
+    machine, growth = short["machine"], short["growth"]
+    small, large = (growth[size]["nanoseconds_per_vertex_reached"] for size in ("small", "large"))
+    header = ["graph", "work", "sources or pairs", "seconds", "us each", "peer", "its seconds", "ratio"]
+    return [
+        "## Searches that end early\n",
+        "From all vertices, to a frame. Results are equal; pandana's distances are rounded to float32. Its time for several",
+        "cutoffs includes `precompute`, without which it takes longer.",
+        "",
+        table(header, rows),
+        f"By hops, with about as many vertices per search, a vertex reached takes {small:,.0f} ns in a graph of",
+        f"{growth['small']['vertices']:,} vertices and {large:,.0f} ns in one of {growth['large']['vertices']:,}.",
+        "",
+        f"{machine['cpu']}, {machine['cores']} cores ({short['date']}, commit `{short['commit']}`).",
+        *(["", *short["notes"]] if short.get("notes") else []),
+        "",
+    ]
+
+
 def reading_table(runs: list[dict]) -> list[str]:
     newest = {}
     for run in runs:
@@ -492,10 +526,15 @@ def shown(value: float | list[float]) -> str:
 
 
 def performance_page(
-    runs: list[dict], startup: Sequence[dict] = (), cores: dict | None = None, notes: Sequence[str] = ()
+    runs: list[dict],
+    startup: Sequence[dict] = (),
+    cores: dict | None = None,
+    notes: Sequence[str] = (),
+    short: dict | None = None,
 ) -> str:
     """The whole text of docs/performance.md: the newest figure of each kind, on one screen."""
-    sections = [*gpu_table(runs), *cpu_tables(runs), *(cores_table(cores) if cores else [])]
+    sections = [*gpu_table(runs), *cpu_tables(runs), *(short_table_of(short) if short else [])]
+    sections += cores_table(cores) if cores else []
     sections += startup_table(startup) if startup else []
     sections += ["Where the seconds are:\n", *notes, ""] if notes else []
     sections += reading_table(runs)
@@ -541,12 +580,16 @@ def pages(measured: dict) -> dict[Path, str]:
     levels_page, plots = roofline.page(runs)
     startup = json.loads(STARTUP.read_text(encoding="utf-8"))
     texts = {
-        PAGE: performance_page(runs, startup["runs"], json.loads(CORES.read_text(encoding="utf-8")), startup["notes"]),
+        PAGE: performance_page(runs, startup["runs"], read(CORES), startup["notes"], read(SHORT_SEARCHES)),
         README: readme_with(README.read_text(encoding="utf-8"), runs, measured["readme"]),
         LOG / "README.md": log_index(runs),
         BENCHMARKS / "levels.md": levels_page,
     }
     return texts | {BENCHMARKS / name: text for name, text in plots.items()}
+
+
+def read(record: Path) -> dict:
+    return json.loads(record.read_text(encoding="utf-8"))
 
 
 def traversals_of(comparison: dict) -> list[dict]:

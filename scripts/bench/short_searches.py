@@ -1,0 +1,219 @@
+"""Measure searches that end early next to pandana and igraph, in the library and as a job.
+
+``python -m scripts.bench.short_searches GRAPHS`` measures and writes docs/benchmarks/short_searches.json, of which
+``scripts.bench.performance_page`` makes a table. GRAPHS is a folder with USA-road-d.NY.parquet (src, dst, weight),
+soc-Slashdot0902.parquet and USA-road-NE-topology.parquet (src, dst). pandana and igraph are used where they are installed.
+Results are compared with those of the peer before a time is recorded; a time is the least of several.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from kepler_traverse import Graph, bfs_many, plan_bfs_many, read_graph, sssp_many, sssp_pairs
+from scripts.bench.environment import ROOT, commit, machine
+
+RECORD = ROOT / "docs" / "benchmarks" / "short_searches.json"
+NEAR, FAR, STEPS = 5000, 20000, 4
+POINTS, NEAREST = 500, 3
+PAIRS, PAIRS_WITHIN = 1_000_000, 3000
+NEIGHBORS_OF, HOPS = 100_000, 2
+RUNS = 3
+HAS = {name: find_spec(name) is not None for name in ("pandana", "igraph")}
+Answer = Callable[[], Any]
+
+
+def least(run: Answer, runs: int = RUNS) -> tuple[float, Any]:
+    """Return the least seconds of some runs, and the last result."""
+    seconds, result = [], None
+    for _ in range(runs):
+        began = time.perf_counter()
+        result = run()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds), result
+
+
+def network_of(graph: Graph) -> Any:
+    """Build a network of pandana; vertices lie on a line, so that the nearest node of a point is its own."""
+    from pandana import Network
+
+    place = pd.Series(np.arange(graph.n_vertices, dtype=float))
+    tails = pd.Series(np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets)))
+    weights = pd.DataFrame({"weight": graph.weights.astype(np.float64)})
+    return Network(place, place * 0, tails, pd.Series(graph.targets.astype(np.int64)), weights, twoway=False)
+
+
+def works_on_roads(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer | None]]:
+    """Yield name, sources or pairs, runs, our call, and the peer's call or None; both return comparable arrays."""
+    random = np.random.default_rng(1)
+    n = graph.n_vertices
+    values = {name: random.integers(0, 100, n) for name in ("jobs", "shops", "beds")}
+    cutoffs = [FAR * (i + 1) // STEPS for i in range(STEPS)]
+    network = network_of(graph) if HAS["pandana"] else None
+
+    def ours(names: list[str], within: list[int]) -> np.ndarray:
+        given = {name: values[name] for name in names}
+        found = sssp_many(graph, "all", result="opportunities", values=given, cutoffs=within)
+        return found[names].to_numpy().reshape(n, len(within), len(names))
+
+    def peers(names: list[str], within: list[int]) -> np.ndarray:
+        if len(within) > 1:  # then it is faster to look up all vertices near each vertex, once
+            network.precompute(max(within))
+        found = []
+        for cutoff in within:
+            for name in names:
+                network.set(pd.Series(np.arange(n)), variable=pd.Series(values[name].astype(float)), name=name)
+                found.append(network.aggregate(cutoff, type="sum", decay="flat", name=name).to_numpy())
+        return np.stack(found, axis=1).reshape(n, len(within), len(names))
+
+    def if_there(call: Answer) -> Answer | None:
+        return call if network is not None else None
+
+    yield "one vertex: within 0", n, RUNS, lambda: sssp_many(graph, "all", result="within", cutoffs=[0])["vertices"], None
+    one = ["jobs"], [NEAR]
+    yield f"1 attribute within {NEAR:,}", n, RUNS, lambda: ours(*one), if_there(lambda: peers(*one))
+    all_ = list(values), cutoffs
+    name = f"{len(values)} attributes within {STEPS} cutoffs up to {FAR:,}"
+    yield name, n, 1, lambda: ours(*all_), if_there(lambda: peers(*all_))
+
+    points = np.sort(random.choice(n, POINTS, replace=False))
+    diameter = 1e9
+
+    def nearest() -> np.ndarray:
+        found = sssp_many(graph.reverse, graph.ids[points], result="nearest", k=NEAREST)
+        return found["distance"].to_numpy().reshape(-1, NEAREST)
+
+    def nearest_pois() -> np.ndarray:
+        places = pd.Series(points.astype(float))
+        network.set_pois("points", diameter, NEAREST, places, places * 0)
+        return network.nearest_pois(diameter, "points", num_pois=NEAREST).to_numpy()
+
+    yield f"the {NEAREST} nearest of {POINTS} targets", n, RUNS, nearest, if_there(nearest_pois)
+
+    sources = random.choice(n, min(n, PAIRS // 8), replace=False)
+    near = sssp_many(graph, graph.ids[np.sort(sources)], result="distances", cutoff=PAIRS_WITHIN)
+    rows = near.iloc[random.permutation(len(near))[:PAIRS]]
+    origins, ends = rows["source"].to_numpy(), rows["vertex"].to_numpy()
+
+    def pairs() -> np.ndarray:
+        return sssp_pairs(graph, origins, ends)["distance"].to_numpy()
+
+    def path_lengths() -> np.ndarray:
+        return np.array(network.shortest_path_lengths(graph.numbers_of(origins), graph.numbers_of(ends), "weight"))
+
+    yield f"pairs within {PAIRS_WITHIN:,} of each other", len(rows), RUNS, pairs, if_there(path_lengths)
+
+
+def work_on_hubs(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer | None]]:
+    """As ``works_on_roads``."""
+    sources = np.random.default_rng(2).integers(0, graph.n_vertices, NEIGHBORS_OF)
+
+    def ours() -> np.ndarray:
+        return bfs_many(graph, graph.ids[sources], result="within", cutoffs=[HOPS])["vertices"].to_numpy()
+
+    peer = None
+    if HAS["igraph"]:
+        import igraph
+
+        tails = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+        other = igraph.Graph(n=graph.n_vertices, edges=np.stack([tails, graph.targets], axis=1), directed=True)
+
+        def neighborhoods() -> np.ndarray:
+            return np.array(other.neighborhood_size(sources.tolist(), order=HOPS, mode="out"))
+
+        peer = neighborhoods
+    yield f"vertices within {HOPS} hops", sources.size, RUNS, ours, peer
+
+
+def equal(one: Any, other: Any) -> bool:
+    """Whether results are equal; pandana rounds distances to float32."""
+    return bool(np.allclose(np.asarray(one, dtype=float), np.asarray(other, dtype=float), rtol=2**-22, atol=0))
+
+
+def measured(name: str, graph: str, size: int, runs: int, ours: Answer, peer: Answer | None, library: str) -> dict:
+    ours()  # compiles
+    seconds, found = least(ours, runs)
+    row = {"graph": graph, "work": name, "size": size, "seconds": round(seconds, 4), "peer": None, "peer_seconds": None}
+    if peer is not None:
+        peer_seconds, expected = least(peer, runs)
+        if not equal(found, expected):
+            raise SystemExit(f"{name}: results differ from those of {library}")
+        row |= {"peer": library, "peer_seconds": round(peer_seconds, 4)}
+    print(json.dumps(row), flush=True)
+    return row
+
+
+def job(edges: Path, graph: Graph) -> dict:
+    """Measure the first work with attributes as a job, from the command to the finished folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        pd.DataFrame({"source": graph.ids}).to_parquet(f"{folder}/sources.parquet")
+        values = np.random.default_rng(1).integers(0, 100, graph.n_vertices)
+        pd.DataFrame({"vertex": graph.ids, "jobs": values}).to_parquet(f"{folder}/vertices.parquet")
+        command = [sys.executable, "-m", "pipelines.batch_sources", str(edges), "--directed", "--algorithm", "sssp"]
+        command += ["--sources-file", f"{folder}/sources.parquet", "--vertices", f"{folder}/vertices.parquet"]
+        command += ["--result", "opportunities", "--values", "jobs", "--cutoffs", str(NEAR)]
+        runs = iter(range(9))
+
+        def run() -> None:
+            subprocess.run([*command, "--output", f"{folder}/{next(runs)}"], check=True, capture_output=True, cwd=ROOT)
+
+        seconds, _ = least(run, 2)
+    row = {"graph": edges.stem, "work": f"1 attribute within {NEAR:,}, as a job", "size": graph.n_vertices}
+    return row | {"seconds": round(seconds, 3), "peer": None, "peer_seconds": None}
+
+
+def growth(small: Graph, large: Graph) -> dict:
+    """Measure nanoseconds per vertex reached in two graphs, by hops, with about as many vertices per search."""
+    found = {}
+    for name, graph in (("small", small), ("large", large)):
+        sources = np.random.default_rng(3).choice(graph.n_vertices, 50_000, replace=False)
+        plan = plan_bfs_many(graph, n_sources=sources.size, max_depth=7)
+        bfs_many(graph, graph.ids[sources[:1000]], result="within", cutoffs=[7])
+        seconds, counts = least(lambda: bfs_many(graph, graph.ids[sources], result="within", cutoffs=[7]))  # noqa: B023
+        reached = float(counts["vertices"].mean())
+        found[name] = {"vertices": graph.n_vertices, "reached": reached, "strategy": plan.strategy.name}
+        found[name]["nanoseconds_per_vertex_reached"] = round(1e9 * seconds / sources.size / reached, 1)
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("graphs", type=Path)
+    parser.add_argument("--output", type=Path, default=RECORD)
+    options = parser.parse_args(arguments)
+    roads = options.graphs / "USA-road-d.NY.parquet"
+    graph = read_graph(roads, directed=True)
+    hubs = read_graph(options.graphs / "soc-Slashdot0902.parquet", directed=True, weighted=False)
+    rows = [measured(name, roads.stem, *work, "pandana") for name, *work in works_on_roads(graph)]
+    rows += [measured(name, "soc-Slashdot0902", *work, "igraph") for name, *work in work_on_hubs(hubs)]
+    rows.append(job(roads, graph))
+    large = read_graph(options.graphs / "USA-road-NE-topology.parquet", directed=False, weighted=False)
+    small = read_graph(roads, directed=True, weighted=False)
+    record = {
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": {name: version(name) for name in ("numpy", "numba", *(name for name, there in HAS.items() if there))},
+        "command": "python -m scripts.bench.short_searches GRAPHS",
+        "works": rows,
+        "growth": growth(small, large),
+    }
+    options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,8 @@ from .sparse import SparseDistances, offsets_of
 from .strategy import MultiSourceOutcome, Shape, sources_per_worker
 
 SOURCES = 1 << 14  # of a group
-_ROWS_PER_CORE = 16  # sources of a group of which distances to all vertices are made
+_ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
+_MOST = 1 << 28  # bytes of the rows of larger groups
 _AT_ONCE = 128  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
@@ -39,11 +40,11 @@ def memory(shape: Shape, query: Query, group: int) -> int:
         return marks
     marks += int(8 * group * min(shape.depth, query.limit or shape.depth)) if query.output == "counts" else 0
     rows = int(2 * group * shape.n_vertices * shape.reach * (shape.index + width))
-    if query.output == "all" and "sparse" not in query.forms:
-        if group > _ROWS_PER_CORE * threads.count():
-            return _TOO_LARGE  # rows of all vertices are for few sources at a time
+    if query.output == "all" and ("sparse" not in query.forms or query.predecessors):
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
-    return marks + rows
+    # Larger groups save nothing per source, and those whose rows leave the cache take longer.
+    is_small = group <= _ROWS_PER_CORE * threads.count()
+    return marks + rows if rows <= _MOST or is_small else _TOO_LARGE
 
 
 def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:

@@ -1,7 +1,9 @@
 """Searches that touch only what they reach, and what is computed of their results: rows of vertices and distances.
 
 A thread keeps an array over all vertices from search to search. A search sets the places of the vertices that it reaches and
-clears them again, so its time depends on the size of its result and not on that of the graph. ``rows_of`` has the form.
+clears them again, so its time depends on the size of its result and not on that of the graph.
+
+A row is the vertices that one source reaches, in ascending order, with their distances. ``search.sparse`` holds rows.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ from tests.support import tiers
 
 DATA = Path(os.environ.get("KEPLER_DATA", Path(__file__).parents[2] / "shared" / "data"))
 HAS_GPU = cuda.available()
+if not HAS_GPU:  # kernels run on the host harness, and the folder for compiled ones must be writable, as the home may not be
+    os.environ.setdefault("CUPY_CACHE_DIR", str(Path(__file__).parents[1] / "out" / "cupy"))
 
 # The same examples each time, so that a red run is the change's doing; new ones are for runs with --all.
 hypothesis.settings.register_profile("few", deadline=None, max_examples=15, print_blob=True, derandomize=True)

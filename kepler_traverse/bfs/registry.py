@@ -66,18 +66,10 @@ STRATEGIES = (
 )
 
 MULTI_SOURCE = (
-    MultiSourceStrategy(
-        name="short_search",
-        device="cpu",
+    short_search.strategy(
         plan=cpu_steps.plan_short,
-        memory=short_search.memory,
-        group_size=short_search.group_size,
-        terms=short_search.terms,
-        takes_target_lists=True,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
-        rationale="a search touches only what it reaches: for those that end early, by a limit or at targets nearby",
         complexity="O(S (reached vertices and edges))",
-        default=True,
     ),
     MultiSourceStrategy.from_module(
         bit_parallel_cpu,

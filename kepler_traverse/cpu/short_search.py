@@ -116,7 +116,7 @@ def _dijkstra(offsets, targets, weights, source, limit, missing, most, found, ke
     Return also the edges walked; the limit, which is nearer once all targets are settled; and whether a sum was infinite.
     """
     unreached = distance.dtype.type(np.inf)
-    has_targets, overflows = missing > 0, False
+    overflows = False
     if found.size == 0:
         return -1, 0, limit, False
     distance[source] = 0
@@ -129,11 +129,10 @@ def _dijkstra(offsets, targets, weights, source, limit, missing, most, found, ke
         _sink(keys, heap, size)
         if d > distance[u]:
             continue
-        if has_targets and is_target[u] == 1:
+        if missing > 0 and is_target[u] == 1:
             is_target[u] = 2
             missing -= 1
-            if missing == 0:
-                limit = d
+            limit = limit if missing else d
         begin, end = offsets[u], offsets[u + 1]
         walked += end - begin
         if last + end - begin > found.size or size + end - begin > keys.size:
@@ -159,7 +158,7 @@ def _dijkstra_packed(offsets, targets, weights, source, limit, missing, most, fo
     The bits of floats of 0 or more are in their order. Each entry has four below it: the heap is half as deep.
     """
     unreached, bits, low = distance.dtype.type(np.inf), distance.view(np.uint32), np.uint64(32)
-    has_targets, overflows = missing > 0, False
+    overflows = False
     if found.size == 0:
         return -1, 0, limit, False
     distance[source] = 0
@@ -189,11 +188,10 @@ def _dijkstra_packed(offsets, targets, weights, source, limit, missing, most, fo
         heap[at] = moved
         if np.uint32(top >> low) != bits[u]:
             continue
-        if has_targets and is_target[u] == 1:
+        if missing > 0 and is_target[u] == 1:
             is_target[u] = 2
             missing -= 1
-            if missing == 0:
-                limit = d
+            limit = limit if missing else d
         begin, end = offsets[u], offsets[u + 1]
         walked += end - begin
         if last + end - begin > found.size or size + end - begin > heap.size:
@@ -294,7 +292,6 @@ def _bfs(offsets, targets, source, limit, missing, most, found, counts, distance
         is_target[source] = 2
         missing -= 1
         limit = limit if missing else 0
-    has_targets = missing > 0
     found[0], counts[0] = source, 1
     distance[source] = 0
     at = walked = level = 0
@@ -318,7 +315,7 @@ def _bfs(offsets, targets, source, limit, missing, most, found, counts, distance
                 is_new = known == unreached
                 distance[v] = level if is_new else known
                 last += is_new
-                if has_targets and is_target[v] == 1:
+                if missing > 0 and is_target[v] == 1:
                     is_target[v] = 2
                     missing -= 1
                     limit = limit if missing else level

@@ -16,7 +16,7 @@ from ..cpu import short_search as cpu
 from ..cpu import threads
 from .query import Query, TargetLists
 from .sparse import SparseDistances, offsets_of
-from .strategy import MultiSourceOutcome, Shape, sources_per_worker
+from .strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, sources_per_worker
 
 SOURCES = 1 << 14  # of a group
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
@@ -57,6 +57,21 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
         "sort": per_worker * reached * math.log2(1 + reached),
         "edge": per_worker * shape.n_edges * shape.walked,
     }
+
+
+def strategy(**of_algorithm: Any) -> MultiSourceStrategy:
+    """Return the strategy of an algorithm: its plan, needs, paper and complexity, and what all algorithms share."""
+    return MultiSourceStrategy(
+        name="short_search",
+        device="cpu",
+        memory=memory,
+        group_size=group_size,
+        terms=terms,
+        takes_target_lists=True,
+        rationale="a search touches only what it reaches: for those that end early, by a limit or at targets nearby",
+        default=True,
+        **of_algorithm,
+    )
 
 
 class Kernel(NamedTuple):

@@ -73,19 +73,11 @@ STRATEGIES = (
 )
 
 MULTI_SOURCE = (
-    MultiSourceStrategy(
-        name="short_search",
-        device="cpu",
+    short_search.strategy(
         plan=cpu_steps.plan_short,
-        memory=short_search.memory,
-        group_size=short_search.group_size,
-        terms=short_search.terms,
-        takes_target_lists=True,
         needs=frozenset({"weights", "non_negative"}),
         paper="Dijkstra 1959",
-        rationale="a search touches only what it reaches: for those that end early, by a limit or at targets nearby",
         complexity="O(S (reached edges) log (reached vertices))",
-        default=True,
     ),
     MultiSourceStrategy.from_module(
         source_per_thread,

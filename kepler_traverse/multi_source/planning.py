@@ -130,7 +130,7 @@ class MultiSourcePlan:
         if shape.depth:
             why.append(f"{shape.depth} levels")
         if shape.is_short:
-            why.append(f"a search reaches {shape.reach * shape.n_vertices:,.3g} vertices before it ends")
+            why.append(f"vertices that a search reaches: {shape.reach * shape.n_vertices:,.3g}")
         elif shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth

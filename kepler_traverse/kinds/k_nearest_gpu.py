@@ -36,25 +36,16 @@ ENTRIES = (_MERGE,)
 
 
 def k_nearest(graph: Graph, weights: Array | None, sources: np.ndarray, k: int, limit: int) -> tuple[Any, ...]:
-    """Return the distances and the positions of the k nearest sources of each vertex.
+    """Return what ``k_nearest_cpu.k_nearest`` returns; where there is no source, only positions are -1.
 
     Parameters
     ----------
     graph : Graph
         On a GPU. Its reverse is made if it is not there yet.
     weights : int64 array of shape (n_edges,), or None
-        Of the edges of the reverse graph, 0 or more; None counts hops. No path's sum may exceed int64.
+        Of the edges of the reverse graph, as there; None counts hops.
     sources : int64 array, NumPy
-        Distinct vertex numbers, ascending.
-    k : int
-    limit : int
-        Larger distances are left out.
-
-    Returns
-    -------
-    int64 arrays of shape (n_vertices, k)
-        Distances, and positions in ``sources``, in ascending order of (distance, position); positions are -1 where there is
-        none.
+    k, limit : int
     """
     n, reverse = graph.n_vertices, graph.reverse
     labels = [(cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8)) for _ in range(2)]

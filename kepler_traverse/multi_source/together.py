@@ -58,7 +58,7 @@ class RunOptions(NamedTuple):
     clock : callable
         ``clock(phase)`` times its block.
     meter : Meter, optional
-        Told of each source that is done.
+        Reports each source that is done.
     """
 
     groups: Groups | None = None

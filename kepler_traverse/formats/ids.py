@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import InputError, option_text
 from ..runtime.regular_files import open_regular
 
@@ -40,18 +42,18 @@ class IdFile:
     ----------
     path : str
     what : {"sources", "targets", "vertices", "only_vertices"}
-    values : list
+    values : list, or integer array
         Whole lines of a text, or the values of a Parquet column.
     is_text : bool
     """
 
     path: str
     what: str
-    values: list[Any]
+    values: list[Any] | np.ndarray
     is_text: bool
 
-    def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any]:
-        """Return the ids in the type of a graph's ids.
+    def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any] | np.ndarray:
+        """Return the ids in the type of a graph's ids; integers of a Parquet column as an array.
 
         Parameters
         ----------
@@ -65,6 +67,8 @@ class IdFile:
         InputError
             A value is no id, or it is not sure which one; the message names file and line or row.
         """
+        if isinstance(self.values, np.ndarray) and self.values.size:
+            return self.values.astype(str).tolist() if strings else self.values
         found = []
         for at, value in enumerate(self.values):
             if self.is_text and strings:
@@ -209,7 +213,7 @@ def _lines(data: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
 
 
-def _parquet_column(path: Path, what: str) -> list[Any]:
+def _parquet_column(path: Path, what: str) -> list[Any] | np.ndarray:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
@@ -230,9 +234,12 @@ def _column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) ->
 
 
 def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray) -> IdFile:
-    values = column.to_pylist()
-    if None in values:
-        raise InputError(f"{path}: row {values.index(None)} of the file of {what} is null; every row must be a vertex id")
+    if column.null_count:
+        row = column.is_null().index(True).as_py()
+        raise InputError(f"{path}: row {row} of the file of {what} is null; every row must be a vertex id")
+    from pyarrow.types import is_integer
+
+    values = column.to_numpy() if is_integer(column.type) else column.to_pylist()
     return IdFile(str(path), what, values, is_text=False)
 
 

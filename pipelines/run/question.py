@@ -16,6 +16,8 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from kepler_traverse.errors import InputError, PrecisionError, option_text
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
@@ -85,7 +87,8 @@ def targets_of(graph: Graph, settings: Settings) -> Ids | None:
             raise InputError(f"{file}: the table of targets has no row")
         return list(dict.fromkeys(names_of(graph, numbers)))
     if file is not None:
-        return list(dict.fromkeys(ids_in(graph, file, "targets")))
+        ids = ids_in(graph, file, "targets")
+        return list(dict.fromkeys(ids if isinstance(ids, list) else ids.tolist()))
     with file_named(settings.targets, "targets_file"):
         given = ids_like(graph, settings.targets or [], "target")
         graph.numbers_of(given, "target")
@@ -104,7 +107,7 @@ def file_named(ids: Ids | None, option: str) -> Iterator[None]:
         raise type(error)(f"{error}; {name!r} is a file, which {option_text(option)} reads") from None
 
 
-def ids_in(graph: Graph, file: str, what: str) -> Ids:
+def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
     """Read the ids of sources or targets from a file, in the type of the graph's ids."""
     return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
 

@@ -448,7 +448,9 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
 
 @njit(cache=True, nogil=True)
 def stats(next_item, n_items, row_offsets, vertices, distance, edges_before, n, limit, counts, extremes, sums):
-    """``DistanceStats`` of rows: vertices and edges in ``counts``, the smallest and largest distance, and both sums."""
+    """``DistanceStats`` of rows: vertices and edges in ``counts``, the smallest and largest distance, and both sums,
+    unless there is no room for these.
+    """
     places, values = np.empty(64, np.int64), np.empty((2, 64))
     scratch_places, scratch_values = np.empty(PIECE, np.int64), np.empty(PIECE)
     while True:
@@ -465,12 +467,13 @@ def stats(next_item, n_items, row_offsets, vertices, distance, edges_before, n, 
                 v, d = vertices[at], distance[at]
                 edges += edges_before[v + 1] - edges_before[v]
                 if d <= limit:
-                    places[size], values[0, size] = v, d
-                    values[1, size] = 1.0 / values[0, size] if d > 0 else 0.0
+                    if len(sums):
+                        places[size], values[0, size] = v, d
+                        values[1, size] = 1.0 / values[0, size] if d > 0 else 0.0
                     low, high = min(low, d), max(high, d)
                     size += 1
             counts[i, 0], counts[i, 1], extremes[i, 0], extremes[i, 1] = size, edges, low, high
-            for s in range(2):
+            for s in range(len(sums)):
                 if s == 1:  # the first fold has overwritten the places
                     size = 0
                     for at in range(begin, end):

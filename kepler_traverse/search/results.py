@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -214,10 +214,15 @@ class Traversals:
             predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
         return replace(self, distance=distance, predecessor=predecessor, limits=limits)
 
-    def stats(self, offsets: Array, limit: float | None) -> DistanceStats:
-        """Return ``summary_of_distances`` of weighted distances; for a result and its statistics they are computed once."""
+    def stats(self, offsets: Array, limit: float | None, has_sums: bool = True) -> DistanceStats:
+        """Return ``summary_of_distances`` of weighted distances; for a result and its statistics they are computed once.
+
+        Sums that are not needed are 0 where they take longer than all else.
+        """
         known = vars(self).setdefault("_stats", {})
         if limit not in known:
+            if not has_sums and getattr(self.distance, "form", "") == "sparse":
+                return DistanceStats(*cast(Any, self.distance).stats(offsets, limit, has_sums))
             known[limit] = summary_of_distances(self.distance, offsets, limit)
         return known[limit]
 

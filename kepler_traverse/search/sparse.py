@@ -108,16 +108,17 @@ class SparseDistances:
         before = offsets_of(is_kept)
         return SparseDistances(before[self.offsets], self.vertices[is_kept], self.distance[is_kept], self.n_vertices)
 
-    def stats(self, offsets: np.ndarray, limit: float | None) -> tuple[np.ndarray, ...]:
-        """Return the columns of ``kinds.distance_stats.DistanceStats``; weighted distances in floats."""
+    def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
+        """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; zeros for sums without them."""
         k, kind = len(self), self.dtype
-        counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.empty((2, k))
+        counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.zeros((2 * has_sums, k))
         bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
         self._run(
             cpu.stats, self.offsets, self.vertices, self.distance, offsets, self.n_vertices, bound, counts, extremes, sums
         )
         lowest, farthest = extremes.astype(np.float64).T
-        return counts[:, 0], lowest, farthest, sums[0], sums[1], counts[:, 1]
+        total, harmonic = sums if has_sums else np.zeros((2, k))
+        return counts[:, 0], lowest, farthest, total, harmonic, counts[:, 1]
 
     def sums_within(
         self, lowest: Any, bounds: np.ndarray, integers: np.ndarray, floats: np.ndarray, decay: int, parameter: float

@@ -96,7 +96,7 @@ class GroupStats:
                 for found in level_counts_of(graph, group, query.limit):
                     self.add_levels(*found)
             else:
-                stats = group.stats(graph.offsets, query.limit)
+                stats = group.stats(graph.offsets, query.limit, has_sums=False)
                 self.edges.extend(stats.edges.tolist())
                 self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
             return

@@ -16,7 +16,7 @@ from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 ROWS_PER_GROUP = 1_000_000
-SOURCES_PER_PART = 4096  # keeps the footer of a part file small if the graph is tiny
+SOURCES_PER_PART = 2**15  # keeps the footer of a part file small if the graph is tiny
 
 EXTREMES = "extremes"  # of the whole graph; the library has functions for them
 

@@ -35,6 +35,7 @@ from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.frames import check_unreached
 from kepler_traverse.search.query import PairTable
+from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
 from ..cli.options import Settings
@@ -159,7 +160,12 @@ def prepare(
     if _add_hierarchy(settings, graph, plan, numbers.size, folder):
         with _threads_of_a_worker(settings, graph, numbers.size):
             request, plan = _planned(settings, graph, request, numbers.size)
-    request = replace(request, shape=getattr(plan, "shape", None))
+    shape = getattr(plan, "shape", None)
+    request = replace(request, shape=shape)
+    at_once = _at_once(settings, graph, question, numbers, shape)
+    if at_once > request.at_once:  # only now is it known that searches end early
+        with _threads_of_a_worker(settings, graph, numbers.size):
+            request, plan = _planned(settings, graph, replace(request, at_once=at_once), numbers.size)
     compiled = compile_clock.thread_seconds() - compiled
     seconds["plan"] = max(0.0, time.perf_counter() - built - (compiled - compiled_to_build))
     seconds["compile"] = compiled
@@ -209,14 +215,24 @@ def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = N
     return numbers, names_of(graph, numbers), given.size - numbers.size
 
 
-def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.ndarray) -> int:
+def _reach_of(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:
+    """Return the vertices that a search visits, all unless it is known to end early, and the rows per source."""
+    form = OUTPUT_SCHEMAS[question.result]
+    visited, rows = graph.n_vertices, form.size(question, graph.n_vertices, depth).rows
+    if shape is not None and shape.is_short:
+        visited = math.ceil(shape.reach * visited)
+        rows = min(rows, visited) if form.records == "vertex" else rows
+    return visited, rows
+
+
+def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.ndarray, shape: Shape | None = None) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once."""
     if OUTPUT_SCHEMAS[question.result].merged:
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
-    rows = OUTPUT_SCHEMAS[question.result].size(question, graph.n_vertices, depth=1).rows
-    return min(sources_per_part(graph.n_vertices, rows, graph.device), numbers.size)
+    visited, rows = _reach_of(graph, question, shape, depth=1)
+    return min(sources_per_part(visited, rows, graph.device), numbers.size)
 
 
 def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
@@ -492,10 +508,7 @@ def load_of(prepared: Prepared) -> Load:
         reverses = getattr(plan.strategy, "reverses", False)  # an attribute of multi-source strategies only
         turned = certified and not form.has_predecessors and not reverses
     size = form.size(request, graph.n_vertices, plan.depth)
-    shape, rows, visited = getattr(plan, "shape", None), size.rows, None
-    if shape is not None and shape.is_short:
-        visited = math.ceil(shape.reach * graph.n_vertices)
-        rows = min(rows, visited) if form.records == "vertex" else rows
+    visited, rows = _reach_of(graph, request, getattr(plan, "shape", None), plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
@@ -516,7 +529,8 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of its statistics."""
     graph, request = prepared.graph, prepared.request
     if request.limits is not None:  # results that are cut are copies
-        nbytes += group * graph.n_vertices * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
+        visited, _ = _reach_of(graph, request, getattr(prepared.plan, "shape", None), depth=1)
+        nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     if graph.device != "cuda" or OUTPUT_SCHEMAS[request.result].records != "source":
         return nbytes
     if OUTPUT_SCHEMAS[request.result].takes_cutoffs:

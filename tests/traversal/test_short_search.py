@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
+from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
+from pipelines.cli.options import flags_of
+from pipelines.cli.settings import settings_of
 from pipelines.job import run_job
 from pipelines.output.part_stats import merged
-from pipelines.run.prepare import with_threads
+from pipelines.run.prepare import prepare, with_threads
 from tests.support import tiers
 
 MANY = {"bfs": (bfs_many, "max_depth", "source_per_thread"), "sssp": (sssp_many, "cutoff", "near_far_per_thread")}
@@ -183,3 +186,10 @@ def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
     assert written[0] == written[1]
     assert short.manifest["digest"] == whole.manifest["digest"]
     assert totals(short.manifest["parts"]) == totals(whole.manifest["parts"])
+
+
+def test_a_group_of_a_job_holds_as_many_sources_as_their_reach_allows():
+    n = 20_000  # whole searches from so many sources would be a part each 13,000
+    graph = graph_from_edges(np.arange(n), np.arange(1, n + 1), np.ones(n))
+    argv = ["edges", "--algorithm", "sssp", "--all-sources", "--cutoff", "3", "--result", "summary", "--output", "out"]
+    assert prepare(settings_of(*flags_of(argv)), given=graph).plan.group == SOURCES

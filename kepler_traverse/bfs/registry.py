@@ -66,8 +66,8 @@ STRATEGIES = (
 )
 
 MULTI_SOURCE = (
-    short_search.strategy(
-        plan=cpu_steps.plan_short,
+    *short_search.strategies(
+        cpu_steps.plan_short,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         complexity="O(S (reached vertices and edges))",
     ),

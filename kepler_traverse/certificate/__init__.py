@@ -199,7 +199,8 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     True
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    if device_of(distances) != graph.device:
+    is_sparse, is_interleaved = isinstance(distances, SparseDistances), isinstance(distances, InterleavedDistances)
+    if device_of(distances) != graph.device and not is_sparse:
         raise DeviceError(f"distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
     try:
         sources: Any = arguments.ids("source_vertices", source_vertices)
@@ -209,7 +210,6 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     if isinstance(sources, list) and any(isinstance(number, bool) for number in sources):
         raise InputError("source_vertices must be vertex numbers, not True or False")
     sources = np.asarray(sources)
-    is_sparse, is_interleaved = isinstance(distances, SparseDistances), isinstance(distances, InterleavedDistances)
     try:
         distances = distances if is_sparse or is_interleaved else namespace(graph.offsets).asarray(distances)
     except Exception as error:  # whatever an object raises that is no array
@@ -244,7 +244,7 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
         # With negative weights paths may lead through vertices that are farther than the limit.
         if not graph.has_negative_weights and not is_rounded:
             return _certificate_of_findings(graph, sources, distances, distances.check(graph, sources, limit))
-        distances = distances.rows()
+        distances = namespace(graph.offsets).asarray(distances.rows())
     unsound = _unsound(graph, distances)
     if unsound:
         return Certificate(unsound, sources.size)

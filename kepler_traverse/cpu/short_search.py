@@ -95,7 +95,7 @@ def search_sums(
                 is_target[lists[j]] = 0
         last += first
         walked += edges
-        if overflows and limit == unreached and _overflows(offsets, targets, weights, found, first, last, distance):
+        if overflows and limit == unreached and has_overflow(offsets, targets, weights, found, first, last, distance):
             limit = distance.dtype.type(np.nan)
         for j in range(list_of[i, 0], list_of[i, 1]):
             is_target[lists[j]] = 0
@@ -326,7 +326,7 @@ def _bfs(offsets, targets, source, limit, missing, most, found, counts, distance
 
 
 @njit(cache=True, nogil=True)
-def _overflows(offsets, targets, weights, found, first, last, distance):
+def has_overflow(offsets, targets, weights, found, first, last, distance):
     """Return whether an edge leads to a vertex that is reached at no finite distance."""
     for i in range(first, last):
         for e in range(offsets[found[i]], offsets[found[i] + 1]):

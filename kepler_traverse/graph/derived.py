@@ -139,6 +139,11 @@ class Derived:
         _ = made.reverse
         return made
 
+    @_kept
+    def on_host(self) -> Any:
+        """The graph in host memory: itself, or a copy."""
+        return self._graph.to("cpu")
+
     def sums_in(self, dtype: str) -> Any:
         """Return the graph with its weights converted to another type. The copy is kept.
 

@@ -52,7 +52,7 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], n_distinct: int, places: 
     at = 0
     for group in groups:
         if not is_rows(group.distance):
-            found[at : at + len(group)] = group.distance.bitmap()
+            found[at : at + len(group)] = xp.asarray(group.distance.bitmap())
             at += len(group)
             continue
         reached = is_reached(group.distance)

@@ -169,7 +169,7 @@ class MultiSourcePlan:
 
     def _ends_early(self, strategies: Sequence[MultiSourceStrategy], query: Query) -> bool:
         """Whether searches may end early, and this matters for the choice."""
-        if self.graph.device != "cpu" or self.graph.has_negative_weights or not self.graph.n_edges:
+        if self.graph.has_negative_weights or not self.graph.n_edges:
             return False
         weights: Any = self.graph.weights
         if self.algorithm == "sssp" and weights.dtype.kind == "i":  # searches that touch only what they reach add floats

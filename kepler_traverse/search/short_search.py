@@ -7,16 +7,19 @@ searches that end early, within a limit or at targets nearby.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import MAX_HOP_COUNT, UNREACHED, as_distance, hops_dtype
+from .._arrays import MAX_HOP_COUNT, UNREACHED, as_distance, hops_dtype, namespace
 from ..cpu import short_search as cpu
 from ..cpu import threads
+from ..cuda import short_search as on_gpu
 from .query import Query, TargetLists
 from .sparse import SparseDistances, offsets_of
-from .strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, sources_per_worker
+from .strategy import MultiSourceOutcome, MultiSourceStrategy, PrepareMany, Shape, sources_per_worker
 
 SOURCES = 1 << 14  # of a group
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
@@ -25,6 +28,11 @@ _AT_ONCE = 128  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
 SAMPLE, _SEED = 64, 7  # sources whose reach is measured
+_TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
+_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 18, 1 << 32  # as SOURCES and _MOST
+
+# ``search(sources, lists)`` returns rows, distances at the targets, and up to where each search is complete.
+Search = Callable[[np.ndarray, TargetLists | None], tuple[SparseDistances, Any, np.ndarray]]
 
 
 def group_size(n_sources: int) -> int:
@@ -59,18 +67,51 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
     }
 
 
-def strategy(**of_algorithm: Any) -> MultiSourceStrategy:
-    """Return the strategy of an algorithm: its plan, needs, paper and complexity, and what all algorithms share."""
-    return MultiSourceStrategy(
-        name="short_search",
-        device="cpu",
-        memory=memory,
-        group_size=group_size,
-        terms=terms,
-        takes_target_lists=True,
-        rationale="a search touches only what it reaches: for those that end early, by a limit or at targets nearby",
-        default=True,
-        **of_algorithm,
+def group_size_on_gpu(n_sources: int) -> int:
+    """Sources per group on a GPU."""
+    return min(n_sources, _SOURCES_ON_GPU)
+
+
+def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
+    """Bytes of a run on a GPU: tables in global memory, and rows, which are put into the order of the sources."""
+    width = shape.weight or 4
+    rows = int(2.25 * group * shape.n_vertices * shape.reach * (shape.index + width))
+    if query.output == "all" and ("sparse" not in query.forms or query.predecessors):
+        rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
+    return on_gpu.TABLES + rows if rows <= _MAX_BYTES_ON_GPU or group <= _ROWS_PER_CORE else _TOO_LARGE
+
+
+def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
+    """Amounts of the terms of the cost on a GPU: what the searches reach, and what the host computes of it."""
+    return {
+        "level": n_sources / group,
+        "start": n_sources,
+        "vertex": n_sources * shape.n_vertices * shape.reach,
+        "edge": n_sources * shape.n_edges * shape.walked,
+    }
+
+
+def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any]:  # noqa: ARG001  (all take these)
+    """See ``MultiSourceStrategy.kernels``."""
+    return on_gpu.likely_kernels(np.dtype(np.int32) if counts_hops else graph.weights.dtype)
+
+
+def strategies(plan: PrepareMany, **fields: Any) -> tuple[MultiSourceStrategy, ...]:
+    """Return the strategies of an algorithm, one per device; ``fields`` are those of both."""
+    fields |= {"name": "short_search", "plan": plan, "takes_target_lists": True, "default": True}
+    fields["rationale"] = "a search touches only what it reaches: for those that end early, by a limit or at targets nearby"
+    needs = frozenset(fields.pop("needs", ()))
+    return (
+        MultiSourceStrategy(device="cpu", needs=needs, memory=memory, group_size=group_size, terms=terms, **fields),
+        MultiSourceStrategy(
+            device="cuda",
+            needs=needs | {"narrow"},
+            memory=memory_on_gpu,
+            group_size=group_size_on_gpu,
+            terms=terms_on_gpu,
+            kernels=partial(kernels, counts_hops="weights" not in needs),
+            **fields,
+        ),
     )
 
 
@@ -93,7 +134,7 @@ def kernel_of(graph: Any, query: Query, counts_hops: bool) -> Kernel:
 
 
 def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_error: Any = None) -> Any:
-    """Return ``traverse(sources, lists=None)``.
+    """Return ``traverse(sources, lists=None)``. Rows come to host memory, where everything is computed of them.
 
     Parameters
     ----------
@@ -101,21 +142,45 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
     query : Query
     counts_hops : bool
     point_back : callable
-        ``point_back(graph, sources, distance)`` returns the predecessors of distances to all vertices.
+        ``point_back(graph, sources, distance)`` returns the predecessors of distances to all vertices, in host memory.
     overflow_error : callable, optional
         ``overflow_error(graph)`` returns the error for a distance beyond the type of the weights.
     """
-    n, (search, weights, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
-    kind = unreached.dtype
-    marks: list[Any] = [None] * threads.max_threads()
-    shared = np.empty(0, np.int64) if query.targets is None else query.targets
-    is_at_targets, is_sorted = query.output == "targets", query.output == "all"
+    is_on_gpu = graph.device == "cuda"
+    search = (_search_on_gpu if is_on_gpu else _search_on_cpu)(graph, query, counts_hops)
+    limit, move = kernel_of(graph, query, counts_hops).limit, namespace(graph.offsets).asarray
 
     def narrowest(rows: Any) -> Any:
         return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
         sources = np.asarray(sources, np.int64)
+        found, at_targets, stops = search(sources, lists)
+        if overflow_error is not None and np.isnan(stops).any():
+            raise overflow_error(graph)
+        ends = [query.limit if stop == limit else stop for stop in stops.tolist()]
+        rounds = [1] * sources.size
+        if query.output == "targets":
+            return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
+        if query.output == "counts":
+            return MultiSourceOutcome(None, None, ends, rounds, _counts_of(found, graph) if is_on_gpu else _as_counts(found))
+        if "sparse" in query.forms and not query.predecessors:
+            return MultiSourceOutcome(found, None, ends, rounds)
+        rows = narrowest(found.rows())
+        predecessor = move(point_back(graph.derived.on_host, sources, rows)) if query.predecessors else None
+        return MultiSourceOutcome(move(rows), predecessor, ends, rounds)
+
+    return traverse
+
+
+def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
+    n, (search, weights, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
+    kind = unreached.dtype
+    marks: list[Any] = [None] * threads.max_threads()
+    shared = np.empty(0, np.int64) if query.targets is None else query.targets
+    is_at_targets, is_sorted = query.output == "targets", query.output == "all"
+
+    def searched(sources: np.ndarray, lists: TargetLists | None) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
         limits = np.full(k, limit, kind)
         values = shared if lists is None else lists.vertices
@@ -135,23 +200,58 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
 
         threads.for_each(search_some, len(parts))
         sizes, vertices, distance, stops = (np.concatenate([part[i] for part in parts]) for i in range(4))
-        if overflow_error is not None and np.isnan(stops).any():
-            raise overflow_error(graph)
-        found = SparseDistances(offsets_of(sizes), vertices, distance, n)
-        ends = [query.limit if stop == limit else stop for stop in stops.tolist()]
-        rounds = [1] * k
-        if is_at_targets:
-            return MultiSourceOutcome(narrowest(at_targets), None, ends, rounds)
-        if query.output == "counts":  # what the rows hold then
-            counts = np.zeros((k, int(sizes.max(initial=1))), np.int64)
-            counts[found.rows_of_entries(), np.arange(distance.size) - np.repeat(found.offsets[:-1], sizes)] = distance
-            return MultiSourceOutcome(None, None, ends, rounds, counts)
-        if "sparse" in query.forms and not query.predecessors:
-            return MultiSourceOutcome(found, None, ends, rounds)
-        rows = narrowest(found.rows())
-        return MultiSourceOutcome(rows, point_back(graph, sources, rows) if query.predecessors else None, ends, rounds)
+        return SparseDistances(offsets_of(sizes), vertices, distance, n), at_targets, stops
 
-    return traverse
+    return searched
+
+
+def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
+    n, (_, _, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
+    searches: Any = _searches_on_gpu(graph, query, counts_hops)
+    may_overflow = not counts_hops and query.limit is None and graph.n_edges > 0
+    may_overflow = may_overflow and float(graph.derived.heaviest) * n >= float(np.finfo(limit.dtype).max)
+
+    def searched(sources: np.ndarray, lists: TargetLists | None) -> tuple[SparseDistances, Any, np.ndarray]:
+        sizes, vertices, distance = searches.rows(sources)
+        stops = np.full(sources.size, limit)
+        found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph)
+        for i in range(sources.size if may_overflow else 0):
+            host = graph.derived.on_host
+            if cpu.has_overflow(host.offsets, host.targets, host.weights, vertices, *found.offsets[i : i + 2], found[i]):
+                stops[i] = np.nan
+        if query.output != "targets":
+            return found, None, stops
+        k = sources.size
+        targets: Any = query.targets if lists is None else lists.vertices
+        of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
+        wanted = of * n + (np.tile(targets, k) if lists is None else targets)
+        keys = found.rows_of_entries() * n + vertices
+        places = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
+        at_targets = np.full(wanted.size, unreached, limit.dtype)
+        at_targets = np.where(keys[places] == wanted, distance[places], at_targets) if keys.size else at_targets
+        return found, at_targets if lists is not None else at_targets.reshape(k, targets.size), stops
+
+    return searched
+
+
+def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
+    limit = kernel_of(graph, query, counts_hops).limit
+    with np.errstate(over="ignore"):
+        finite = limit if counts_hops else min(limit, np.finfo(limit.dtype).max)
+    return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, finite)
+
+
+def _as_counts(found: SparseDistances) -> np.ndarray:
+    """Return the number of vertices at 0, 1, 2, ... hops where rows hold these in place of distances."""
+    counts = np.zeros((len(found), int(found.sizes.max(initial=1))), np.int64)
+    rows = found.rows_of_entries()
+    counts[rows, np.arange(found.size) - found.offsets[rows]] = found.distance
+    return counts
+
+
+def _counts_of(found: SparseDistances, graph: Any) -> np.ndarray:
+    """Return the number of vertices at 0, 1, 2, ... hops."""
+    return np.concatenate([counts for counts, _ in found.levels(graph.offsets, None)])
 
 
 def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int) -> Shape:
@@ -160,6 +260,13 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
     It stays as it is where these walk more than ``most`` edges, all together.
     """
     n, (search, weights, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
+    if graph.device == "cuda":
+        sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
+        short = None if query.limit is None else _searches_on_gpu(graph, query, counts_hops).rows(sources, _TIERS)
+        if short is None:
+            return shape
+        walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(short.vertices)].sum())
+        return _sampled(shape, short.sizes, walked)
     if query.sample is not None:
         sources, lists = query.sample
         values, list_of = lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
@@ -171,6 +278,9 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
     wanted = np.full(k, limit, kind), values, list_of, True, np.empty(0, kind), np.zeros(k, np.int64), most
     marks = np.full(n, unreached, kind), np.zeros(n, np.uint8)
     sizes, _, _, _, walked = search(graph.offsets, graph.targets, weights, sources, *wanted, *marks)
-    if walked > most or not k:
-        return shape
-    return shape._replace(reach=float(sizes.mean()) / n, walked=walked / (k * max(graph.n_edges, 1)), is_short=True)
+    return shape if walked > most or not k else _sampled(shape, sizes, walked)
+
+
+def _sampled(shape: Shape, sizes: np.ndarray, walked: int) -> Shape:
+    reach, walked_share = float(sizes.mean()) / shape.n_vertices, walked / (sizes.size * max(shape.n_edges, 1))
+    return shape._replace(reach=reach, walked=walked_share, is_short=True)

@@ -31,10 +31,13 @@ class SparseDistances:
         Hops as int32, or weighted distances in the type of the sums.
     n_vertices : int
         Of the graph.
+    graph : Graph or None
+        The graph, where that is on a GPU: rows are in host memory, and so is what is computed of them.
     """
 
-    def __init__(self, offsets: np.ndarray, vertices: np.ndarray, distance: np.ndarray, n_vertices: int):
+    def __init__(self, offsets: np.ndarray, vertices: np.ndarray, distance: np.ndarray, n_vertices: int, graph: Any = None):
         self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
+        self.graph = graph
 
     form, ndim = "sparse", 2
 
@@ -77,7 +80,7 @@ class SparseDistances:
         begin, end, _ = i.indices(len(self))
         offsets = self.offsets[begin : end + 1]
         part = slice(int(offsets[0]), int(offsets[-1]))
-        return SparseDistances(offsets - offsets[0], self.vertices[part], self.distance[part], self.n_vertices)
+        return SparseDistances(offsets - offsets[0], self.vertices[part], self.distance[part], self.n_vertices, self.graph)
 
     def rows(self) -> Array:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
@@ -106,7 +109,9 @@ class SparseDistances:
 
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
         before = offsets_of(is_kept)
-        return SparseDistances(before[self.offsets], self.vertices[is_kept], self.distance[is_kept], self.n_vertices)
+        return SparseDistances(
+            before[self.offsets], self.vertices[is_kept], self.distance[is_kept], self.n_vertices, self.graph
+        )
 
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
         """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; zeros for sums without them."""
@@ -114,7 +119,9 @@ class SparseDistances:
         counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.zeros((2 * has_sums, k))
         bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)
         self._run(
-            cpu.stats, self.offsets, self.vertices, self.distance, offsets, self.n_vertices, bound, counts, extremes, sums
+            cpu.stats,
+            *(self.offsets, self.vertices, self.distance, self._on_host(offsets)),
+            *(self.n_vertices, bound, counts, extremes, sums),
         )
         lowest, farthest = extremes.astype(np.float64).T
         total, harmonic = sums if has_sums else np.zeros((2, k))
@@ -141,7 +148,7 @@ class SparseDistances:
         """As ``kinds.distance_stats.levels_of``."""
         most = int(self.distance.max(initial=0))
         size = 1 + (most if limit is None else int(min(most, limit)))
-        step = max(1, LEVELS_AT_ONCE // size)
+        step, offsets = max(1, LEVELS_AT_ONCE // size), self._on_host(offsets)
         for first in range(0, len(self), step):
             part = self[first : first + step]
             counts, edges = np.zeros((len(part), size), np.int64), np.zeros(len(part), np.int64)
@@ -182,7 +189,7 @@ class SparseDistances:
         int64 array of shape (5, 3)
             As ``certificate.batch.findings_of``.
         """
-        none = unreached_of(self.dtype)
+        graph, none = graph.derived.on_host, unreached_of(self.dtype)
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
         weights = np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
         found = np.zeros((-(-len(self) // AT_ONCE), 5, 3), np.int64)
@@ -206,6 +213,10 @@ class SparseDistances:
     def any_beyond(self, bound: int) -> bool:
         """Whether a distance is ``bound`` or more."""
         return bool((self.distance >= self.dtype.type(bound)).any())
+
+    def _on_host(self, offsets: Any) -> Any:
+        """Return the offsets of the graph in host memory."""
+        return offsets if self.graph is None else self.graph.derived.on_host.offsets
 
     def _run(self, kernel: Any, *args: Any) -> None:
         threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)

@@ -73,9 +73,9 @@ STRATEGIES = (
 )
 
 MULTI_SOURCE = (
-    short_search.strategy(
-        plan=cpu_steps.plan_short,
-        needs=frozenset({"weights", "non_negative"}),
+    *short_search.strategies(
+        cpu_steps.plan_short,
+        needs={"weights", "non_negative"},
         paper="Dijkstra 1959",
         complexity="O(S (reached edges) log (reached vertices))",
     ),

@@ -35,6 +35,7 @@ from kepler_traverse.cuda import (
     kernel_trace,
     launch,
     opportunities,
+    short_search,
     vertex_ids,
 )
 from kepler_traverse.cuda.compiler import header_folders, options
@@ -55,6 +56,7 @@ MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
     *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities),
+    short_search,
     *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest_gpu),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kepler_traverse.cuda.short_search as on_gpu
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
@@ -22,9 +23,11 @@ from pipelines.job import run_job
 from pipelines.output.part_stats import merged
 from pipelines.run.prepare import prepare, with_threads
 from tests.support import tiers
+from tests.support.devices import host, on_a_device, orders, running
 
 MANY = {"bfs": (bfs_many, "max_depth", "source_per_thread"), "sssp": (sssp_many, "cutoff", "near_far_per_thread")}
 REGISTRIES = {"bfs": BFS, "sssp": SSSP}
+MODES = orders(stress={"stress": True, "seed": 1})
 
 
 def random_graph(seed: int, n: int, n_edges: int, fractions: bool = False):
@@ -92,6 +95,41 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
         wrong = SparseDistances(offsets_of(np.bincount(row, minlength=len(rows))), vertex, rows[is_reached], len(sources))
         certificate = certify_many(graph, sources, wrong, limit)
         assert set(certificate.failures) & set(certify_many(graph, sources, rows, limit).failures)
+
+
+@on_a_device
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("algorithm", MANY)
+def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypatch):
+    """With tables of every size: those that are full, in shared and in global memory, and rows beyond the capacity."""
+    monkeypatch.setattr(on_gpu, "IN_SHARED", (on_gpu.Tier(32, 7, True), on_gpu.Tier(32, 8, True)))
+    monkeypatch.setattr(on_gpu, "_VERTICES", 0)
+    graph = random_graph(8, 900, 2200, fractions=True)
+    random, reach = np.random.default_rng(9), {"bfs": 3, "sssp": 1.5}[algorithm]
+    sources = random.permutation(graph.n_vertices)[:60]
+    with running(MODES[mode]):
+        there = graph.to("cuda")
+        for asked in (
+            *({"limit": limit, "forms": ("sparse",)} for limit in (0, reach, None)),
+            {"limit": reach, "result": "predecessors"},
+            {"limit": reach, "result": "targets", "targets": graph.ids[::7]},
+            {"limit": reach, "result": "levels"},
+        ):
+            options = {"result": "distances", "targets": None, "knobs": None, "memory": None, "n_sources": 60} | asked
+            if algorithm == "sssp" and options["result"] == "levels":
+                continue
+            one, other = (
+                REGISTRIES[algorithm].plan_multi_source(each, strategy="short_search", **options).run(sources)
+                for each in (graph, there)
+            )
+            for name in ("distance", "predecessor", "counts"):
+                pair = [getattr(each, name) for each in (one, other)]
+                if isinstance(pair[0], SparseDistances):
+                    assert certify_many(there, sources, pair[1], options["limit"]).valid
+                    pair = [each.rows() for each in pair]
+                assert (pair[0] is None) == (pair[1] is None)
+                assert pair[0] is None or np.array_equal(pair[0], host(pair[1]))
+            assert one.limits == other.limits
 
 
 def test_vertices_that_explain_only_each_other_break_a_certificate():

@@ -1,0 +1,182 @@
+"""Searches on a GPU that touch only what they reach, one source per thread block; see short_search.cu.
+
+A search whose table is full is repeated with a larger one, the last of which holds all vertices. Rows come to host
+memory, where everything is computed of them: they are as short as the searches.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._arrays import Array
+from . import cp
+from .compiler import Kernel, Request, kernel
+from .kernel_spec import WARP, Entry, arguments, struct_arguments
+from .launch import blocks_at_once, launch, launch_blocks
+
+_FILE = Path(__file__).parent / "kernels" / "short_search.cu"
+_CONSTANTS = (("IN_SHARED", 1), ("HOPS", 0))
+_SEARCH = Entry("short_search_block", _FILE, WARP, struct_arguments(_FILE, "ShortSearchArgs"), constants=_CONSTANTS)
+_GATHER = Entry(
+    "short_search_gather_warp",
+    _FILE,
+    WARP,
+    arguments(
+        *("int64* begins", "int64* sizes", "int64* places", "int64 n_rows", "int32* vertices", "ordered_t* distances"),
+        *("int32* ordered_vertices", "ordered_t* ordered_distances"),
+    ),
+    item_threads=WARP,
+    constants=_CONSTANTS,
+)
+ENTRIES = (_SEARCH, _GATHER)
+TABLES = 1 << 29  # bytes of all tables in global memory
+_TABLE_IS_FULL, _NO_CAPACITY = -1, -2
+_VERTICES = 64  # vertices per source, before a search has shown how many there are
+
+
+class Tier(NamedTuple):
+    """Threads of a block, the logarithm of the slots of its table, and whether the table is in shared memory."""
+
+    block: int
+    log_capacity: int
+    in_shared: bool
+
+
+IN_SHARED = (Tier(32, 8, True), Tier(128, 11, True), Tier(128, 13, True))
+
+
+class Rows(NamedTuple):
+    """What several searches reach: NumPy arrays, one row after the other.
+
+    Attributes
+    ----------
+    sizes : int64 array of shape (k,)
+    vertices : int32 array of the sum of sizes
+        Ascending in each row.
+    distance : array of the same length
+    """
+
+    sizes: np.ndarray
+    vertices: np.ndarray
+    distance: np.ndarray
+
+
+class ShortSearches:
+    """The searches of a plan.
+
+    Parameters
+    ----------
+    graph : Graph
+        On a GPU, with 32-bit vertex numbers and without negative weights.
+    weights : array of shape (n_edges,), or None
+        None for hops.
+    limit : NumPy scalar of the type of distances
+        Finite. Vertices that are farther are not reached.
+    """
+
+    def __init__(self, graph: Any, weights: Array, limit: Any):
+        self._edges = {"offsets": graph.offsets, "targets": graph.targets, "weights": weights}
+        self._n_vertices, self._limit, self._kind = graph.n_vertices, limit, limit.dtype
+        self._ordered = np.dtype(f"i{self._kind.itemsize}")
+        largest = max(IN_SHARED[-1].log_capacity + 1, (2 * graph.n_vertices - 1).bit_length())
+        of_all = [Tier(IN_SHARED[-1].block, size, False) for size in sorted({min(17, largest), largest})]
+        self._tiers = [*IN_SHARED, *of_all]
+        self._first = 0  # of the tiers that are tried
+        self._per_source = float(_VERTICES)  # vertices
+
+    def rows(self, sources: np.ndarray, tiers: int | None = None) -> Rows | None:
+        """Search from several vertices; with few tiers return None where these do not suffice."""
+        k = sources.size
+        sizes, left, parts = np.zeros(k, np.int64), np.arange(k), []
+        for number in range(self._first, len(self._tiers[:tiers])):
+            left, found = self._tried(self._tiers[number], sources, left)
+            parts += found
+            for positions, part in found:
+                sizes[positions] = part["sizes"].get()
+            if not left.size:
+                break
+            self._first = number + (2 * left.size > k)  # for the next sources
+        if left.size:
+            return None
+        self._per_source = max(float(sizes.mean()), 1.0) if k else self._per_source
+        return self._ordered_rows(sizes, parts)
+
+    def _tried(self, tier: Tier, sources: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+        """Search from what is left. Return those whose table is full, and the arrays of the others with their positions."""
+        full, found = [], []
+        capacity = int(1.25 * self._per_source * left.size) + 1024
+        while left.size:
+            part = self._launched(tier, cp.asarray(sources[left]), capacity)
+            begins = part["begins"].get()
+            found.append((left[begins >= 0], {name: part[name] for name in ("vertices", "distances")}))
+            there = cp.asarray(np.flatnonzero(begins >= 0))
+            found[-1][1].update({name: part[name][there] for name in ("begins", "sizes")})
+            full.append(left[begins == _TABLE_IS_FULL])
+            left, capacity = left[begins == _NO_CAPACITY], int(part["used"].get()[0])
+        return np.concatenate([*full, left]), found
+
+    def _launched(self, tier: Tier, sources: Array, capacity: int) -> dict[str, Any]:
+        search, k = self._kernel(_SEARCH, tier), sources.size
+        table_bytes = self._table_bytes(tier)
+        shared = table_bytes if tier.in_shared else 0
+        blocks = min(k, blocks_at_once(search, shared))
+        blocks = blocks if tier.in_shared else max(1, min(blocks, TABLES // table_bytes))
+        args = {
+            **self._edges,
+            "sources": sources,
+            "n_sources": np.int64(k),
+            "taken": cp.zeros(1, np.int64),
+            "limit": self._limit.view(self._ordered),
+            "log_capacity": np.int32(tier.log_capacity),
+            "tables": None if tier.in_shared else cp.empty(blocks * table_bytes, np.uint8),
+            "table_bytes": np.int64(table_bytes),
+            "begins": cp.empty(k, np.int64),
+            "sizes": cp.empty(k, np.int64),
+            "max_vertices": np.int64(capacity),
+            "used": cp.zeros(1, np.int64),
+            "vertices": cp.empty(capacity, np.int32),
+            "distances": cp.empty(capacity, self._ordered),
+        }
+        launch_blocks(search, blocks, args, shared_bytes=shared)
+        return args
+
+    def _table_bytes(self, tier: Tier) -> int:
+        """Bytes of a table: distances, two marks, vertices, and three lists of slots."""
+        capacity = 1 << tier.log_capacity
+        slot = 2 if tier.in_shared else 4
+        size = capacity * (self._kind.itemsize + 4 + 3 * slot) + 8 * (-(-capacity // 32)) + 4
+        return -(-size // 8) * 8
+
+    def _ordered_rows(self, sizes: np.ndarray, parts: list[Any]) -> Rows:
+        """Copy rows into the order of the sources, and to host memory."""
+        ends = np.cumsum(sizes)
+        total = int(ends[-1]) if ends.size else 0
+        vertices, distances = cp.empty(total, np.int32), cp.empty(total, self._ordered)
+        for positions, part in parts:
+            rows = part["begins"], part["sizes"], cp.asarray((ends - sizes)[positions]), np.int64(positions.size)
+            args = *rows, part["vertices"], part["distances"], vertices, distances
+            launch(self._kernel(_GATHER, IN_SHARED[0]), positions.size, args)
+        return Rows(sizes, _on_host(vertices), _on_host(distances).view(self._kind))
+
+    def _kernel(self, entry: Entry, tier: Tier) -> Kernel:
+        return kernel(*_request(entry, tier, self._kind))
+
+
+def likely_kernels(kind: np.dtype) -> list[Request]:
+    """Return the kernels of searches with distances of this type, except those for tables in global memory."""
+    return [_request(_SEARCH, tier, kind) for tier in IN_SHARED[:2]]
+
+
+def _request(entry: Entry, tier: Tier, kind: np.dtype) -> Request:
+    hops = int(kind.kind == "i")
+    variant = entry.variant(block=tier.block, IN_SHARED=int(tier.in_shared), HOPS=hops)
+    return Request(variant, np.int32, np.float32 if hops else kind)
+
+
+def _on_host(array: Array) -> np.ndarray:
+    """Copy to memory that the device writes directly; CuPy keeps such memory for the next copy."""
+    found = np.frombuffer(cp.cuda.alloc_pinned_memory(max(array.nbytes, 1)), array.dtype, array.size)
+    return array.get(out=found) if array.size else found

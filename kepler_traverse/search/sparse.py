@@ -114,7 +114,7 @@ class SparseDistances:
         )
 
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
-        """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; zeros for sums without them."""
+        """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; sums may be 0."""
         k, kind = len(self), self.dtype
         counts, extremes, sums = np.empty((k, 2), np.int64), np.empty((k, 2), kind), np.zeros((2 * has_sums, k))
         bound = min(as_distance(np.inf if limit is None else limit, kind), np.finfo(kind).max)

@@ -111,9 +111,11 @@ class ShortSearches:
         while left.size:
             part = self._launched(tier, cp.asarray(sources[left]), capacity)
             begins = part["begins"].get()
-            found.append((left[begins >= 0], {name: part[name] for name in ("vertices", "distances")}))
-            there = cp.asarray(np.flatnonzero(begins >= 0))
-            found[-1][1].update({name: part[name][there] for name in ("begins", "sizes")})
+            if begins.min() >= 0:
+                return np.concatenate([*full, left[:0]]), [*found, (left, part)]
+            there = np.flatnonzero(begins >= 0)
+            chosen = {name: part[name][cp.asarray(there)] for name in ("begins", "sizes")}
+            found.append((left[there], part | chosen))
             full.append(left[begins == _TABLE_IS_FULL])
             left, capacity = left[begins == _NO_CAPACITY], int(part["used"].get()[0])
         return np.concatenate([*full, left]), found
@@ -177,6 +179,10 @@ def _request(entry: Entry, tier: Tier, kind: np.dtype) -> Request:
 
 
 def _on_host(array: Array) -> np.ndarray:
-    """Copy to memory that the device writes directly; CuPy keeps such memory for the next copy."""
-    found = np.frombuffer(cp.cuda.alloc_pinned_memory(max(array.nbytes, 1)), array.dtype, array.size)
+    """Copy to memory that the device writes directly.
+
+    CuPy keeps such memory for the next copy of the same size, so sizes are rounded up to few different ones.
+    """
+    unit = 1 << max(array.nbytes.bit_length() - 3, 0)
+    found = np.frombuffer(cp.cuda.alloc_pinned_memory(max(-(-array.nbytes // unit) * unit, 1)), array.dtype, array.size)
     return array.get(out=found) if array.size else found

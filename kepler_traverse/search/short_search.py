@@ -29,7 +29,7 @@ _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
 SAMPLE, _SEED = 64, 7  # sources whose reach is measured
 _TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
-_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 18, 1 << 32  # as SOURCES and _MOST
+_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 18, 1 << 30  # as SOURCES and _MOST
 
 # ``search(sources, lists)`` returns rows, distances at the targets, and up to where each search is complete.
 Search = Callable[[np.ndarray, TargetLists | None], tuple[SparseDistances, Any, np.ndarray]]
@@ -83,11 +83,13 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
 
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
     """Amounts of the terms of the cost on a GPU: what the searches reach, and what the host computes of it."""
+    reached = shape.n_vertices * shape.reach
+    few = 1 << on_gpu.IN_SHARED[-1].log_capacity - 3  # larger tables leave each multiprocessor with few searches at once
     return {
         "level": n_sources / group,
         "start": n_sources,
-        "vertex": n_sources * shape.n_vertices * shape.reach,
-        "edge": n_sources * shape.n_edges * shape.walked,
+        "vertex": n_sources * reached,
+        "spill": n_sources * reached * (reached > few),
     }
 
 
@@ -158,8 +160,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
         found, at_targets, stops = search(sources, lists)
         if overflow_error is not None and np.isnan(stops).any():
             raise overflow_error(graph)
-        ends = [query.limit if stop == limit else stop for stop in stops.tolist()]
-        rounds = [1] * sources.size
+        ends, rounds = [query.limit] * sources.size, [1] * sources.size
+        for i in np.flatnonzero(stops != limit).tolist():
+            ends[i] = stops[i].item()
         if query.output == "targets":
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
@@ -266,7 +269,11 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         if short is None:
             return shape
         walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(short.vertices)].sum())
-        return _sampled(shape, short.sizes, walked)
+        found = _sampled(shape, short.sizes, walked)
+        # Other strategies take as many rounds as a search of what is reached, not as one of the graph.
+        size = {"n_vertices": max(short.vertices.size // sources.size, 1), "n_edges": walked // sources.size}
+        rounds = min(found._replace(**size, depth=0).likely_depth, query.limit if counts_hops else np.inf)
+        return found._replace(rounds=rounds, depth=int(rounds))
     if query.sample is not None:
         sources, lists = query.sample
         values, list_of = lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)

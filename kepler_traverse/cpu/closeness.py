@@ -74,7 +74,8 @@ def count_levels(distance):
     for d in distance:
         if d >= counts.size:
             grown = np.zeros(max(2 * counts.size, d + 1), np.int64)
-            grown[: counts.size] = counts
+            for i in range(counts.size):  # the assignment of a slice would take seconds to compile, for its error message
+                grown[i] = counts[i]
             counts = grown
         if d >= 0:
             counts[d] += 1
@@ -244,10 +245,10 @@ def _explore(offsets, targets, directed, source, least, most, goal, distance, qu
     distance[source] = 0
     queue[0] = source
     at, end = np.uint64(0), one
-    level, total = 0, 0
+    level = total = np.int64(0)
     while at < end:
         level_end = end
-        left = 0  # edges that may lead to new vertices
+        left = np.int64(0)  # edges that may lead to new vertices
         for i in range(at, level_end):
             u = np.uint64(queue[i])
             left += np.int64(offsets[u + one] - offsets[u]) - (not directed and level > 0)
@@ -290,8 +291,8 @@ def _is_proven(offsets, targets, directed, source, least, most, goal, distance, 
     """
     if found < 1 or queue[0] != source or distance[source] != 0 or done >= found:
         return False
-    level = distance[queue[done]]
-    within = total = beyond = left = 0
+    level = np.int64(distance[queue[done]])
+    within = total = beyond = left = np.int64(0)
     for i in range(found):
         u = queue[i]
         here = distance[u]

@@ -140,10 +140,10 @@ def _length(weights, e, unit):
 def _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above):
     """Return the smallest in-neighbor that is nearer than ``own`` and whose edge is tight, or ``NO_EDGE``."""
     for e in range(offsets[v], offsets[v + 1]):
-        u = sources[e]
+        u = np.int64(sources[e])
         far = distance_at(u, distance, above)
         if 0 <= far < own and far + _length(weights, e, unit) == own:
-            return np.int64(u)
+            return u
     return np.int64(NO_EDGE)
 
 
@@ -167,14 +167,14 @@ def _along_level(v, source, own, size, walks):
     while first < last and not is_found:
         end = last
         for i in range(first, end):
-            x = queue[i]
+            x = np.int64(queue[i])
             if x == source or (
                 depth > 0 and _nearer_predecessor(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
             ):
                 is_found = True
             elif not is_found:
                 for e in range(offsets[x], offsets[x + 1]):
-                    u = sources[e]
+                    u = np.int64(sources[e])
                     is_tight = level[u] == _UNSEEN and own + _length(weights, e, unit) == own
                     if is_tight and distance_at(u, distance, above) == own:
                         level[u] = depth + 1
@@ -187,7 +187,7 @@ def _along_level(v, source, own, size, walks):
     found = np.int64(NO_EDGE)
     if is_found:
         for i in range(last - 1, -1, -1):
-            x = queue[i]
+            x = np.int64(queue[i])
             leads = level[x] == depth and (
                 x == source or _nearer_predecessor(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
             )
@@ -218,7 +218,7 @@ def walk(source, target, walks):
     offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
     distance, above, path = walks.distance, walks.above, walks.path
     path[0] = target
-    size, v = 1, np.int64(target)
+    size, v = np.int64(1), np.int64(target)  # of one type in each call: a function is compiled for each type of an argument
     while v != source:
         own = distance_at(v, distance, above)
         before = _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above)

@@ -68,12 +68,12 @@ def search_sums(
     found = np.empty(max(64, 4 * k), targets.dtype)
     kept = np.empty(found.size, distance.dtype)
     keys, heap, packed = np.empty(256, distance.dtype), np.empty(256, targets.dtype), np.empty(256, np.uint64)
-    first = walked = 0
+    first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for i in range(k):
         if limits[i] < 0 or (at_targets.size and list_of[i, 0] == list_of[i, 1]):
             continue
         while True:
-            missing = 0
+            missing = np.int64(0)
             for j in range(list_of[i, 0], list_of[i, 1]):
                 missing += is_target[lists[j]] != 1
                 is_target[lists[j]] = 1
@@ -242,12 +242,12 @@ def search_hops(
     sizes, stops = np.zeros(k, np.int64), limits.copy()
     found = np.empty(max(64, 4 * k), targets.dtype)
     kept = np.empty(found.size, distance.dtype)
-    first = walked = 0
+    first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for i in range(k):
         if at_targets.size and list_of[i, 0] == list_of[i, 1]:
             continue
         while True:
-            missing = 0
+            missing = np.int64(0)
             for j in range(list_of[i, 0], list_of[i, 1]):
                 missing += is_target[lists[j]] == 0
                 is_target[lists[j]] = 1
@@ -364,7 +364,8 @@ def _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, is
 @njit(cache=True, nogil=True)
 def _longer(array, size):
     longer = np.empty(2 * array.size, array.dtype)
-    longer[:size] = array[:size]
+    for i in range(size):  # the assignment of a slice would take seconds to compile, for its error message
+        longer[i] = array[i]
     return longer
 
 
@@ -405,7 +406,7 @@ def _fold(places, values, size, n, scratch_places, scratch_values):
     if size == 0:
         return 0.0
     while True:
-        begin = blocks = 0
+        begin = blocks = np.int64(0)
         while begin < size:
             block, end = places[begin] // PIECE, begin + 1
             while end < size and places[end] // PIECE == block:
@@ -461,7 +462,7 @@ def stats(next_item, n_items, row_offsets, vertices, distance, edges_before, n, 
             begin, end = row_offsets[i], row_offsets[i + 1]
             if end - begin > places.size:
                 places, values = np.empty(2 * (end - begin), np.int64), np.empty((2, 2 * (end - begin)))
-            size = edges = 0
+            size, edges = np.int64(0), 0
             low, high = extremes.dtype.type(np.inf), extremes.dtype.type(-np.inf)
             for at in range(begin, end):
                 v, d = vertices[at], distance[at]
@@ -475,7 +476,7 @@ def stats(next_item, n_items, row_offsets, vertices, distance, edges_before, n, 
             counts[i, 0], counts[i, 1], extremes[i, 0], extremes[i, 1] = size, edges, low, high
             for s in range(len(sums)):
                 if s == 1:  # the first fold has overwritten the places
-                    size = 0
+                    size = np.int64(0)
                     for at in range(begin, end):
                         if distance[at] <= limit:
                             places[size] = vertices[at]
@@ -533,7 +534,7 @@ def sums_within(
                 weights[at - begin] = _weight(np.float64(distance[at]), decay, parameter) if near else 1.0
             for a in range(len(floats)):
                 for c in range(bounds.size):
-                    size, bound = 0, bounds[c]
+                    size, bound = np.int64(0), bounds[c]
                     for at in range(begin, end):
                         if lowest <= distance[at] and distance[at] <= bound:
                             value = floats[a, vertices[at]]

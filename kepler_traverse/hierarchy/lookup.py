@@ -52,7 +52,7 @@ class Lookup:
         above.n_known[0] = 0
         self._source = source
         scratch = above.tentative, above.stack, self._reached, self._unreached
-        self._n_reached = search_upward(above.position[source], *upward, *scratch)
+        self._n_reached = search_upward(int(above.position[source]), *upward, *scratch)
 
     def distances(self, targets: np.ndarray, found: np.ndarray) -> None:
         """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where there is none."""

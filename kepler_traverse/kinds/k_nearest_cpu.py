@@ -39,9 +39,9 @@ def _search(offsets, targets, weights, sources, k, limit, distance, owner):
     n_labels = np.zeros(offsets.size - 1, np.int64)
     # A heap of labels: distance, position of the source, vertex.
     heap = np.empty((max(2 * sources.size, 1024), 3), np.int64)
-    size = 0
+    size = zero = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for i in range(sources.size):
-        heap = _pushed(heap, size, 0, i, sources[i])
+        heap = _pushed(heap, size, zero, i, sources[i])
         size += 1
     while size > 0:
         d, source, v = heap[0, 0], heap[0, 1], heap[0, 2]
@@ -53,7 +53,7 @@ def _search(offsets, targets, weights, sources, k, limit, distance, owner):
         distance[v, count], owner[v, count] = d, source
         n_labels[v] = count + 1
         for e in range(offsets[v], offsets[v + 1]):
-            u = targets[e]
+            u = np.int64(targets[e])
             further = d + (weights[e] if weights.size else 1)
             if further <= limit and n_labels[u] < k and not _has(owner, u, n_labels[u], source):
                 heap = _pushed(heap, size, further, source, u)
@@ -136,16 +136,24 @@ def _before(heap, i, d, source):
 
 
 @njit(cache=True, nogil=True)
+def _move(heap, i, to, j):
+    """Copy a label; the assignment of a row would be compiled with a message for rows that do not fit, in seconds."""
+    to[j, 0], to[j, 1], to[j, 2] = heap[i, 0], heap[i, 1], heap[i, 2]
+
+
+@njit(cache=True, nogil=True)
 def _pushed(heap, size, d, source, v):
     """Add a label; return the heap, which may have grown."""
     if size == len(heap):
         grown = np.empty((2 * size, 3), np.int64)
-        grown[:size] = heap
+        for i in range(size):
+            _move(heap, i, grown, i)
         heap = grown
     at = size
     while at > 0 and not _before(heap, (at - 1) // 2, d, source):
-        heap[at] = heap[(at - 1) // 2]
-        at = (at - 1) // 2
+        above = (at - 1) // 2
+        _move(heap, above, heap, at)
+        at = above
     heap[at, 0], heap[at, 1], heap[at, 2] = d, source, v
     return heap
 
@@ -163,6 +171,6 @@ def _sink(heap, size):
             child += 1
         if not _before(heap, child, d, source):
             break
-        heap[at] = heap[child]
+        _move(heap, child, heap, at)
         at = child
     heap[at, 0], heap[at, 1], heap[at, 2] = d, source, v

@@ -239,8 +239,8 @@ def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_pred
     following = np.full(targets.size if all_predecessors else 0, NONE, np.int64)
     origin = np.empty(targets.size if all_predecessors else 0, targets.dtype)
     starts, predecessors = np.zeros(1, np.int64), np.empty(0, targets.dtype)
-    size = n_settled = n_discovered = 0
-    clock = np.int64(0)
+    n_settled = n_discovered = 0
+    size = clock = np.int64(0)
     for source in sources:
         clock += 1
         if state[source] == UNSEEN:
@@ -282,7 +282,7 @@ def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_pred
                     size += 1
                     discovered[n_discovered] = u
                     n_discovered += 1
-                _rise(heap, place, distance, stamp, place[u])
+                _rise(heap, place, distance, stamp, np.int64(place[u]))
             if all_predecessors and candidate == distance[u]:
                 origin[at] = v
                 if improves or first[u] == NONE:
@@ -366,7 +366,7 @@ def bidirectional_dijkstra(offsets, targets, weights, floats, offsets_in, target
                     heap[side, sizes[side]] = u
                     place[side, u] = sizes[side]
                     sizes[side] += 1
-                _rise(heap[side], place[side], distance[side], stamp[side], place[side, u])
+                _rise(heap[side], place[side], distance[side], stamp[side], np.int64(place[side, u]))
                 if state[1 - side, u] != UNSEEN:
                     whole = candidate + distance[1 - side, u]
                     if meeting == NONE or length > whole:
@@ -445,11 +445,10 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
                 distance[v], parent[v] = candidate, u
             if n_elements == origin.size:
                 more = np.full(2 * n_elements, NONE, np.int64)
-                more[:n_elements] = following
-                following = more
                 more_origin = np.empty(2 * n_elements, targets.dtype)
-                more_origin[:n_elements] = origin
-                origin = more_origin
+                for i in range(n_elements):  # the assignment of a slice would take seconds to compile, for its error message
+                    more[i], more_origin[i] = following[i], origin[i]
+                following, origin = more, more_origin
             origin[n_elements] = u
             if improves or first[v] == NONE:
                 first[v] = n_elements

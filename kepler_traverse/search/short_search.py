@@ -156,7 +156,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
         return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
-        sources = np.asarray(sources, np.int64)
+        sources = np.ascontiguousarray(sources, np.int64)
         found, at_targets, stops = search(sources, lists)
         if overflow_error is not None and np.isnan(stops).any():
             raise overflow_error(graph)
@@ -275,7 +275,7 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         rounds = min(found._replace(**size, depth=0).likely_depth, query.limit if counts_hops else np.inf)
         return found._replace(rounds=rounds, depth=int(rounds))
     if query.sample is not None:
-        sources, lists = query.sample
+        sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]
         values, list_of = lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
     else:
         sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))

@@ -91,7 +91,7 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
         planted = random.choice([each for each in (unreached, 0, 1, 2, 5, 9) if each != rows[i, v]])
         rows[i, v] = planted
         is_reached = rows != unreached
-        row, vertex = np.nonzero(is_reached)
+        row, vertex = (np.ascontiguousarray(axis, np.int32) for axis in np.nonzero(is_reached))  # as searches make them
         wrong = SparseDistances(offsets_of(np.bincount(row, minlength=len(rows))), vertex, rows[is_reached], len(sources))
         certificate = certify_many(graph, sources, wrong, limit)
         assert set(certificate.failures) & set(certify_many(graph, sources, rows, limit).failures)
@@ -134,7 +134,7 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
 
 def test_vertices_that_explain_only_each_other_break_a_certificate():
     graph = graph_from_edges(np.array([0, 1, 2]), np.array([1, 2, 1]), np.array([5, 0, 0]))
-    wrong = SparseDistances(np.array([0, 3]), np.array([0, 1, 2]), np.array([0, 4, 4], np.float32), 3)
+    wrong = SparseDistances(np.array([0, 3]), np.array([0, 1, 2], np.int32), np.array([0, 4, 4], np.float32), 3)
     assert set(certify_many(graph, np.array([0]), wrong, 9).failures) == {"C5"}
 
 
@@ -149,7 +149,8 @@ def test_rows_that_are_no_rows_break_a_certificate():
         ([1, 2], [5, 5], "C1"),
         ([0, 1], [0, 5], "C3"),
     ):
-        wrong = SparseDistances(np.array([0, len(vertices)]), np.array(vertices), np.array(distance, np.float32), 3)
+        row = np.array(vertices, np.int32), np.array(distance, np.float32)
+        wrong = SparseDistances(np.array([0, len(vertices)]), *row, 3)
         assert rule in certify_many(graph, np.array([0]), wrong, 9).failures
 
 

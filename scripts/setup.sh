@@ -7,6 +7,7 @@ ROOT=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
 VENV=$ROOT/.venv
 PYTHON=$VENV/bin/python
 unset PYTHONPATH PYTHONHOME
+unset PYTHONDONTWRITEBYTECODE  # images of containers set it, and each process would compile every module again
 
 fail() {
     printf '\n%s\n' "$*" >&2

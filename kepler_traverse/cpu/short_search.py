@@ -18,6 +18,7 @@ from .simd_figures import PIECE
 
 CHUNK = 64  # rows that a thread takes at a time
 _FEW = 48  # vertices of a row up to which sorting by insertion is faster
+_DIGIT = 11  # bits
 C1, C2, C3, C4, C5 = range(5)  # as in ``certificate.batch``
 _WAITS, _EXPLAINED = 1, 2
 
@@ -350,7 +351,7 @@ def _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, is
                 j -= 1
             found[j] = v
     elif is_sorted:
-        found[first:last].sort()
+        _sort(found[first:last], distance.size)
     end = first
     for i in range(first, last):
         v = found[i]
@@ -359,6 +360,25 @@ def _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, is
         end += not d > limit
         distance[v] = unreached
     return end
+
+
+@njit(cache=True, nogil=True)
+def _sort(row, n):
+    """Sort vertex numbers below ``n`` by their digits, the lowest one first."""
+    one, other, shift, is_here = row, np.empty_like(row), 0, True
+    while n >> shift:
+        places = np.zeros((1 << _DIGIT) + 1, np.int64)
+        for v in one:
+            places[((v >> shift) & ((1 << _DIGIT) - 1)) + 1] += 1
+        for digit in range(1 << _DIGIT):
+            places[digit + 1] += places[digit]
+        for v in one:
+            digit = (v >> shift) & ((1 << _DIGIT) - 1)
+            other[places[digit]] = v
+            places[digit] += 1
+        one, other, shift, is_here = other, one, shift + _DIGIT, not is_here
+    if not is_here:
+        row[:] = one
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ import kepler_traverse.cuda.short_search as on_gpu
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
+from kepler_traverse.cpu.short_search import _sort
 from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
@@ -225,6 +226,14 @@ def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
     assert written[0] == written[1]
     assert short.manifest["digest"] == whole.manifest["digest"]
     assert totals(short.manifest["parts"]) == totals(whole.manifest["parts"])
+
+
+@pytest.mark.parametrize("n", [60, 2048, 2049, 5_000_000])  # one digit, one and a bit, two and three
+def test_rows_of_many_vertices_are_sorted(n):
+    row = np.random.default_rng(n).permutation(n).astype(np.int32)[:3000]
+    expected = np.sort(row)
+    _sort(row, n)
+    assert np.array_equal(row, expected)
 
 
 def test_a_group_of_a_job_holds_as_many_sources_as_their_reach_allows():

@@ -656,6 +656,8 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
         mark[sources[i]] = _EXPLAINED
         for at in range(begin, end):
             u, d = vertices[at], distance[at]
+            if weights.size == 0 and d >= limits[i]:
+                continue  # one hop more is beyond the limit
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
                 further, here = d + (weights[e] if weights.size else one), place[v]

@@ -339,6 +339,7 @@ _KINDS = (
     ),
     ResultKind(
         name="targets",
+        reads=("sparse",),
         means="a row for each pair of source and target: the distance, null where there is no way",
         columns=("source", "target", "distance"),
         records="target",
@@ -413,6 +414,7 @@ _KINDS = (
     ),
     ResultKind(
         name="pairs",
+        reads=("sparse",),
         means="a row for each row of the table of pairs: its number in the table, origin and destination, and the "
         "distance, null where there is no way",
         columns=("pair", "source", "target", "distance"),

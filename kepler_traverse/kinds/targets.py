@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import namespace
+from .._arrays import is_rows, namespace
 from ..search.frames import Column
 from ..search.results import Traversals
 from .records import Asked, SourceRecords, Values
@@ -15,9 +15,13 @@ from .records import Asked, SourceRecords, Values
 def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``target, distance, missing`` of each source, with the targets in the requested order."""
     order: Any = asked.targets
-    xp = namespace(group.distance)
-    values, missing = asked.returned(group.distance[:, xp.asarray(places_of_targets(asked))].ravel())
+    xp, distance = namespace(group.distance), group.distance
     target = xp.tile(xp.asarray(order), len(group))
+    if is_rows(distance):
+        distance = distance[:, xp.asarray(places_of_targets(asked))].ravel()
+    else:
+        distance = distance.at_each(np.repeat(np.arange(len(group)), order.size), target)
+    values, missing = asked.returned(distance)
     return SourceRecords({"target": target, "distance": values, "missing": missing}, np.full(len(group), order.size))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .._arrays import Array, namespace
+from .._arrays import Array, is_rows, namespace
 
 TuningClass = TypeVar("TuningClass")
 
@@ -47,12 +47,14 @@ class TargetLists(NamedTuple):
 
         Parameters
         ----------
-        distance : array of shape (k, n_columns)
+        distance : array of shape (k, n_columns), or SparseDistances
         columns : int64 array of vertex numbers, ascending, optional
             The vertex of each column; None means that all vertices have one.
         """
-        xp = namespace(distance)
         rows = np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
+        if not is_rows(distance):
+            return distance.at_each(rows, self.vertices)
+        xp = namespace(distance)
         places = self.vertices if columns is None else np.searchsorted(columns, self.vertices)
         return distance[xp.asarray(rows), xp.asarray(places)]
 

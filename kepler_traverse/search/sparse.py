@@ -94,6 +94,19 @@ class SparseDistances:
         found = self.distance[part][self.vertices[part] == v]
         return found[0] if found.size else unreached_of(self.dtype)
 
+    def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> np.ndarray:
+        """Return the distances from the sources at some positions to one vertex each."""
+        keys, wanted = self.rows_of_entries() * self.n_vertices + self.vertices, rows * self.n_vertices + vertices
+        places = np.searchsorted(keys, wanted)
+        found = np.full(wanted.size, unreached_of(self.dtype), self.dtype)
+        is_there = np.append(keys, -1)[places] == wanted
+        found[is_there] = self.distance[places[is_there]]
+        return found
+
+    def edges(self, offsets: np.ndarray) -> int:
+        """Return the number of stored edges of all vertices of the rows."""
+        return int((offsets[self.vertices + 1] - offsets[self.vertices]).sum())
+
     def rows_of_entries(self) -> np.ndarray:
         """Return the position of the source of each entry."""
         return np.repeat(np.arange(len(self)), self.sizes)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from kepler_traverse._arrays import UNREACHED, namespace, to_host, unreached_of
+from kepler_traverse._arrays import UNREACHED, is_rows, namespace, to_host, unreached_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.records import last_levels, level_counts_of
 from kepler_traverse.search.algorithms import ALGORITHMS
@@ -106,12 +106,12 @@ class GroupStats:
 
     def add_rows(self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray) -> None:
         """Add all sources of a group, by the distances of their rows."""
-        is_whole = group.offsets is None and query.output == "all"
-        self.edges.extend(edges_of(graph, traversal) if is_whole else 0 for traversal in group)
+        if group.offsets is None and query.output == "all":
+            is_array = is_rows(group.distance)
+            self.edges += [edges_of(graph, each) for each in group] if is_array else [group.distance.edges(graph.offsets)]
         values, there = to_host(distance.values), ~to_host(distance.is_null)
-        for end, size in zip(np.cumsum(sizes).tolist(), sizes.tolist(), strict=True):
-            own = slice(end - size, end)
-            self.histograms.append(histogram_of_values(group.algorithm, values[own][there[own]]))
+        sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[there], minlength=sizes.size)
+        self.histograms.append(histogram_of_rows(group.algorithm, values[there], sizes))
 
 
 def edges_of(graph: Graph, traversal: Traversal) -> int:
@@ -182,6 +182,17 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
     return {"width": width, "first": first, "counts": counts.tolist()}
 
 
+def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> Histogram | None:
+    """Return the sum of what ``histogram_of_values`` returns for rows of so many values, one after the other."""
+    if not values.size:
+        return None
+    floats, begins = values.astype(np.float64), (np.cumsum(sizes) - sizes)[sizes > 0]
+    low, high = np.minimum.reduceat(floats, begins), np.maximum.reduceat(floats, begins)
+    width, first, n_bins = _scale_of_all(low, high, 1.0 if algorithm == "bfs" else 0.0)
+    bins = (np.floor(floats / width) - first).astype(np.int64)
+    return {"width": width, "first": first, "counts": np.bincount(bins, minlength=n_bins).tolist()}
+
+
 def histogram_of_group(distance: Any, limit: float | None, figures: Any) -> Histogram | None:
     """Return the sum of what ``histogram_of`` returns for the weighted distances from each source, in one pass over all.
 
@@ -196,13 +207,7 @@ def histogram_of_group(distance: Any, limit: float | None, figures: Any) -> Hist
     if not there.any():
         return None
     low, high = figures.lowest[there].astype(np.float64), figures.farthest[there].astype(np.float64)
-    # The width of the sum is that of the widest: the same for each power of two that a share of the range is below.
-    widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
-    width = max(_width(float(low[widest]), float(high[widest]), 0.0), 1.0 if (low == high).any() else 0.0)
-    lowest, highest = float(low.min()), float(high.max())
-    while math.floor(highest / width) - math.floor(lowest / width) >= MAX_BINS:
-        width *= 2
-    first, n_bins = math.floor(lowest / width), math.floor(highest / width) - math.floor(lowest / width) + 1
+    width, first, n_bins = _scale_of_all(low, high, 0.0)
     if n_bins == 1:  # its number may be too large for an index
         return {"width": width, "first": first, "counts": [int(figures.reached.sum())]}
     k = figures.reached.size
@@ -249,6 +254,18 @@ def _scale(low: float, high: float, least: float) -> tuple[float, int, int]:
     width = _width(low, high, least)
     first = math.floor(low / width)
     return width, first, math.floor(high / width) - first + 1
+
+
+def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[float, int, int]:
+    """Return the ``_scale`` of the sum of histograms from ``low`` to ``high`` each."""
+    # The width of the sum is that of the widest: the same for each power of two that a share of the range is below.
+    widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
+    width = max(_width(float(low[widest]), float(high[widest]), least), 1.0 if (low == high).any() else least)
+    lowest, highest = float(low.min()), float(high.max())
+    while math.floor(highest / width) - math.floor(lowest / width) >= MAX_BINS:
+        width *= 2
+    first = math.floor(lowest / width)
+    return width, first, math.floor(highest / width) - first + 1
 
 
 def _width(low: float, high: float, least: float) -> float:

@@ -47,7 +47,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         "shape": request.shape,
         # Certificates need all distances. Counts cannot be cut at a limit of each source.
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
-        "forms": () if kind.merged or kind.has_predecessors or kind.needs_pairs else _forms(kind, request),
+        "forms": () if kind.merged or kind.has_predecessors else _forms(kind, request),
     }
     if kind.needs_pairs:
         options |= _options_of_pairs(graph, request)
@@ -60,7 +60,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
 
 def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:
     """Return the forms of distances that certificates read; ``BatchTraverser`` makes rows of those that records do not."""
-    return ("interleaved", *(kind.reads if request.unreached == "omit" else ()))
+    return (*(() if kind.needs_pairs else ("interleaved",)), *(kind.reads if request.unreached == "omit" else ()))
 
 
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:

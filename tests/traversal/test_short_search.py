@@ -206,6 +206,8 @@ LIMITED = {
         "reachable": {"cutoff": 3},
     },
 }
+for name in LIMITED:
+    LIMITED[name] |= {"targets": {}, "pairs": {}}
 LIMITED["bfs"]["within"] = LIMITED["sssp"]["within"] = {"cutoffs": [1, 2]}
 
 
@@ -216,8 +218,14 @@ def totals(parts):
 @pytest.mark.parametrize(("algorithm", "result"), [(name, result) for name in LIMITED for result in LIMITED[name]])
 def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
     graph = random_graph(7, 300, 700, fractions=True)
-    options = {"algorithm": algorithm, "result": result, "sources": graph.ids[::7].tolist(), "report": False}
-    options |= LIMITED[algorithm][result]
+    options = {"algorithm": algorithm, "result": result, "report": False, **LIMITED[algorithm][result]}
+    if result == "pairs":
+        options["pairs"] = tmp_path / "pairs.parquet"
+        pd.DataFrame({"source": graph.ids[:60].repeat(3), "target": graph.ids[-180:]}).to_parquet(options["pairs"])
+    else:
+        options["sources"] = graph.ids[::7].tolist()
+    if result == "targets":
+        options["targets"] = graph.ids[[5, 3, 5, 250]].tolist()
     short, whole = (
         run_job(graph, output=tmp_path / name, strategy=name, batch_size=10, **options)
         for name in ("short_search", MANY[algorithm][2])

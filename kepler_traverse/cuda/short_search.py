@@ -95,7 +95,7 @@ class ShortSearches:
             left, found = self._tried(self._tiers[number], sources, left)
             parts += found
             for positions, part in found:
-                sizes[positions] = part["sizes"].get()
+                sizes[positions] = _on_host(part["sizes"])
             if not left.size:
                 break
             self._first = number + (2 * left.size > k)  # for the next sources
@@ -110,7 +110,7 @@ class ShortSearches:
         capacity = int(1.25 * self._per_source * left.size) + 1024
         while left.size:
             part = self._launched(tier, cp.asarray(sources[left]), capacity)
-            begins = part["begins"].get()
+            begins = _on_host(part["begins"])
             if begins.min() >= 0:
                 return np.concatenate([*full, left[:0]]), [*found, (left, part)]
             there = np.flatnonzero(begins >= 0)

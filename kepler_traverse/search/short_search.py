@@ -29,7 +29,7 @@ _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
 SAMPLE, _SEED = 64, 7  # sources whose reach is measured
 _TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
-_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 18, 1 << 30  # as SOURCES and _MOST
+_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MOST
 
 # ``search(sources, lists)`` returns rows, distances at the targets, and up to where each search is complete.
 Search = Callable[[np.ndarray, TargetLists | None], tuple[SparseDistances, Any, np.ndarray]]

@@ -1,9 +1,10 @@
 """Measure searches that end early next to pandana and igraph, in the library and as a job.
 
 ``python -m scripts.bench.short_searches GRAPHS`` measures and writes docs/benchmarks/short_searches.json, of which
-``scripts.bench.performance_page`` makes a table. GRAPHS is a folder with USA-road-d.NY.parquet (src, dst, weight),
-soc-Slashdot0902.parquet and USA-road-NE-topology.parquet (src, dst). pandana and igraph are used where they are installed.
-Results are compared with those of the peer before a time is recorded; a time is the least of several.
+``scripts.bench.performance_page`` makes a table. With ``--gpu`` it measures on a GPU instead, and writes that part alone.
+GRAPHS is a folder with USA-road-d.NY.parquet (src, dst, weight), soc-Slashdot0902.parquet and USA-road-NE-topology.parquet
+(src, dst). pandana and igraph are used where they are installed. Results are compared with those of the peer before a time
+is recorded; a time is the least of several.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kepler_traverse import Graph, bfs_many, plan_bfs_many, read_graph, sssp_many, sssp_pairs
+from kepler_traverse import Graph, bfs_many, graph_from_edges, plan_bfs_many, read_graph, sssp_many, sssp_pairs
 from scripts.bench.environment import ROOT, commit, machine
 
 RECORD = ROOT / "docs" / "benchmarks" / "short_searches.json"
@@ -32,6 +33,11 @@ NEAR, FAR, STEPS = 5000, 20000, 4
 POINTS, NEAREST = 500, 3
 PAIRS, PAIRS_WITHIN = 1_000_000, 3000
 NEIGHBORS_OF, HOPS = 100_000, 2
+WALK = 24_000  # in 30 minutes at 80 m per minute: a weight of 1 is 0.1 m
+CHECKED, WHOLE = (
+    20_000,
+    "source_per_block",
+)  # sources whose results a CPU checks, and the strategy of searches that are not short
 RUNS = 3
 HAS = {name: find_spec(name) is not None for name in ("pandana", "igraph")}
 Answer = Callable[[], Any]
@@ -190,11 +196,48 @@ def growth(small: Graph, large: Graph) -> dict:
     return found
 
 
+def on_a_gpu(folder: Path) -> dict:
+    """Measure sums within a cutoff of all vertices on a GPU, to a frame, next to another strategy."""
+    roads = read_graph(folder / "USA-road-d.NY.parquet", directed=True).to("cpu")
+    edges = pd.read_parquet(folder / "USA-road-NE-topology.parquet")
+    # The larger network has no weights: each edge takes that of a random edge of the smaller one.
+    weights = np.random.default_rng(3).choice(roads.weights, len(edges))
+    large = graph_from_edges(edges["src"], edges["dst"], weights, directed=False).to("cpu")
+    works = []
+    for name, graph, cutoff in (("USA-road-d.NY", roads, NEAR), ("USA-road-d.NY", roads, FAR), ("USA-road-NE", large, WALK)):
+        values = np.random.default_rng(1).integers(0, 100, graph.n_vertices)
+        there = graph.to("cuda")
+
+        def sums(where: Graph, sources: Any, strategy: str = "auto") -> np.ndarray:
+            options = {"values": {"jobs": values}, "cutoffs": [cutoff], "strategy": strategy}  # noqa: B023
+            found = sssp_many(where, sources, result="opportunities", **options)["jobs"]
+            return found.to_numpy()
+
+        sums(there, "all")
+        few = graph.ids[:CHECKED]
+        sums(there, few, WHOLE)
+        seconds, found = least(lambda: sums(there, "all"))  # noqa: B023
+        peer_seconds, expected = least(lambda: sums(there, few, WHOLE), 2)  # noqa: B023
+        if not np.array_equal(found[:CHECKED], sums(graph, few)) or not np.array_equal(found[:CHECKED], expected):
+            raise SystemExit(f"{name}: results differ")
+        row = {"graph": name, "work": f"1 attribute within {cutoff:,}", "size": graph.n_vertices}
+        peer_seconds *= graph.n_vertices / few.size
+        works.append(row | {"seconds": round(seconds, 4), "peer": WHOLE, "peer_seconds": round(peer_seconds, 4)})
+        print(json.dumps(works[-1]), flush=True)
+    facts = {"date": date.today().isoformat(), "commit": commit(), "machine": machine()}
+    return facts | {"command": "python -m scripts.bench.short_searches GRAPHS --gpu", "works": works}
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("graphs", type=Path)
     parser.add_argument("--output", type=Path, default=RECORD)
+    parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args(arguments)
+    if options.gpu:
+        record = json.loads(RECORD.read_text(encoding="utf-8")) | {"gpu": on_a_gpu(options.graphs)}
+        options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        return
     roads = options.graphs / "USA-road-d.NY.parquet"
     graph = read_graph(roads, directed=True)
     hubs = read_graph(options.graphs / "soc-Slashdot0902.parquet", directed=True, weighted=False)
@@ -212,6 +255,8 @@ def main(arguments: list[str] | None = None) -> None:
         "works": rows,
         "growth": growth(small, large),
     }
+    before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    record |= {"gpu": before["gpu"]} if "gpu" in before else {}
     options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

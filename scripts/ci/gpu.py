@@ -54,12 +54,12 @@ PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_gpu.py": 3, "te
 SANITIZED = (
     *("tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py"),
     *("tests/traversal/test_distance_stats.py", "tests/hierarchy/test_hierarchy_on_gpu.py"),
-    "tests/traversal/test_k_nearest.py",
+    *("tests/traversal/test_k_nearest.py", "tests/traversal/test_short_search.py"),
 )
 SMALL = (
     "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)"
     " or (test_multi_source_gpu and not groups and not memory) or test_distance_stats"
-    " or (test_hierarchy_on_gpu and not any_graph) or one_search_on_a_gpu"
+    " or (test_hierarchy_on_gpu and not any_graph) or one_search_on_a_gpu or searches_on_a_gpu_find"
 )
 SAMPLE, SANITIZER_SECONDS = 8, 180
 # Libraries ask the driver for functions that it may not have; memcheck would report each such call.

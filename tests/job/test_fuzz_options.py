@@ -16,7 +16,6 @@ from pipelines.cli.options import OPTIONS, TARGET_CHOICES, TLS
 from pipelines.run import engine
 from tests.job.test_idle_options import EDGES, TOGETHER, VALUES
 from tests.support import tiers
-from tests.support.clusters import threads_of_this_process
 
 WRONG = [
     "", "\x20", "\t", "0", "-0", "1", "-1", "+1", "007", "3.5", "-3.5", ".5", "1e3", "1e400", "-1e400", "nan", "-nan",
@@ -56,19 +55,10 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def written(folder):
     """The output of a run."""
-    argv = [
-        str(folder / "edges.csv"),
-        "--sources",
-        "1,2",
-        "--device",
-        "cpu",
-        "--no-report",
-        "--output",
-        str(folder / "written"),
-    ]
-    with threads_of_this_process(n_workers=1, memory_limit=None) as one:
-        assert batch_sources.main([*argv, "--scheduler-address", one.scheduler_address]) == 0
-    return folder / "written"
+    output = folder / "written"
+    words = [folder / "edges.csv", "--sources", "1,2", "--device", "cpu", "--no-report", "--output", output]
+    assert batch_sources.main([str(word) for word in words]) == 0
+    return output
 
 
 class NoClient:

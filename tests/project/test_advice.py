@@ -71,33 +71,29 @@ def known_arguments():
 
 
 def test_every_option_that_the_job_names_exists():
+    known, resumes = known_options(), 0
     for path in MESSAGES["pipelines"]:
-        known = known_options()
         for line, text in texts_of(path):
+            resumes += "--resume" in text
             if "var(--" in text:  # variables of a style sheet
                 continue
             for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z](?![\w-])", text):
                 assert flag in known, f"{path.name}:{line} names {flag}"
+    assert resumes > 5  # some are there to be checked
+    assert "--memory-limit" in known
+    assert "--frobnicate" not in known
 
 
 def test_every_argument_that_an_error_of_the_library_names_exists():
+    known, advised = known_arguments(), 0
     for path in MESSAGES["kepler_traverse"]:
-        known = known_arguments()
         for line, text in errors_in(path):
+            advised += "predecessors=True" in text
             for name in re.findall(r"(?<![\w.])([a-z][a-z_]+)=(?=['\"\w{]|[\s,;)]|$)", text):
                 assert name in known, f"{path.name}:{line} advises {name}="
             assert not re.search(r"(?<![\w-])--[a-z]", text), f"{path.name}:{line} names an option, and has no command line"
-
-
-def test_the_search_for_names_finds_them():
-    """Of both kinds some are there to be checked."""
-    found = [text for path in MESSAGES["pipelines"] for _, text in texts_of(path) if "--resume" in text]
-    assert len(found) > 5
-    named = [text for path in MESSAGES["kepler_traverse"] for _, text in errors_in(path) if "predecessors=True" in text]
-    assert named
-    assert {"predecessors", "result", "unreached", "targets"} <= known_arguments()
-    assert "--memory-limit" in known_options()
-    assert "--frobnicate" not in known_options()
+    assert advised
+    assert {"predecessors", "result", "unreached", "targets"} <= known
 
 
 @pytest.mark.parametrize("search", ["bfs", "sssp", "bfs_many", "sssp_many"])

@@ -15,6 +15,7 @@ from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
+from tests.support.import_graph import statements_of
 from tests.support.processes import ran
 
 BFS = BFS_REGISTRY.with_plugins()[0]
@@ -61,7 +62,7 @@ def words_of(name):
 
 
 def functions_in(path):
-    return [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in statements_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def public_functions():
@@ -84,7 +85,7 @@ def test_a_file_is_named_after_what_is_in_it():
 
 def test_functions_and_classes_have_names_that_say_something():
     for path in LIBRARY:
-        named = [node.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        named = [node.name for node in statements_of(path) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         assert [
             name for name in named if words_of(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) & EMPTY_FUNCTION_NAMES
         ] == [], relative(path)
@@ -115,10 +116,8 @@ def test_the_library_neither_prints_nor_reads_the_environment():
 
 
 def test_strategy_names_are_compared_nowhere_else():
+    names = {name for _, strategy in STRATEGIES for name in (strategy.name, *strategy.aliases)}
     for path in [path for path in LIBRARY if path.name != "strategy.py"]:
-        names = {strategy.name for _, strategy in STRATEGIES} | {
-            alias for _, strategy in STRATEGIES for alias in strategy.aliases
-        }
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Compare):
                 compared = [node.left, *node.comparators]

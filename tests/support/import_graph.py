@@ -27,6 +27,16 @@ def find_circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
+def statements_of(path: Path) -> Iterator[ast.AST]:
+    """Yield the statements of a module, also those of functions and classes; most of its nodes are in expressions."""
+    unread: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while unread:
+        node = unread.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            unread += getattr(node, field, ())
+
+
 def _module_name(root: Path, path: Path) -> str:
     parts = path.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -34,7 +44,7 @@ def _module_name(root: Path, path: Path) -> str:
 
 def _imports(name: str, path: Path, modules) -> Iterator[str]:
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
         elif isinstance(node, ast.ImportFrom):

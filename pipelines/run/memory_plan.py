@@ -17,9 +17,10 @@ VERTICES_PER_PART = {"cpu": 2**28, "cuda": 2**32}
 # Distances that a GPU computes at once, if parts hold fewer. A GPU that searches from few sources is mostly idle.
 DISTANCES_AT_ONCE = 2**28
 BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
-# Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start. With one worker there is
-# nothing to gain but a dashboard and a second process.
-_ALONE_SECONDS, _TOGETHER_SECONDS = 60.0, 10.0
+# Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start, and on a CPU it takes them
+# from the searches, which use all cores here, too. With one worker there is nothing to gain but a dashboard and a second
+# process.
+_ALONE_SECONDS, _TOGETHER_SECONDS = 60.0, {"cpu": 20.0, "cuda": 10.0}
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
 _SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}  # of a graph, for one search whose strategy has no cost model
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
@@ -163,7 +164,7 @@ def runs_in_this_process(load: Load, sizing: Sizing, machine: Machine, search_se
     search_seconds *= 1 + load.certified
     writers = machine.cores if machine.device == "cuda" else 1
     seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * n_searches / writers
-    return seconds < (_ALONE_SECONDS if sizing.workers == 1 else _TOGETHER_SECONDS)
+    return seconds < (_ALONE_SECONDS if sizing.workers == 1 else _TOGETHER_SECONDS[machine.device])
 
 
 def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:

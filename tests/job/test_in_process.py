@@ -170,7 +170,7 @@ FAULTS = {
 LONG = """
 from pipelines.run import memory_plan
 from pipelines.scheduling import task_size
-memory_plan._TOGETHER_SECONDS = memory_plan._ALONE_SECONDS = 0
+memory_plan._TOGETHER_SECONDS, memory_plan._ALONE_SECONDS = {"cpu": 0, "cuda": 0}, 0
 task_size.MAX_BATCHES = 1
 """
 WAITS = """
@@ -533,7 +533,8 @@ LOAD = Load(
     ("workers", "seconds", "n_sources", "here"),
     [
         (2, 1.0, 10, True),
-        (2, 11.0, 10, False),
+        (2, 19.0, 10, True),
+        (2, 21.0, 10, False),
         (1, 11.0, 10, True),
         (1, 61.0, 10, False),
         (2, 1.0, 10**6, False),  # a billion rows

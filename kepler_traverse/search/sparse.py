@@ -105,6 +105,7 @@ class SparseDistances:
 
     def edges(self, offsets: np.ndarray) -> int:
         """Return the number of stored edges of all vertices of the rows."""
+        offsets = self._on_host(offsets)
         return int((offsets[self.vertices + 1] - offsets[self.vertices]).sum())
 
     def rows_of_entries(self) -> np.ndarray:

@@ -215,25 +215,42 @@ def totals(parts):
     return sum(part["edges"] for part in parts), merged(*(part["distances"] for part in parts))
 
 
-@pytest.mark.parametrize(("algorithm", "result"), [(name, result) for name in LIMITED for result in LIMITED[name]])
-def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
-    graph = random_graph(7, 300, 700, fractions=True)
-    options = {"algorithm": algorithm, "result": result, "report": False, **LIMITED[algorithm][result]}
+def asked_of_job(graph, algorithm: str, result: str, folder) -> dict:
+    options = {"algorithm": algorithm, "result": result, "report": False, "batch_size": 10, **LIMITED[algorithm][result]}
     if result == "pairs":
-        options["pairs"] = tmp_path / "pairs.parquet"
+        options["pairs"] = folder / "pairs.parquet"
         pd.DataFrame({"source": graph.ids[:60].repeat(3), "target": graph.ids[-180:]}).to_parquet(options["pairs"])
     else:
         options["sources"] = graph.ids[::7].tolist()
     if result == "targets":
         options["targets"] = graph.ids[[5, 3, 5, 250]].tolist()
-    short, whole = (
-        run_job(graph, output=tmp_path / name, strategy=name, batch_size=10, **options)
-        for name in ("short_search", MANY[algorithm][2])
-    )
-    written = [{path.name: path.read_bytes() for path in each.path.glob("part-*")} for each in (short, whole)]
+    return options
+
+
+def assert_written_alike(one, other) -> None:
+    written = [{path.name: path.read_bytes() for path in each.path.glob("part-*")} for each in (one, other)]
     assert written[0] == written[1]
-    assert short.manifest["digest"] == whole.manifest["digest"]
+    assert one.manifest["digest"] == other.manifest["digest"]
+
+
+@pytest.mark.parametrize(("algorithm", "result"), [(name, result) for name in LIMITED for result in LIMITED[name]])
+def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
+    graph = random_graph(7, 300, 700, fractions=True)
+    options = asked_of_job(graph, algorithm, result, tmp_path)
+    names = "short_search", MANY[algorithm][2]
+    short, whole = (run_job(graph, output=tmp_path / name, strategy=name, **options) for name in names)
+    assert_written_alike(short, whole)
     assert totals(short.manifest["parts"]) == totals(whole.manifest["parts"])
+
+
+@on_a_device
+@pytest.mark.parametrize(("algorithm", "result"), [(name, result) for name in LIMITED for result in LIMITED[name]])
+def test_the_job_on_a_gpu_writes_what_it_writes_on_a_cpu(algorithm, result, tmp_path):
+    graph = random_graph(7, 300, 700, fractions=True)
+    options = asked_of_job(graph, algorithm, result, tmp_path) | {"strategy": "short_search"}
+    expected = run_job(graph, output=tmp_path / "cpu", **options)
+    with running(next(iter(MODES.values()))):
+        assert_written_alike(run_job(graph.to("cuda"), output=tmp_path / "cuda", **options), expected)
 
 
 @pytest.mark.parametrize("n", [60, 2048, 2049, 5_000_000])  # one digit, one and a bit, two and three

@@ -106,7 +106,8 @@ class ShortSearches:
 
     def _tried(self, tier: Tier, sources: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, list[Any]]:
         """Search from what is left. Return those whose table is full, and the arrays of the others with their positions."""
-        full, found = [], []
+        full: list[np.ndarray] = []
+        found: list[Any] = []
         capacity = int(1.25 * self._per_source * left.size) + 1024
         while left.size:
             part = self._launched(tier, cp.asarray(sources[left]), capacity)

@@ -271,8 +271,9 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(short.vertices)].sum())
         found = _sampled(shape, short.sizes, walked)
         # Other strategies take as many rounds as a search of what is reached, not as one of the graph.
-        size = {"n_vertices": max(short.vertices.size // sources.size, 1), "n_edges": walked // sources.size}
-        rounds = min(found._replace(**size, depth=0).likely_depth, query.limit if counts_hops else np.inf)
+        n_vertices, n_edges = max(short.vertices.size // sources.size, 1), walked // sources.size
+        rounds = found._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
+        rounds = min(rounds, float(query.limit or 0)) if counts_hops else rounds
         return found._replace(rounds=rounds, depth=int(rounds))
     if query.sample is not None:
         sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]

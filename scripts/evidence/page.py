@@ -210,10 +210,9 @@ SECTIONS = {
         "all vertices and edges, in the arithmetic of the traversal and without a tolerance. Rule C6, that each pair of "
         "source and vertex occurs once, is checked by a checksum per source in the part file's footer. Summaries, levels, "
         "targets and reachable vertices are computed from certified distances, and nearest sources from a certified search. "
-        "Tests cover that last step, and `pipelines.verify` repeats it. "
-        "The certificate of a search that ends early reads the vertices reached and the edges that leave them. It proves that "
-        "every other vertex is farther than the limit: on a shortest path to a nearer one, the first edge that leaves the "
-        "vertices reached would break C3.",
+        "Tests cover that last step, and `pipelines.verify` repeats it. The certificate of a search that ends early reads "
+        "the vertices reached and the edges that leave them. It proves that every other vertex is farther than the limit: "
+        "on a shortest path to a nearer one, the first edge that leaves the vertices reached would break C3.",
         _faults_text,
         "python -m scripts.evidence measure --only faults",
     ),

@@ -11,8 +11,8 @@
 // Queued      one bit per slot and parity: the first thread to set it lists the slot, so no list outgrows the table
 // Visited     none: an atomic minimum on a distance decides
 //
-// A search whose table is full to three quarters gives up, and a row beyond the capacity for rows is not stored. The host
-// repeats these searches.
+// A search whose table is full to three quarters gives up, and a row beyond the capacity for rows is not stored. The
+// host repeats these searches.
 //
 // Reads:  the adjacency lists of the vertices reached, with weights.
 // Writes: the rows.
@@ -43,11 +43,11 @@ struct ShortSearchArgs {
   int32 log_capacity;  // of the number of slots of a table
   KT_NULLABLE uint8* tables;
   int64 table_bytes;
-  int64* begins;  // [n_sources]: where the row begins, or one of the negative numbers below
-  int64* sizes;   // [n_sources]
+  int64* begins;       // [n_sources]: where the row begins, or one of the negative numbers below
+  int64* sizes;        // [n_sources]
   int64 max_vertices;  // of all rows
-  int64* used;    // 0 at first
-  int32* vertices;  // fewer than 2^31
+  int64* used;         // 0 at first
+  int32* vertices;     // fewer than 2^31
   ordered_t* distances;
 };
 

@@ -15,13 +15,14 @@ from .records import Asked, SourceRecords, Values
 def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``target, distance, missing`` of each source, with the targets in the requested order."""
     order: Any = asked.targets
-    xp, distance = namespace(group.distance), group.distance
-    target = xp.tile(xp.asarray(order), len(group))
+    distance = group.distance
+    xp = namespace(distance if is_rows(distance) else asked.graph.offsets)
     if is_rows(distance):
         distance = distance[:, xp.asarray(places_of_targets(asked))].ravel()
     else:
-        distance = distance.at_each(np.repeat(np.arange(len(group)), order.size), target)
+        distance = distance.at_each(np.repeat(np.arange(len(group)), order.size), np.tile(order, len(group)))
     values, missing = asked.returned(distance)
+    target = xp.tile(xp.asarray(order), len(group))
     return SourceRecords({"target": target, "distance": values, "missing": missing}, np.full(len(group), order.size))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, as_distance, is_hops, is_reached, unreached_of
+from .._arrays import Array, as_distance, is_hops, is_reached, namespace, unreached_of
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
@@ -94,14 +94,14 @@ class SparseDistances:
         found = self.distance[part][self.vertices[part] == v]
         return found[0] if found.size else unreached_of(self.dtype)
 
-    def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-        """Return the distances from the sources at some positions to one vertex each."""
+    def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> Array:
+        """Return the distances from the sources at some positions to one vertex each, on the device of the graph."""
         keys, wanted = self.rows_of_entries() * self.n_vertices + self.vertices, rows * self.n_vertices + vertices
         places = np.searchsorted(keys, wanted)
         found = np.full(wanted.size, unreached_of(self.dtype), self.dtype)
         is_there = np.append(keys, -1)[places] == wanted
         found[is_there] = self.distance[places[is_there]]
-        return found
+        return found if self.graph is None else namespace(self.graph.offsets).asarray(found)
 
     def edges(self, offsets: np.ndarray) -> int:
         """Return the number of stored edges of all vertices of the rows."""

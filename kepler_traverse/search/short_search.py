@@ -18,7 +18,7 @@ from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cuda import short_search as on_gpu
 from .query import Query, TargetLists
-from .sparse import SparseDistances, offsets_of
+from .sparse import Marks, SparseDistances, offsets_of
 from .strategy import MultiSourceOutcome, MultiSourceStrategy, PrepareMany, Shape, sources_per_worker
 
 SOURCES = 1 << 14  # of a group
@@ -179,7 +179,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     n, (search, weights, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
     kind = unreached.dtype
-    marks: list[Any] = [None] * threads.max_threads()
+    marks = Marks(n, kind)
     shared = np.empty(0, np.int64) if query.targets is None else query.targets
     is_at_targets, is_sorted = query.output == "targets", query.output == "all"
 
@@ -194,16 +194,15 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         at_targets = np.full(shape if is_at_targets else 0, unreached, kind)
         parts: list[Any] = [None] * -(-k // _AT_ONCE)
 
-        def search_some(item: int, thread: int) -> None:
-            if marks[thread] is None:
-                marks[thread] = np.full(n, unreached, kind), np.zeros(n, np.uint8)
+        def search_some(item: int, _thread: int) -> None:
             part = slice(item * _AT_ONCE, (item + 1) * _AT_ONCE)
             wanted = limits[part], values, list_of[part], is_sorted, at_targets.reshape(-1), answers[part]
-            parts[item] = search(graph.offsets, graph.targets, weights, sources[part], *wanted, _NO_END, *marks[thread])
+            with marks.lent() as lent:
+                parts[item] = search(graph.offsets, graph.targets, weights, sources[part], *wanted, _NO_END, *lent)
 
         threads.for_each(search_some, len(parts))
         sizes, vertices, distance, stops = (np.concatenate([part[i] for part in parts]) for i in range(4))
-        return SparseDistances(offsets_of(sizes), vertices, distance, n), at_targets, stops
+        return SparseDistances(offsets_of(sizes), vertices, distance, n, marks=marks), at_targets, stops
 
     return searched
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,25 @@ from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
 
 AT_ONCE = 256  # rows that a thread checks at a time
+
+
+class Marks:
+    """A place and a mark per vertex, clear, lent to one thread at a time: cleared by what it has reached, and used again."""
+
+    def __init__(self, n_vertices: int, dtype: np.dtype):
+        self._n_vertices, self._dtype = n_vertices, dtype
+        self._free: list[tuple[np.ndarray, np.ndarray]] = []
+
+    @contextmanager
+    def lent(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield distances from no source, and zeros; after an error they are not used again."""
+        try:
+            pair = self._free.pop()
+        except IndexError:
+            places = np.full(self._n_vertices, unreached_of(self._dtype), self._dtype)
+            pair = places, np.zeros(self._n_vertices, np.uint8)
+        yield pair
+        self._free.append(pair)
 
 
 class SparseDistances:
@@ -33,11 +53,21 @@ class SparseDistances:
         Of the graph.
     graph : Graph or None
         The graph, where that is on a GPU: rows are in host memory, and so is what is computed of them.
+    marks : Marks
+        Those of the search, with which it is checked.
     """
 
-    def __init__(self, offsets: np.ndarray, vertices: np.ndarray, distance: np.ndarray, n_vertices: int, graph: Any = None):
+    def __init__(
+        self,
+        offsets: np.ndarray,
+        vertices: np.ndarray,
+        distance: np.ndarray,
+        n_vertices: int,
+        graph: Any = None,
+        marks: Marks | None = None,
+    ):
         self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
-        self.graph = graph
+        self.graph, self.marks = graph, marks or Marks(n_vertices, distance.dtype)
 
     form, ndim = "sparse", 2
 
@@ -80,7 +110,8 @@ class SparseDistances:
         begin, end, _ = i.indices(len(self))
         offsets = self.offsets[begin : end + 1]
         part = slice(int(offsets[0]), int(offsets[-1]))
-        return SparseDistances(offsets - offsets[0], self.vertices[part], self.distance[part], self.n_vertices, self.graph)
+        of = self.n_vertices, self.graph, self.marks
+        return SparseDistances(offsets - offsets[0], self.vertices[part], self.distance[part], *of)
 
     def rows(self) -> Array:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
@@ -207,14 +238,12 @@ class SparseDistances:
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
         weights = np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
         found = np.zeros((-(-len(self) // AT_ONCE), 5, 3), np.int64)
-        marks: list[Any] = [None] * threads.max_threads()
 
-        def check_some(item: int, thread: int) -> None:
-            if marks[thread] is None:
-                marks[thread] = np.full(graph.n_vertices, none, self.dtype), np.zeros(graph.n_vertices, np.uint8)
+        def check_some(item: int, _thread: int) -> None:
             part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
             rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
-            cpu.check(graph.offsets, graph.targets, weights, *rows, none, *marks[thread], found[item])
+            with self.marks.lent() as marks:
+                cpu.check(graph.offsets, graph.targets, weights, *rows, none, *marks, found[item])
 
         threads.for_each(check_some, len(found))
         every = np.zeros((5, 3), np.int64)

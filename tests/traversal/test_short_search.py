@@ -172,6 +172,7 @@ def test_memory_of_a_group_does_not_depend_on_the_graph(algorithm):
             found = plan.run(sources).distance
             found.stats(graph.offsets, None) if algorithm == "sssp" else list(found.levels(graph.offsets, None))
             found.checksums(sources, True)
+            assert certify_many(graph, sources, found, 20).valid
             found.within([10.0] * len(found))
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()

@@ -3,4 +3,5 @@
 from . import forks, numba_cache
 
 numba_cache.choose_folder()  # before any function is compiled
+numba_cache.name_files_by_variant()
 forks.watch()

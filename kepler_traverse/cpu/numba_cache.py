@@ -7,12 +7,14 @@ find again.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
 from pathlib import Path
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -22,6 +24,23 @@ def choose_folder() -> None:
     if numba.config.CACHE_DIR or all(map(_is_writable, _folders())) or _can_be_made(_users_folder()):
         return
     numba.config.CACHE_DIR = str(_own_folder())
+
+
+def name_files_by_variant() -> None:
+    """Have Numba name the file of a compiled function after the types that it is compiled for.
+
+    Numba numbers these files. Two processes that compile one function for different types at the same time can take the same
+    number, and the index then names the code of one for the types of the other. A later process runs that code, which reads
+    and writes memory that is not its own (issues 4807 and 10128 of Numba).
+    """
+    IndexDataCacheFile.save = _save
+
+
+def _save(file: IndexDataCacheFile, key: tuple[object, ...], data: object) -> None:
+    """Save compiled code, and then its name; where another process writes the index meanwhile, one of the names is lost."""
+    name = f"{file._index_name.removesuffix('.nbi')}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.nbc"
+    file._save_data(name, data)
+    file._save_index(file._load_index() | {key: name})
 
 
 def _folders() -> list[Path]:

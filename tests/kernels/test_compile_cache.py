@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import numba
 import pytest
+from numba.core import caching
 
 from kepler_traverse.cpu import numba_cache
 from tests.support.processes import ran
@@ -88,3 +91,64 @@ def test_a_link_in_its_place_is_not_followed(monkeypatch, tmp_path):
     (tmp_path / f"kepler_traverse-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
     assert numba_cache._own_folder().name.startswith("kepler_traverse-")
     assert numba_cache._own_folder().resolve() != tmp_path / "elsewhere"
+
+
+def test_processes_that_compile_at_the_same_time_do_not_take_each_others_code(tmp_path):
+    """All interleavings of two processes that save one function, compiled for different types."""
+
+    class Process(caching.IndexDataCacheFile):
+        """Waits before each step until it is its turn."""
+
+        def __init__(self, turns, number):
+            super().__init__(str(tmp_path), "function", "stamp")
+            self._turns, self._number = turns, number
+
+        def _load_index(self):
+            self._turns.wait_for(self._number)
+            return super()._load_index()
+
+        def _save_index(self, overloads):
+            self._turns.wait_for(self._number)
+            super()._save_index(overloads)
+
+        def _save_data(self, name, data):
+            self._turns.wait_for(self._number)
+            super()._save_data(name, data)
+
+    class Turns:
+        """The order in which two threads go on; a thread that is done leaves its turns to the other."""
+
+        def __init__(self, order):
+            self._left, self._done, self._changed = list(order), set(), threading.Condition()
+
+        def wait_for(self, number):
+            with self._changed:
+                self._changed.wait_for(lambda: not self._left or self._left[0] == number or self._left[0] in self._done)
+                while self._left and self._left[0] in self._done:
+                    self._left.pop(0)
+                if self._left:
+                    self._left.pop(0)
+                self._changed.notify_all()
+
+        def end(self, number):
+            with self._changed:
+                self._done.add(number)
+                self._changed.notify_all()
+
+    for order in sorted(set(itertools.permutations([0, 0, 0, 1, 1, 1]))):
+        for path in tmp_path.iterdir():
+            path.unlink()
+        turns = Turns(order)
+
+        def save(number, turns=turns):
+            Process(turns, number).save(("types", number), f"code {number}")
+            turns.end(number)
+
+        saving = [threading.Thread(target=save, args=(number,)) for number in (0, 1)]
+        for thread in saving:
+            thread.start()
+        for thread in saving:
+            thread.join()
+        found = [caching.IndexDataCacheFile(str(tmp_path), "function", "stamp").load(("types", i)) for i in (0, 1)]
+        assert all(code in (None, f"code {i}") for i, code in enumerate(found)), order
+        assert any(found)

@@ -381,8 +381,8 @@ def short_table_of(short: dict) -> list[str]:
         host = part["machine"]
         return [
             "",
-            "On a GPU, next to this library's strategy for searches that are not short, measured on 20,000 sources. USA-road-NE",
-            "has no weights: each edge takes that of a random edge of USA-road-d.NY.",
+            "On a GPU, next to this library's strategy for searches that are not short, measured on 20,000 sources.",
+            "USA-road-NE has no weights: each edge takes that of a random edge of USA-road-d.NY.",
             "",
             table(header, rows_of(part["works"])),
             f"{host['gpu']}, {host['cores']} cores ({part['date']}, commit `{part['commit']}`).",

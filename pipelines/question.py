@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from kepler_traverse.search.query import PairTable
+    from kepler_traverse.search.query import PairTable, SourceLimits
 
     from .output.schemas import ResultName
 
@@ -51,39 +51,6 @@ class SourceGroups:
         """SHA-256 of labels and vertex numbers."""
         found = [[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)]
         return hashlib.sha256(json.dumps(found).encode()).hexdigest()
-
-
-class SourceLimits:
-    """The largest distance of each source.
-
-    Parameters
-    ----------
-    numbers : int64 array
-        Distinct vertex numbers of the sources, ascending.
-    limits : int64 or float64 array of the same length
-    """
-
-    def __init__(self, numbers: np.ndarray, limits: np.ndarray):
-        self._numbers, self._limits = numbers, limits
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SourceLimits) and self.digest == other.digest
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def largest(self) -> Any:
-        """The limit of the searches."""
-        return self._limits.max().item()
-
-    def of(self, sources: Any) -> list[Any]:
-        """Return the limits of some sources, given by their vertex numbers."""
-        return self._limits[np.searchsorted(self._numbers, np.asarray(sources, np.int64))].tolist()
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of vertex numbers and limits."""
-        return hashlib.sha256(json.dumps([self._numbers.tolist(), self._limits.tolist()]).encode()).hexdigest()
 
 
 class AlongPaths:

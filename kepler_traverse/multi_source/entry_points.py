@@ -24,7 +24,7 @@ from ..runtime.progress import Report, meter_of
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
-from ..search.query import SourcesWithTargets
+from ..search.query import SourceLimits, SourcesWithTargets
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
@@ -135,12 +135,13 @@ class Registry:
         sample: SourcesWithTargets | None = None,
         targets_per_source: float = 1.0,
         predecessors: bool | None = None,
+        limits: SourceLimits | None = None,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
         ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``. ``output`` replaces
         the least output that the result needs, and ``forms`` are those of ``Query``.
-        ``targets_per_source`` is for results of pairs.
+        ``targets_per_source`` is for results of pairs. ``limits`` are those of the sources, and ``limit`` is the largest.
         ``predecessors=False`` leaves out those that the result needs, for a caller that does without.
         """
         name = self.algorithm.name
@@ -158,6 +159,7 @@ class Registry:
             targets_per_source=targets_per_source,
             forms=forms,
             sample=sample,
+            limits=limits,
         )
         single, many = self.listed_for(strategy, graph.device)
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
@@ -199,8 +201,8 @@ class Registry:
             of_kind = {name: value for name, value in of_kind.items() if value is not None}
             reduction = kind.options_class(**of_kind).checked(kind, graph, name, numbers)
         bound: Any = limit if reduction is None or reduction.limit is None else reduction.limit
-        limits = outputs.limits_per_source(self.algorithm, result, bound, sources, numbers.size)
-        bound = bound if limits is None else max(limits, default=None)
+        limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
+        bound = bound if limits is None else limits.largest
         labels = labels_of(groups, sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
         if labels is not None:
@@ -216,6 +218,7 @@ class Registry:
             output="all" if limits is not None and kind.keeps == "counts" else None,
             strategy=strategy,
             limit=bound,
+            limits=limits,
             targets=targets,
             knobs=knobs,
             memory=memory,
@@ -236,8 +239,6 @@ class Registry:
                     together = KNearestSearch(graph, name, bound, k, numbers.size, plan_for)
                 return frame_of_all(together, numbers, labels, meter)
             searches: Any = plan()
-            if limits is not None:
-                searches.cut_at(numbers, limits)
             if stream:
                 frame_kind = outputs.frames_of_stream(stream, graph.device)
                 form = outputs.ResultForm(searches, kind, targets, unreached, frame_kind, reduction)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import is_rows
+from .._arrays import MAX_INTEGER, is_rows, namespace
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import Graph, has_vertex
 from ..kinds import rules
@@ -35,6 +35,7 @@ from ..search.frames import (
     columns_on_device,
     frames_on,
 )
+from ..search.query import SourceLimits
 from ..search.results import Traversals
 
 RESULTS = tuple(RESULT_KINDS)
@@ -156,22 +157,33 @@ def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCyc
     return error if direction == "out" else NegativeCycleError(error.cycle[::-1], error.weight)
 
 
-def limits_per_source(algorithm: Algorithm, result: str, limit: Any, sources: Any, n_sources: int) -> list[Any] | None:
-    """Return the limits of the sources, None if all have the same.
+def limits_per_source(
+    graph: Graph, algorithm: Algorithm, result: str, limit: Any, sources: Any, numbers: np.ndarray
+) -> SourceLimits | None:
+    """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the same.
 
     Raises
     ------
     InputError
-        There is not one limit per source, or a limit has a wrong value; or the result has no searches of their own.
+        There is not one limit per source, or a limit has a wrong value; a source is given twice with different limits; or
+        the result has no searches of their own.
     """
     name, kind = algorithm.limit_name, RESULT_KINDS[result]
-    limits = arguments.limits(name, limit, n_sources)
+    limits = arguments.limits(name, limit, numbers.size)
     if limits is None:
         return None
     rules.check(kind, algorithm.name, {"limits": name})
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
-    return [int(min(each, algorithm.largest_limit(each))) for each in limits] if algorithm.counts_hops else limits
+    whole = algorithm.counts_hops or all(isinstance(each, int) and each <= MAX_INTEGER for each in limits)
+    limits = [min(each, algorithm.largest_limit(each)) for each in limits] if algorithm.counts_hops else limits
+    values = np.array(limits, np.int64 if whole else np.float64)
+    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    differing = np.flatnonzero(values != values[first][place])
+    if differing.size:
+        vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[differing[:1]])).tolist()[0]
+        raise InputError(f"source {arguments.describe(vertex)} is given twice with different limits; call once for each")
+    return SourceLimits(distinct, values[first])
 
 
 def compute_result(
@@ -263,7 +275,7 @@ class ResultForm:
         else:
             found = frame_of_vertices(asked, groups, places, self._frames)
         # A certificate of a frame has one limit for all sources, and none can be made of bands.
-        is_limited = self.plan.limits is not None or not kind.is_distances
+        is_limited = self.plan.query.limits is not None or not kind.is_distances
         return found if is_limited else attach_query(found, self.plan)
 
     def make_group(self, group: Traversals) -> Any:

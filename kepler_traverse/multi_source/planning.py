@@ -87,8 +87,6 @@ class MultiSourcePlan:
         Number of sources that the choice was made for.
     is_named : bool
         Whether the caller has named the strategy.
-    limits : dict of int to int or float, or None
-        The limit of each source at which ``iter_groups`` cuts its results; see ``cut_at``.
     left_out : dict of str to str
         Maps strategies that ``auto`` could not choose among to the reason.
     """
@@ -135,7 +133,6 @@ class MultiSourcePlan:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
         self._strategies, self._n_sources, self._memory, self._asked = strategies, max(n_sources, 1), memory, query
-        self.limits: dict[int, Any] | None = None
         self.n_sources, self.is_named = self._n_sources, name != "auto"
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
@@ -282,7 +279,7 @@ class MultiSourcePlan:
 
         A search is a chain of calls: ``SerializedSearch`` admits one thread at a time, ``WideningSearch`` repeats the search
         in a wider type where sums could round, and ``_prepared`` makes smaller groups if that type needs them, and calls the
-        strategy with targets per source if it takes them. ``iter_groups`` cuts the results at the limit of each source.
+        strategy with targets per source if it takes them. ``iter_groups`` cuts the results at ``Query.limits``.
         """
         self._search: Any = None  # frees the previous candidate's memory before this one allocates
         self.strategy, self.group, self.nbytes = strategy, group, nbytes = self._candidates[name]
@@ -328,31 +325,6 @@ class MultiSourcePlan:
         numbers = arguments.vertex_numbers(source_vertices, self.graph.n_vertices).astype(np.int64, copy=False)
         return self._groups(numbers, lists)
 
-    def cut_at(self, numbers: np.ndarray, limits: list[Any]) -> None:
-        """Have ``iter_groups`` cut the results of each source at a limit of its own. Searches run to that of the plan.
-
-        The caller has checked the numbers and the limits.
-
-        Parameters
-        ----------
-        numbers : int64 array of shape (k,), NumPy
-            Vertex numbers of the sources.
-        limits : list of int or float
-            One per source; the same source has the same limit each time.
-
-        Raises
-        ------
-        InputError
-            A source is given twice with different limits.
-        """
-        self.limits = {}
-        for number, limit in zip(numbers.tolist(), limits, strict=True):
-            if self.limits.setdefault(number, limit) != limit:
-                name = self.graph.ids_at(namespace(self.graph.offsets).asarray([number])).tolist()[0]
-                raise InputError(
-                    f"source {arguments.describe(name)} is given twice with different limits; call once for each"
-                )
-
     def adopt(self) -> None:
         """Make the calling thread the owner, whose results are not copied; see ``Plan.adopt``."""
         with self._lock:
@@ -376,8 +348,8 @@ class MultiSourcePlan:
             search, strategy, size = self._next_search(numbers.size - begin)
             end = min(begin + size, numbers.size)
             group = self._run(search, strategy, numbers[begin:end], None if lists is None else lists.part(begin, end))
-            known = self.limits
-            yield group if known is None else group.within([known[source] for source in group.sources.tolist()])
+            limits = self._asked.limits
+            yield group if limits is None else group.within(limits.of(group.sources))
             begin = end
 
     def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray, lists: TargetLists | None) -> Traversals:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -111,6 +113,39 @@ class PairTable:
         return SourcesWithTargets(part.sources, part.lists)
 
 
+class SourceLimits:
+    """The largest distance of each source.
+
+    Parameters
+    ----------
+    numbers : int64 array, NumPy
+        Distinct vertex numbers of the sources, ascending.
+    limits : int64 or float64 array of the same length, NumPy
+    """
+
+    def __init__(self, numbers: np.ndarray, limits: np.ndarray):
+        self._numbers, self._limits = numbers, limits
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SourceLimits) and self.digest == other.digest
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def largest(self) -> Any:
+        """The limit of the searches; None without a source."""
+        return self._limits.max().item() if self._limits.size else None
+
+    def of(self, sources: Any) -> list[Any]:
+        """Return the limits of some sources, given by their vertex numbers."""
+        return self._limits[np.searchsorted(self._numbers, np.asarray(sources, np.int64))].tolist()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of vertex numbers and limits."""
+        return hashlib.sha256(json.dumps([self._numbers.tolist(), self._limits.tolist()]).encode()).hexdigest()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """Options of a traversal, without its source.
@@ -120,6 +155,9 @@ class Query:
     predecessors : bool
     limit : int, float or None
         Largest distance of interest (inclusive).
+    limits : SourceLimits or None
+        Those of the sources, where they differ; ``limit`` is the largest. A plan cuts its results at them, and a search may
+        end there.
     targets : int64 array of vertex numbers (NumPy, ascending, distinct) or None
         The traversal may stop once these are settled.
     has_target_lists : bool
@@ -145,6 +183,7 @@ class Query:
 
     predecessors: bool = True
     limit: float | None = None
+    limits: SourceLimits | None = None
     targets: Array | None = None
     has_target_lists: bool = False
     knobs: object | None = None

@@ -31,8 +31,8 @@ SAMPLE, _SEED = 64, 7  # sources whose reach is measured
 _TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
 _SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MOST
 
-# ``search(sources, lists)`` returns rows, distances at the targets, and up to where each search is complete.
-Search = Callable[[np.ndarray, TargetLists | None], tuple[SparseDistances, Any, np.ndarray]]
+# ``search(sources, lists, limits)`` returns rows, distances at the targets, and up to where each search is complete.
+Search = Callable[[np.ndarray, TargetLists | None, np.ndarray], tuple[SparseDistances, Any, np.ndarray]]
 
 
 def group_size(n_sources: int) -> int:
@@ -157,11 +157,17 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
         sources = np.ascontiguousarray(sources, np.int64)
-        found, at_targets, stops = search(sources, lists)
+        ends: list[Any] = [query.limit] * sources.size
+        bounds = np.full(sources.size, limit)
+        if query.limits is not None and not is_on_gpu:
+            ends = query.limits.of(sources)
+            typed = {end: as_distance(end, limit.dtype) for end in set(ends)}
+            bounds = np.array([typed[end] for end in ends], limit.dtype)
+        found, at_targets, stops = search(sources, lists, bounds)
         if overflow_error is not None and np.isnan(stops).any():
             raise overflow_error(graph)
-        ends, rounds = [query.limit] * sources.size, [1] * sources.size
-        for i in np.flatnonzero(stops != limit).tolist():
+        rounds = [1] * sources.size
+        for i in np.flatnonzero(stops != bounds).tolist():
             ends[i] = stops[i].item()
         if query.output == "targets":
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
@@ -177,15 +183,14 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    n, (search, weights, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
+    n, (search, weights, _, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
     kind = unreached.dtype
     marks = Marks(n, kind)
     shared = np.empty(0, np.int64) if query.targets is None else query.targets
     is_at_targets, is_sorted = query.output == "targets", query.output == "all"
 
-    def searched(sources: np.ndarray, lists: TargetLists | None) -> tuple[SparseDistances, Any, np.ndarray]:
+    def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
-        limits = np.full(k, limit, kind)
         values = shared if lists is None else lists.vertices
         list_of = np.empty((k, 2), np.int64)
         list_of[:, 0], list_of[:, 1] = (0, shared.size) if lists is None else (lists.offsets[:-1], lists.offsets[1:])
@@ -213,9 +218,9 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     may_overflow = not counts_hops and query.limit is None and graph.n_edges > 0
     may_overflow = may_overflow and float(graph.derived.heaviest) * n >= float(np.finfo(limit.dtype).max)
 
-    def searched(sources: np.ndarray, lists: TargetLists | None) -> tuple[SparseDistances, Any, np.ndarray]:
+    def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         sizes, vertices, distance = searches.rows(sources)
-        stops = np.full(sources.size, limit)
+        stops = limits.copy()
         found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph)
         for i in range(sources.size if may_overflow else 0):
             host = graph.derived.on_host

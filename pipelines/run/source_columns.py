@@ -12,10 +12,11 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.opportunities import SourceWeights, source_weights_of
+from kepler_traverse.search.query import SourceLimits
 
 from ..cli.options import Settings
 from ..output.rows import names_of
-from ..question import SourceGroups, SourceLimits
+from ..question import SourceGroups
 from .answered_tables import read_source_table
 from .given_table import named_columns, numbers_in_column
 

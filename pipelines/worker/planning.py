@@ -41,6 +41,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         "strategy": request.strategy,
         "result": request.result if request.k is None else "distances",
         "limit": request.limit,
+        "limits": request.limits,
         "targets": request.targets,
         "knobs": request.knobs,
         "memory": request.memory,

@@ -532,7 +532,6 @@ def test_every_public_name_and_argument_is_tried(edges):
         "Plan.explain",
         "Plan.run_unguarded",
         "MultiSourcePlan.adopt",
-        "MultiSourcePlan.cut_at",
         "MultiSourcePlan.explain",
         "MultiSourcePlan.measurements",
         "MultiSourcePlan.release",

@@ -15,6 +15,7 @@ from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.cpu.short_search import _sort
+from kepler_traverse.search.query import SourceLimits
 from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
@@ -196,6 +197,21 @@ def test_searches_for_pairs_end_at_their_targets():
     )  # fmt: skip
     assert plan.strategy.name == "short_search"
     assert "vertices that a search reaches: 4;" in plan.why
+
+
+@pytest.mark.parametrize("algorithm", MANY)
+def test_a_search_ends_at_the_limit_of_its_source(algorithm):
+    graph = graph_from_edges(np.arange(100), np.arange(1, 101), np.ones(100, np.int64))
+    sources, limits = np.array([3, 10, 40]), np.array([20, 1, 5])
+    plan = REGISTRIES[algorithm].plan_multi_source(
+        graph, n_sources=3, result="distances", strategy="short_search", limit=20, targets=None, knobs=None, memory=None,
+        forms=("sparse",), limits=SourceLimits(sources, limits),
+    )  # fmt: skip
+    found = plan.run(sources[::-1])
+    assert found.limits == [5, 1, 20]
+    assert found.distance.sizes.tolist() == [6, 2, 21]
+    assert certify_many(graph, sources[::-1], found.distance, found.limits).valid
+    assert not certify_many(graph, sources[::-1], found.distance, 20).valid
 
 
 LIMITED = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,10 @@ import kepler_traverse.cuda.short_search as on_gpu
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
-from kepler_traverse.cpu.short_search import _sort
+from kepler_traverse.cpu import short_search as cpu
 from kepler_traverse.search.query import SourceLimits
 from kepler_traverse.search.short_search import SOURCES
-from kepler_traverse.search.sparse import SparseDistances, offsets_of
+from kepler_traverse.search.sparse import Marks, SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
 from pipelines.cli.options import flags_of
 from pipelines.cli.settings import settings_of
@@ -181,6 +182,73 @@ def test_memory_of_a_group_does_not_depend_on_the_graph(algorithm):
     assert peaks[1] < 2 * peaks[0]  # an array of all vertices would be ten times as large
 
 
+class Counted(np.ndarray):
+    """An array that counts the elements that are read and written, in ``touches``."""
+
+    touches = 0
+
+    def __getitem__(self, i):
+        found = super().__getitem__(i)
+        Counted.touches += np.size(found)
+        return found
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        Counted.touches += sum(each.size for each in inputs if isinstance(each, Counted))
+        return getattr(ufunc, method)(*(np.asarray(each) for each in inputs), **options)
+
+    def __array_function__(self, function, types, args, options):
+        Counted.touches += sum(each.size for each in args if isinstance(each, Counted))
+        return super().__array_function__(function, types, args, options)
+
+    def __setitem__(self, i, value):
+        Counted.touches += np.size(super().__getitem__(i))
+        super().__setitem__(i, value)
+
+
+def touches_of(algorithm: str, n: int, monkeypatch) -> int:
+    """Elements of arrays of the graph's size that short searches touch in a long path, with all that is computed of them."""
+
+    @contextmanager
+    def lent(marks):
+        with plain(marks) as pair:
+            yield tuple(each.view(Counted) for each in pair)
+
+    def atomic_add(array, i, more):
+        array[i] += more
+        return array[i] - more
+
+    # The compiled functions, in Python.
+    for name, function in vars(cpu).items():
+        if hasattr(function, "py_func") and name != "_mix_one":
+            monkeypatch.setattr(cpu, name, function.py_func)
+    monkeypatch.setattr(cpu, "atomic_add", atomic_add)
+    plain = Marks.lent
+    monkeypatch.setattr(Marks, "lent", lent)
+    graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
+    for name in ("offsets", "targets", "weights"):  # graphs refuse such arrays
+        object.__setattr__(graph, name, getattr(graph, name).view(Counted))
+    plan = REGISTRIES[algorithm].plan_multi_source(
+        graph, n_sources=n, result="distances", strategy="short_search", limit=20, targets=None, knobs=None, memory=None,
+        forms=("sparse",),
+    )  # fmt: skip
+    sources = np.array([5, 70, 900, 9000])
+    with with_threads(1):
+        plan.run(sources)  # makes the marks
+        Counted.touches = 0
+        found = plan.run(sources).distance
+        found.stats(graph.offsets, None) if algorithm == "sssp" else list(found.levels(graph.offsets, None))
+        found.edges(graph.offsets)
+        assert certify_many(graph, sources, found, 20).valid
+    assert found.sizes.tolist() == [21] * sources.size
+    return Counted.touches
+
+
+@pytest.mark.parametrize("algorithm", MANY)
+def test_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, monkeypatch):
+    small, large = (touches_of(algorithm, n, monkeypatch) for n in (10**4, 10**6))
+    assert small == large > 0
+
+
 def test_searches_for_pairs_end_at_their_targets():
     graph = random_graph(5, 3000, 9000)
     random = np.random.default_rng(6)
@@ -274,7 +342,7 @@ def test_the_job_on_a_gpu_writes_what_it_writes_on_a_cpu(algorithm, result, tmp_
 def test_rows_of_many_vertices_are_sorted(n):
     row = np.random.default_rng(n).permutation(n).astype(np.int32)[:3000]
     expected = np.sort(row)
-    _sort(row, n)
+    cpu._sort(row, n)
     assert np.array_equal(row, expected)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import Array
+from ..errors import CapacityError
 from . import cp
 from .compiler import Kernel, Request, kernel
 from .kernel_spec import WARP, Entry, arguments, struct_arguments
@@ -34,6 +35,7 @@ _GATHER = Entry(
 ENTRIES = (_SEARCH, _GATHER)
 TABLES = 1 << 29  # bytes of all tables in global memory
 _TABLE_IS_FULL, _NO_CAPACITY = -1, -2
+_LARGEST = 30  # logarithm of the slots of the largest table
 _VERTICES = 64  # vertices per source, before a search has shown how many there are
 
 
@@ -81,14 +83,20 @@ class ShortSearches:
         self._edges = {"offsets": graph.offsets, "targets": graph.targets, "weights": weights}
         self._n_vertices, self._limit, self._kind = graph.n_vertices, limit, limit.dtype
         self._ordered = np.dtype(f"i{self._kind.itemsize}")
-        largest = max(IN_SHARED[-1].log_capacity + 1, (2 * graph.n_vertices - 1).bit_length())
+        largest = min(max(IN_SHARED[-1].log_capacity + 1, (2 * graph.n_vertices - 1).bit_length()), _LARGEST)
         of_all = [Tier(IN_SHARED[-1].block, size, False) for size in sorted({min(17, largest), largest})]
         self._tiers = [*IN_SHARED, *of_all]
         self._first = 0  # of the tiers that are tried
         self._per_source = float(_VERTICES)  # vertices
 
     def rows(self, sources: np.ndarray, tiers: int | None = None) -> Rows | None:
-        """Search from several vertices; with few tiers return None where these do not suffice."""
+        """Search from several vertices; with few tiers return None where these do not suffice.
+
+        Raises
+        ------
+        CapacityError
+            A search reaches more vertices than the largest table holds.
+        """
         k = sources.size
         sizes, left, parts = np.zeros(k, np.int64), np.arange(k), []
         for number in range(self._first, len(self._tiers[:tiers])):
@@ -99,6 +107,8 @@ class ShortSearches:
             if not left.size:
                 break
             self._first = number + (2 * left.size > k)  # for the next sources
+        if left.size and tiers is None:
+            raise CapacityError("a short search on a GPU holds fewer than 2^30 vertices; leave strategy='auto'")
         if left.size:
             return None
         self._per_source = max(float(sizes.mean()), 1.0) if k else self._per_source

@@ -278,6 +278,7 @@ def test_a_knob_out_of_range_is_an_error_that_names_it(name, value):
         Bfs4kKnobs(**{name: value})
 
 
+@on_a_device
 @pytest.mark.usefixtures("mode")
 def test_a_knob_that_does_not_exist_is_an_error_that_lists_the_others():
     graph = build(path(3)).to("cuda")
@@ -289,6 +290,7 @@ def test_a_knob_that_does_not_exist_is_an_error_that_lists_the_others():
         plan_bfs(graph, strategy="bfs_4k", knobs=plan_bfs(graph, strategy="queue_warp").query)
 
 
+@on_a_device
 @pytest.mark.usefixtures("mode")
 def test_queues_that_do_not_fit_into_shared_memory_are_an_error_that_names_the_knob():
     if HAS_GPU:

@@ -213,7 +213,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
 
 def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    n, (_, _, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
+    n, limit = graph.n_vertices, kernel_of(graph, query, counts_hops).limit
+    marks = Marks(n, limit.dtype)
     searches: Any = _searches_on_gpu(graph, query, counts_hops)
     may_overflow = not counts_hops and query.limit is None and graph.n_edges > 0
     may_overflow = may_overflow and float(graph.derived.heaviest) * n >= float(np.finfo(limit.dtype).max)
@@ -221,21 +222,17 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         sizes, vertices, distance = searches.rows(sources)
         stops = limits.copy()
-        found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph)
+        found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph, marks)
         for i in range(sources.size if may_overflow else 0):
             host = graph.derived.on_host
             if cpu.has_overflow(host.offsets, host.targets, host.weights, vertices, *found.offsets[i : i + 2], found[i]):
                 stops[i] = np.nan
         if query.output != "targets":
             return found, None, stops
-        k = sources.size
-        targets: Any = query.targets if lists is None else lists.vertices
+        k, targets = sources.size, np.asarray(query.targets if lists is None else lists.vertices)
         of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
-        wanted = of * n + (np.tile(targets, k) if lists is None else targets)
-        keys = found.rows_of_entries() * n + vertices
-        places = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
-        at_targets = np.full(wanted.size, unreached, limit.dtype)
-        at_targets = np.where(keys[places] == wanted, distance[places], at_targets) if keys.size else at_targets
+        in_host_memory = SparseDistances(found.offsets, vertices, distance, n, marks=marks)
+        at_targets = in_host_memory.at_each(of, np.tile(targets, k) if lists is None else targets)
         return found, at_targets if lists is not None else at_targets.reshape(k, targets.size), stops
 
     return searched

@@ -155,7 +155,8 @@ class SparseDistances:
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
         before = offsets_of(is_kept)
         return SparseDistances(
-            before[self.offsets], self.vertices[is_kept], self.distance[is_kept], self.n_vertices, self.graph
+            *(before[self.offsets], self.vertices[is_kept], self.distance[is_kept]),
+            *(self.n_vertices, self.graph, self.marks),
         )
 
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kepler_traverse.search.query import Digested, digest_of
+
 if TYPE_CHECKING:
-    from kepler_traverse.search.query import PairTable, SourceLimits
+    from kepler_traverse.search.query import PairTable, SourceValues
 
     from .output.schemas import ResultName
 
 Ids = list[Any]  # the user's ids: integers, or strings
 
 
-class SourceGroups:
+class SourceGroups(Digested):
     """The groups of sources; a source may be in several.
 
     Parameters
@@ -41,19 +41,12 @@ class SourceGroups:
         own = np.array([place[label] for label in labels], np.int64)
         self.members = [np.unique(numbers[own == i]) for i in range(len(self.labels))]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SourceGroups) and self.digest == other.digest
-
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def digest(self) -> str:
-        """SHA-256 of labels and vertex numbers."""
-        found = [[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)]
-        return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+        return digest_of([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
 
 
-class AlongPaths:
+class AlongPaths(Digested):
     """What to sum along the paths of pairs.
 
     Attributes
@@ -65,18 +58,9 @@ class AlongPaths:
     def __init__(self, values: dict[str, np.ndarray]):
         self.values = values
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AlongPaths) and self.digest == other.digest
-
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def digest(self) -> str:
-        """SHA-256 of names and values."""
-        found = hashlib.sha256(json.dumps([(name, str(value.dtype)) for name, value in self.values.items()]).encode())
-        for value in self.values.values():
-            found.update(np.ascontiguousarray(value).data)
-        return found.hexdigest()
+        return digest_of([(name, str(value.dtype)) for name, value in self.values.items()], self.values.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +84,7 @@ class Question:
         Number of nearest sources of each vertex, for the kind that takes it.
     groups : SourceGroups or None
         Groups of the sources, each with its own nearest ones.
-    limits : SourceLimits or None
+    limits : SourceValues or None
         The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
     along : AlongPaths or None
         Columns of the edge list to sum along paths.
@@ -120,7 +104,7 @@ class Question:
     reduction: Any = None
     k: int | None = None
     groups: SourceGroups | None = None
-    limits: SourceLimits | None = None
+    limits: SourceValues | None = None
     along: AlongPaths | None = None
     unreached: str = "omit"
     unconnected: str = "refuse"

@@ -8,7 +8,6 @@ vertices beyond the cutoff. The sum within one cutoff does not depend on the oth
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Mapping
@@ -25,6 +24,7 @@ from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
+from ..search.query import Digested, SourceValues, digest_of
 from ..search.results import Traversals
 from .records import Asked, SourceRecords, Values
 
@@ -33,29 +33,7 @@ VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which
 VALUE = "value"  # the name of an attribute that was given as one array
 
 
-class SourceWeights:
-    """A weight per source.
-
-    Attributes
-    ----------
-    numbers : int64 array, NumPy
-        Distinct vertex numbers of the sources, ascending.
-    weights : int64 or float64 array of the same length, NumPy
-    """
-
-    def __init__(self, numbers: np.ndarray, weights: np.ndarray):
-        self.numbers, self.weights = numbers, weights
-
-    @property
-    def largest(self) -> int | float:
-        """The largest weight without its sign."""
-        return max((abs(weight) for weight in self.weights.tolist()), default=1)
-
-    def of(self, sources: np.ndarray) -> np.ndarray:
-        return self.weights[np.searchsorted(self.numbers, sources)]
-
-
-def source_weights_of(graph: Graph, numbers: np.ndarray, weights: Any) -> SourceWeights:
+def source_weights_of(graph: Graph, numbers: np.ndarray, weights: Any) -> SourceValues:
     """Check one weight per source.
 
     Parameters
@@ -79,15 +57,15 @@ def source_weights_of(graph: Graph, numbers: np.ndarray, weights: Any) -> Source
     if found.dtype.kind == "u" and found.size and int(found.max()) > MAX_INTEGER:
         raise InputError(f"source_weights holds {int(found.max())}, which is beyond int64; scale the weights down")
     found = found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
-    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-    differing = np.flatnonzero(found != found[first][place])
-    if differing.size:
-        name = arguments.describe(_name(graph, numbers[differing[0]]))
-        raise InputError(f"source {name} is given twice with different weights; call once for each")
-    return SourceWeights(distinct, found[first])
+
+    def twice(row: int, _: int) -> InputError:
+        name = arguments.describe(_name(graph, numbers[row]))
+        return InputError(f"source {name} is given twice with different weights; call once for each")
+
+    return SourceValues.of_rows(numbers, found, twice)
 
 
-class Reduction:
+class Reduction(Digested):
     """What to reduce the distances of each source to: checked options of the result kinds that take ``cutoffs``.
 
     Attributes
@@ -100,7 +78,7 @@ class Reduction:
         Of ``cpu.opportunities``; 0 for none.
     parameter : float
         Of the decay.
-    weights : SourceWeights or None
+    weights : SourceValues or None
         What the sums of each source are multiplied by.
     """
 
@@ -111,16 +89,11 @@ class Reduction:
         values: dict[str, np.ndarray] | None = None,
         decay: int = cpu.NO_DECAY,
         parameter: float = 0.0,
-        weights: SourceWeights | None = None,
+        weights: SourceValues | None = None,
     ):
         self.cutoffs, self.values, self.weights = cutoffs, values or {}, weights
         self.decay, self.parameter = decay, parameter
         self._on_gpu: dict[int, Array] = {}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reduction) and self.digest == other.digest
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
         # Each process stacks the values and copies them to its own device.
@@ -140,17 +113,14 @@ class Reduction:
     def digest(self) -> str:
         """SHA-256 of everything that determines a result."""
         options = [self.cutoffs.tolist(), self.decay, self.parameter, [(n, str(v.dtype)) for n, v in self.values.items()]]
-        found = hashlib.sha256(json.dumps(options).encode())
-        for value in self.values.values():
-            found.update(np.ascontiguousarray(value).data)
-        if self.weights is not None:  # only then, so that the digests of other runs stay as they were
-            found.update(json.dumps([self.weights.numbers.tolist(), self.weights.weights.tolist()]).encode())
-        return found.hexdigest()
+        weights = [] if self.weights is None else [self.weights.numbers.tolist(), self.weights.values.tolist()]
+        further = [np.frombuffer(json.dumps(weights).encode(), np.uint8)] if weights else []  # none in digests of other runs
+        return digest_of(options, [*self.values.values(), *further])
 
     def dtype_of(self, name: str) -> np.dtype:
         """Return the type of the sums of an attribute."""
         kind = self.values[name].dtype if name in self.values else np.dtype(np.int64)
-        return kind if self.weights is None else np.result_type(kind, self.weights.weights.dtype)
+        return kind if self.weights is None else np.result_type(kind, self.weights.values.dtype)
 
     @cached_property
     def stacked(self) -> tuple[np.ndarray, np.ndarray]:
@@ -200,7 +170,7 @@ def reduction_of(
     values : table, mapping or array
         For ``"opportunities"``; see ``bfs_many``.
     decay : str or None
-    source_weights : SourceWeights or sequence of int or float, optional
+    source_weights : SourceValues or sequence of int or float, optional
         For ``"opportunities"``.
     numbers : int64 array, NumPy, optional
         Vertex numbers of the sources in the order of a sequence of weights.
@@ -229,7 +199,7 @@ def reduction_of(
     if numbers is not None and weights is not None:
         weights = source_weights_of(graph, numbers, weights)
     for name, value in found.items():
-        _refuse_overflow(name, value, 1 if weights is None else weights.largest)
+        _refuse_overflow(name, value, 1 if weights is None else max(map(abs, weights.values.tolist()), default=1))
     return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter, weights=weights)
 
 
@@ -419,7 +389,7 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     reduction = asked.options
     found = sums_within(group.distance, reduction)
     if reduction.weights is not None:
-        factors = reduction.weights.of(group.sources)[:, None]
+        factors = np.array(reduction.weights.of(group.sources))[:, None]
         found = {name: value * factors for name, value in found.items()}
     return _records(reduction, found, len(group))
 

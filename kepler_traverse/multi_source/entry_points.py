@@ -24,7 +24,7 @@ from ..runtime.progress import Report, meter_of
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
-from ..search.query import SourceLimits, SourcesWithTargets
+from ..search.query import SourcesWithTargets, SourceValues
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
@@ -135,7 +135,7 @@ class Registry:
         sample: SourcesWithTargets | None = None,
         targets_per_source: float = 1.0,
         predecessors: bool | None = None,
-        limits: SourceLimits | None = None,
+        limits: SourceValues | None = None,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 

@@ -35,7 +35,7 @@ from ..search.frames import (
     columns_on_device,
     frames_on,
 )
-from ..search.query import SourceLimits
+from ..search.query import SourceValues
 from ..search.results import Traversals
 
 RESULTS = tuple(RESULT_KINDS)
@@ -159,7 +159,7 @@ def cycle_in_direction(error: NegativeCycleError, direction: str) -> NegativeCyc
 
 def limits_per_source(
     graph: Graph, algorithm: Algorithm, result: str, limit: Any, sources: Any, numbers: np.ndarray
-) -> SourceLimits | None:
+) -> SourceValues | None:
     """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the same.
 
     Raises
@@ -178,12 +178,12 @@ def limits_per_source(
     whole = algorithm.counts_hops or all(isinstance(each, int) and each <= MAX_INTEGER for each in limits)
     limits = [min(each, algorithm.largest_limit(each)) for each in limits] if algorithm.counts_hops else limits
     values = np.array(limits, np.int64 if whole else np.float64)
-    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-    differing = np.flatnonzero(values != values[first][place])
-    if differing.size:
-        vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[differing[:1]])).tolist()[0]
-        raise InputError(f"source {arguments.describe(vertex)} is given twice with different limits; call once for each")
-    return SourceLimits(distinct, values[first])
+
+    def twice(row: int, _: int) -> InputError:
+        vertex = graph.ids_at(namespace(graph.offsets).asarray(numbers[row : row + 1])).tolist()[0]
+        return InputError(f"source {arguments.describe(vertex)} is given twice with different limits; call once for each")
+
+    return SourceValues.of_rows(numbers, values, twice)
 
 
 def compute_result(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .._arrays import Array, is_rows, namespace
+from ..errors import InputError
 
 TuningClass = TypeVar("TuningClass")
 
@@ -113,37 +115,62 @@ class PairTable:
         return SourcesWithTargets(part.sources, part.lists)
 
 
-class SourceLimits:
-    """The largest distance of each source.
+class Digested:
+    """Values that are equal if their digests are."""
 
-    Parameters
-    ----------
-    numbers : int64 array, NumPy
-        Distinct vertex numbers of the sources, ascending.
-    limits : int64 or float64 array of the same length, NumPy
-    """
-
-    def __init__(self, numbers: np.ndarray, limits: np.ndarray):
-        self._numbers, self._limits = numbers, limits
+    digest: Any
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SourceLimits) and self.digest == other.digest
+        return isinstance(other, type(self)) and self.digest == other.digest
 
     __hash__ = None  # type: ignore[assignment]
 
+
+def digest_of(facts: Any, arrays: Iterable[np.ndarray] = ()) -> str:
+    """Return the SHA-256 of facts as JSON, and of arrays."""
+    found = hashlib.sha256(json.dumps(facts).encode())
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+class SourceValues(Digested):
+    """A number per source: its limit, or its weight.
+
+    Attributes
+    ----------
+    numbers : int64 array, NumPy
+        Distinct vertex numbers of the sources, ascending.
+    values : int64 or float64 array of the same length, NumPy
+    """
+
+    def __init__(self, numbers: np.ndarray, values: np.ndarray):
+        self.numbers, self.values = numbers, values
+
+    @classmethod
+    def of_rows(cls, numbers: np.ndarray, values: np.ndarray, twice: Callable[[int, int], InputError]) -> SourceValues:
+        """Return the values of sources in any order; a source that occurs twice must have one.
+
+        ``twice(row, first)`` returns the error for a row whose value is not that of the first row of its source.
+        """
+        distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+        differing = np.flatnonzero(values != values[first][place])
+        if differing.size:
+            raise twice(int(differing[0]), int(first[place[differing[0]]]))
+        return cls(distinct, values[first])
+
     @property
     def largest(self) -> Any:
-        """The limit of the searches; None without a source."""
-        return self._limits.max().item() if self._limits.size else None
+        """The largest value; None without a source."""
+        return self.values.max().item() if self.values.size else None
 
     def of(self, sources: Any) -> list[Any]:
-        """Return the limits of some sources, given by their vertex numbers."""
-        return self._limits[np.searchsorted(self._numbers, np.asarray(sources, np.int64))].tolist()
+        """Return the values of some sources, given by their vertex numbers."""
+        return self.values[np.searchsorted(self.numbers, np.asarray(sources, np.int64))].tolist()
 
     @property
     def digest(self) -> str:
-        """SHA-256 of vertex numbers and limits."""
-        return hashlib.sha256(json.dumps([self._numbers.tolist(), self._limits.tolist()]).encode()).hexdigest()
+        return digest_of([self.numbers.tolist(), self.values.tolist()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +182,7 @@ class Query:
     predecessors : bool
     limit : int, float or None
         Largest distance of interest (inclusive).
-    limits : SourceLimits or None
+    limits : SourceValues or None
         Those of the sources, where they differ; ``limit`` is the largest. A plan cuts its results at them, and a search may
         end there.
     targets : int64 array of vertex numbers (NumPy, ascending, distinct) or None
@@ -183,7 +210,7 @@ class Query:
 
     predecessors: bool = True
     limit: float | None = None
-    limits: SourceLimits | None = None
+    limits: SourceValues | None = None
     targets: Array | None = None
     has_target_lists: bool = False
     knobs: object | None = None

@@ -11,11 +11,11 @@ from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.opportunities import SourceWeights, source_weights_of
-from kepler_traverse.search.query import SourceLimits
+from kepler_traverse.kinds.opportunities import source_weights_of
+from kepler_traverse.search.query import SourceValues
 
 from ..cli.options import Settings
-from ..output.rows import names_of
+from ..output.rows import id_of
 from ..question import SourceGroups
 from .answered_tables import read_source_table
 from .given_table import named_columns, numbers_in_column
@@ -42,7 +42,7 @@ def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
     return SourceGroups(column.to_pylist(), numbers)
 
 
-def read_limits(graph: Graph, settings: Settings) -> SourceLimits | None:
+def read_limits(graph: Graph, settings: Settings) -> SourceValues | None:
     """Return the limit of each source, None without ``--limit-column``.
 
     Raises
@@ -67,20 +67,17 @@ def read_limits(graph: Graph, settings: Settings) -> SourceLimits | None:
     limits = np.minimum(limits, MAX_HOP_COUNT).astype(np.int64) if hops else limits
     if not hops:
         limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
-    distinct, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-    differing = np.flatnonzero(limits != limits[first][place])
-    if differing.size:
-        row = int(differing[0])
-        name = names_of(graph, numbers[row : row + 1])[0]
-        other = int(first[place[row]])
-        raise InputError(
-            f"{where}, row {row}: source {name!r} has the limit {limits[row].item()!r} here and {limits[other].item()!r} in "
-            f"row {other}; give it one limit"
+
+    def twice(row: int, first: int) -> InputError:
+        return InputError(
+            f"{where}, row {row}: source {id_of(graph, int(numbers[row]))!r} has the limit {limits[row].item()!r} here and "
+            f"{limits[first].item()!r} in row {first}; give it one limit"
         )
-    return SourceLimits(distinct, limits[first])
+
+    return SourceValues.of_rows(numbers, limits, twice)
 
 
-def read_weights(graph: Graph, settings: Settings, name: str) -> SourceWeights:
+def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """Return the weight of each source, by the column ``--source-weight-column``.
 
     Raises

@@ -16,7 +16,7 @@ from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.cpu import short_search as cpu
-from kepler_traverse.search.query import SourceLimits
+from kepler_traverse.search.query import SourceValues
 from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import Marks, SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
@@ -273,7 +273,7 @@ def test_a_search_ends_at_the_limit_of_its_source(algorithm):
     sources, limits = np.array([3, 10, 40]), np.array([20, 1, 5])
     plan = REGISTRIES[algorithm].plan_multi_source(
         graph, n_sources=3, result="distances", strategy="short_search", limit=20, targets=None, knobs=None, memory=None,
-        forms=("sparse",), limits=SourceLimits(sources, limits),
+        forms=("sparse",), limits=SourceValues(sources, limits),
     )  # fmt: skip
     found = plan.run(sources[::-1])
     assert found.limits == [5, 1, 20]

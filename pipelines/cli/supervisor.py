@@ -46,16 +46,9 @@ class Supervision:
 
     def begin(self) -> None:
         """Tell the watching process that this one runs batches itself: from now on it may be resumed."""
-        self._tell(b"1")
-
-    def end(self) -> None:
-        """Tell the watching process that worker processes run the batches from now on."""
-        self._tell(b"0")
-
-    def _tell(self, state: bytes) -> None:
         if self.is_watched:
             with contextlib.suppress(OSError):
-                os.write(self._channel, state)
+                os.write(self._channel, b"1")
 
 
 UNWATCHED = Supervision()
@@ -106,7 +99,7 @@ def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bool]
         code = child.wait()
     with os.fdopen(reads, "rb") as channel:
         os.set_blocking(channel.fileno(), False)
-        return code, (channel.read() or b"").endswith(b"1")
+        return code, bool(channel.read())
 
 
 class _Child:

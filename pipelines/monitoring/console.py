@@ -68,7 +68,6 @@ class Progress:
 
     def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
         self._news = news
-        self._unsent: list[tuple[str, Any]] = []  # for a page that opens later
         self._chronicle = RunStats(facts["started"], facts["sources"], facts["kept"])
         self._lock = threading.Lock()  # a separate thread draws on the terminal
         self._console = Console(stderr=True, highlight=False)
@@ -119,15 +118,6 @@ class Progress:
     def _report(self, what: str, item: dict[str, Any]) -> None:
         if self._news is not None:
             self._news.add(what, item, self._chronicle.distances)
-        else:
-            self._unsent.append((what, item))
-
-    def open(self, news: Any) -> None:
-        """Send to a page from now on, and what has happened so far; ``news`` as for the class."""
-        self._news = news
-        for what, item in self._unsent:
-            self._report(what, item)
-        self._unsent.clear()
 
     def _line(self) -> str:
         chronicle = self._chronicle

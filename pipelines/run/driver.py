@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import CapacityError, OutputError
@@ -51,8 +51,6 @@ from .strategy_choice import StrategyChoice, current
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from ..monitoring.dashboard_plugin import News
 
 
 _STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse")
@@ -408,7 +406,6 @@ class _Job:
             choice=self._choice,
             announce=self._announce,
             watch=self._watched,
-            joined=self._joined,
             finish=lambda times: self._finish(times, kept),
         )
 
@@ -419,30 +416,19 @@ class _Job:
         if client is not None:
             say(f"dashboard: {client.dashboard_link}")
 
-    def _joined(self, client: Client, observer: BatchObserver, n_workers: int) -> None:
-        say(f"{n_workers} worker process{'es run' if n_workers > 1 else ' runs'} the remaining batches")
-        say(f"dashboard: {client.dashboard_link}")
-        assert isinstance(observer, _ManifestObserver)
-        observer.open_page(client)
-
     @contextlib.contextmanager
     def _watched(self, client: Client | None) -> Iterator[BatchObserver]:
-        facts = console.facts_of(self._folder.manifest)
-        with console.Progress(facts, _page(client, facts)) as progress:
+        facts, news = console.facts_of(self._folder.manifest), None
+        if client is not None:
+            from ..monitoring.dashboard_plugin import open_page
+
+            news = open_page(client, facts, say)
+        with console.Progress(facts, news) as progress:
             try:
-                yield _ManifestObserver(self, progress, facts)
+                yield _ManifestObserver(self, progress)
             finally:
                 if self._choice is not None:
                     self._folder.manifest["strategy"] = current(self._choice.record)
-
-
-def _page(client: Client | None, facts: dict[str, Any]) -> News | None:
-    """Open the page of a run on the dashboard of its workers, if it has any."""
-    if client is None:
-        return None
-    from ..monitoring.dashboard_plugin import open_page
-
-    return open_page(client, facts, say)
 
 
 def _sum(*of: dict[str, float]) -> dict[str, float]:
@@ -465,14 +451,8 @@ def compile_seconds(parts: Sequence[PartEntry]) -> float:
 class _ManifestObserver:
     """Records the outcome of each batch in the manifest and passes it to the progress display."""
 
-    def __init__(self, job: _Job, progress: console.Progress, facts: dict[str, Any]):
-        self._job, self._progress, self._facts = job, progress, facts
-
-    def open_page(self, client: Client) -> None:
-        """Open the page of the run, which worker processes continue."""
-        news = _page(client, self._facts)
-        if news is not None:
-            self._progress.open(news)
+    def __init__(self, job: _Job, progress: console.Progress):
+        self._job, self._progress = job, progress
 
     def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
         self._progress.advance(part, self._job.take(part, summary, without))

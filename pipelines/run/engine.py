@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.util
 import math
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,12 +30,11 @@ from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import BatchObserver, Window
-from ..scheduling.starting_workers import StartingWorkers
 from ..worker import lean_imports
 from ..worker.device_errors import is_sticky
 from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background
-from .memory_plan import Load, Machine, Sizing, runs_in_this_process, size_up, with_capacity
+from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
 from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
 from .strategy_choice import StrategyChoice
 
@@ -44,7 +42,6 @@ from .strategy_choice import StrategyChoice
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-_CONTEXT_BYTES = 2**30  # of a GPU, for a second process: CUDA's context and what the allocators round up
 _OWN_DASHBOARD = next(option.default for option in OPTIONS if option.key == "dashboard_address")
 
 
@@ -70,8 +67,6 @@ class BatchRun:
         The result of ``Engine.choose``; None if there is nothing to choose.
     watch : callable
         ``watch(client)`` returns a context that yields the observer of the batches; without a client there is no page.
-    joined : callable
-        ``joined(client, observer, workers)`` is called where worker processes take over from this process.
     finish : callable
         Called once with the seconds of each step, as soon as all batches have ended: the results are complete then, and
         what closes after that delays no result.
@@ -86,7 +81,6 @@ class BatchRun:
     announce: Callable[[Client | None, dict[str, float]], None]
     watch: Callable[[Client | None], AbstractContextManager[BatchObserver]]
     finish: Callable[[dict[str, float]], None]
-    joined: Callable[[Client, BatchObserver, int], None] = lambda *_: None
 
 
 class Engine(Protocol):
@@ -144,34 +138,6 @@ class Given:
 NOTHING_GIVEN = Given()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Workers:
-    """Worker processes that are ready.
-
-    Attributes
-    ----------
-    client : distributed.Client
-    submit : callable
-        ``submit(task)`` starts a task and returns its future.
-    plugin : str
-        Name of the plugin that holds the graph and the plan.
-    count : int
-        Number of workers of an own cluster.
-    """
-
-    client: Client
-    submit: Callable[[Task], Future[Any]]
-    plugin: str
-    count: int
-
-
-class _Handover:
-    """A ``Handover`` from this process to worker processes that start; ``leave()`` ends the work here."""
-
-    def __init__(self, starting: StartingWorkers[_Workers], executor: InProcessExecutor, leave: Callable[[], BatchExecutor]):
-        self.is_due, self.recall, self.take = starting.are_ready, executor.recall, leave
-
-
 class KeplerEngine:
     """This library, with the whole graph in this process, or in each worker of its own cluster or of an existing one.
 
@@ -186,7 +152,6 @@ class KeplerEngine:
     def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN):
         self._settings, self._supervision, self._given = settings, supervision, given
         self._is_external = bool(settings.scheduler_address or settings.scheduler_file)
-        self._machine: Machine | None = None
 
     def prepare(self, stored: Path | None) -> Prepared:
         if self._supervision.is_watched:
@@ -195,7 +160,7 @@ class KeplerEngine:
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         settings = self._settings
-        machine = self._machine = machine_for(prepared, settings.gpu_memory)
+        machine = machine_for(prepared, settings.gpu_memory)
         if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto the device is known only now
             raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
         if self._is_external:
@@ -286,37 +251,29 @@ class KeplerEngine:
     def answer(self, run: BatchRun) -> None:
         if run.sizing.in_process:
             self._answer_here(run)
-        elif self._may_begin_here(run):
-            self._begin_here(run)
         else:
             self._answer_on_cluster(run)
 
     def _answer_here(self, run: BatchRun) -> None:
         """Run all batches in this process, which has the graph and the plan already."""
-        n_vertices = run.prepared.graph.n_vertices
-        worker, times = self._worker_here(run)
-        ready = time.perf_counter()
-        run.announce(None, times)
-        self._supervision.begin()
-        with self._executor_here(run, worker) as executor, run.watch(None) as observer:
-            self.window(run, executor, observer, n_vertices).run(list(run.batches))
-        run.finish(times | {"traverse": time.perf_counter() - ready})
-        worker.close()
-
-    def _worker_here(self, run: BatchRun) -> tuple[TraversalWorker, dict[str, float]]:
-        """Return a worker in this process, and the seconds until it is ready. It takes the graph and the plan."""
-        started = time.perf_counter()
-        prepared = run.prepared
+        started, compiled = time.perf_counter(), compile_clock.thread_seconds()
+        prepared, graph = run.prepared, run.prepared.graph
         worker, plan = TraversalWorker(self.work(run)), prepared.plan
         del prepared.plan  # a change of the strategy releases it
         # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
         is_for_its_threads = prepared.threads in (0, run.sizing.threads)
         held = plan if is_for_its_threads and isinstance(plan, MultiSourcePlan | SearchTogether) else None
         del plan
-        compiled = compile_clock.thread_seconds()
-        worker.hold(prepared.graph, held)
-        compiled = compile_clock.thread_seconds() - compiled
-        return worker, {"start": time.perf_counter() - started - compiled, "compile": compiled}
+        worker.hold(graph, held)
+        del held
+        ready, compiled = time.perf_counter(), compile_clock.thread_seconds() - compiled
+        times = {"start": ready - started - compiled, "compile": compiled}
+        run.announce(None, times)
+        self._supervision.begin()
+        with self._executor_here(run, worker) as executor, run.watch(None) as observer:
+            self.window(run, executor, observer, graph.n_vertices).run(list(run.batches))
+        run.finish(times | {"traverse": time.perf_counter() - ready})
+        worker.close()
 
     def _executor_here(self, run: BatchRun, worker: TraversalWorker) -> InProcessExecutor:
         def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
@@ -331,102 +288,42 @@ class KeplerEngine:
 
         return InProcessExecutor(run_task, self._supervision.is_watched, is_sticky)
 
-    def _may_begin_here(self, run: BatchRun) -> bool:
-        """Whether this process answers the first batches while the workers start.
-
-        There must be another process that takes over if this one dies, and memory for one worker more.
-        """
-        sizing, machine = run.sizing, self._machine
-        if machine is None or not (self._supervision.is_watched and self._may_run_here() and len(run.batches) > 1):
-            return False
-        if machine.device == "cuda":
-            if importlib.util.find_spec("dask_cuda") is None:
-                return False
-            # A worker and this process share a GPU until the handover.
-            return 2 * sizing.memory["total"] + _CONTEXT_BYTES <= machine.available
-        return sizing.memory["total"] + sizing.shared_bytes + sizing.worker_bytes <= machine.available
-
-    def _begin_here(self, run: BatchRun) -> None:
-        """Run batches in this process until the worker processes have started, and the remaining ones there."""
-        started = time.perf_counter()
-        work, n_vertices = self.work(run), run.prepared.graph.n_vertices
-        self._store(run, work)
-        stored = time.perf_counter()
-        worker, times = self._worker_here(run)
-        ready = time.perf_counter()
-        times = {"store": stored - started} | times
-        run.announce(None, times)
-        self._supervision.begin()
-        with (
-            StartingWorkers(lambda: self._workers(run, work)) as starting,
-            self._executor_here(run, worker) as executor,
-            run.watch(None) as observer,
-        ):
-
-            def leave() -> BatchExecutor:
-                from ..scheduling.dask_executor import DaskExecutor
-
-                workers = starting.result()
-                executor.end()
-                worker.close()
-                run.prepared.release()
-                self._supervision.end()
-                run.joined(workers.client, observer, workers.count)
-                return DaskExecutor(workers.client, workers.submit)
-
-            window = self.window(run, executor, observer, n_vertices)
-            window.run(list(run.batches), _Handover(starting, executor, leave))
-            run.finish(times | {"traverse": time.perf_counter() - ready})
-
     def _answer_on_cluster(self, run: BatchRun) -> None:
-        from ..scheduling.cluster import take_plugin
+        """Run all batches in worker processes, which load the stored graph and plan."""
+        from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
         from ..scheduling.dask_executor import DaskExecutor
         from ..scheduling.existing_cluster import check_existing, check_newcomers
+        from ..worker.plugin import TraversalPlugin
 
-        work, n_vertices = self.work(run), run.prepared.graph.n_vertices
+        work, sizing, n_vertices = self.work(run), run.sizing, run.prepared.graph.n_vertices
         if self._is_external:
             check_existing(self._settings, work.device, _shared_folders(run))
         started = time.perf_counter()
-        self._store(run, work)
+        if run.prepared.folder is None:
+            try:
+                write_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
+            except OSError as error:
+                raise cannot_write(run.folder, error) from None
         run.prepared.release()
         stored = time.perf_counter()
-        with self._workers(run, work) as workers:
-            client = workers.client
+        count, token = min(sizing.workers, len(run.batches)), uuid.uuid4().hex[:8]
+        with cluster_for(self._settings, work.device, count, sizing.memory["total"]) as client:
+            plugin = f"kepler-traverse-{token}"
+            give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}
             run.announce(client, times)
             with run.watch(client) as observer:
-                executor = DaskExecutor(client, workers.submit)
-                needed = run.sizing.shared_bytes + run.sizing.worker_bytes
+                executor = DaskExecutor(client, _submitter(run, client, token))
+                needed = sizing.shared_bytes + sizing.worker_bytes
                 newcomers = functools.partial(check_newcomers, client, needed=needed) if self._is_external else None
                 window = self.window(run, executor, observer, n_vertices, newcomers)
                 try:
                     window.run(list(run.batches))
                 finally:
                     if client.status == "running" and self._is_external:
-                        take_plugin(client, workers.plugin)
+                        take_plugin(client, plugin)
             run.finish(times | {"traverse": time.perf_counter() - ready})
-
-    def _store(self, run: BatchRun, work: Work) -> None:
-        """Store the graph for the workers, unless it is stored already."""
-        if run.prepared.folder is None:
-            try:
-                write_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
-            except OSError as error:
-                raise cannot_write(run.folder, error) from None
-
-    @contextlib.contextmanager
-    def _workers(self, run: BatchRun, work: Work) -> Iterator[_Workers]:
-        """Yield worker processes that have loaded the stored graph and have planned."""
-        from ..scheduling.cluster import cluster_for, give_plugin
-        from ..worker.plugin import TraversalPlugin
-
-        count, bytes_per_gpu = min(run.sizing.workers, len(run.batches)), run.sizing.memory["total"]
-        with cluster_for(self._settings, work.device, count, bytes_per_gpu) as client:
-            token = uuid.uuid4().hex[:8]
-            plugin = f"kepler-traverse-{token}"
-            give_plugin(client, TraversalPlugin(work, plugin), plugin)
-            yield _Workers(client=client, submit=_submitter(run, client, token), plugin=plugin, count=count)
 
     def work(self, run: BatchRun) -> Work:
         """Return what all batches share."""

@@ -19,8 +19,8 @@ DISTANCES_AT_ONCE = 2**28
 BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
 # Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start, and on a CPU it takes them
 # from the searches, which use all cores here, too. With one worker there is nothing to gain but a dashboard and a second
-# process.
-_ALONE_SECONDS, _TOGETHER_SECONDS = 60.0, {"cpu": 20.0, "cuda": 10.0}
+# process. On several GPUs the searches take a share of their time on one, after the start.
+_ALONE_SECONDS, _CPU_SECONDS, _START_ON_GPUS = 60.0, 20.0, 8.0
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
 _SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}  # of a graph, for one search whose strategy has no cost model
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker
@@ -164,7 +164,9 @@ def runs_in_this_process(load: Load, sizing: Sizing, machine: Machine, search_se
     search_seconds *= 1 + load.certified
     writers = machine.cores if machine.device == "cuda" else 1
     seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * n_searches / writers
-    return seconds < (_ALONE_SECONDS if sizing.workers == 1 else _TOGETHER_SECONDS[machine.device])
+    if sizing.workers == 1:
+        return seconds < _ALONE_SECONDS
+    return seconds < (_CPU_SECONDS if machine.device == "cpu" else _START_ON_GPUS / (1 - 1 / sizing.workers))
 
 
 def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:

@@ -102,8 +102,7 @@ class Prepared:
 
     def release(self) -> None:
         """Release the memory of the graph before the workers load theirs."""
-        vars(self).pop("plan", None)  # a worker in this process has taken it
-        del self.graph
+        del self.graph, self.plan
         gc.collect()
         if cuda.available():
             cuda.cp.get_default_memory_pool().free_all_blocks()

@@ -129,16 +129,3 @@ class BatchExecutor(Protocol):
         ProcessUnusableError
             The worker is this process.
         """
-
-
-class Handover(Protocol):
-    """Another executor that takes over the remaining tasks of a run once it is ready."""
-
-    def is_due(self) -> bool:
-        """Whether the other executor is ready, or will never be."""
-
-    def recall(self) -> list[Any]:
-        """Cancel the tasks of the present executor that have not begun, and return their futures."""
-
-    def take(self) -> BatchExecutor:
-        """End the present executor, of which no task runs any more, and return the other one; raises why there is none."""

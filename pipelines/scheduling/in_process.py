@@ -79,14 +79,14 @@ class InProcessExecutor:
         self._queue: queue.SimpleQueue[LocalFuture | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._pending: dict[int, LocalFuture] = {}
-        self._threads: list[threading.Thread] = []
         self._start_thread()
 
     def __enter__(self) -> InProcessExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop_alarm()
+        if self._is_watched:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
         self._queue.put(None)
 
     def submit(self, task: Task, /) -> LocalFuture:
@@ -109,22 +109,6 @@ class InProcessExecutor:
                 if future.status == "pending":
                     future.status = "cancelled"
 
-    def recall(self) -> list[LocalFuture]:
-        """Cancel the tasks that have not begun, and return them."""
-        with self._lock:
-            queued = [future for future in self._pending.values() if not future.has_begun]
-            for future in queued:
-                del self._pending[future.key]
-                future.status = "cancelled"
-        return queued
-
-    def end(self) -> None:
-        """Take no more tasks, and wait until those that have begun are over, also if they were cancelled."""
-        self._queue.put(None)
-        for thread in self._threads:  # one that ends may have started the next one
-            thread.join()
-        self._stop_alarm()
-
     def is_connected(self) -> bool:
         return True
 
@@ -145,16 +129,9 @@ class InProcessExecutor:
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
         raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")
 
-    def _stop_alarm(self) -> None:
-        if self._is_watched:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-
     def _start_thread(self) -> None:
         # A daemon, so that a batch that hangs does not keep the job from ending.
-        thread = threading.Thread(target=self._serve, name="kepler-batches", daemon=True)
-        self._threads = [each for each in self._threads if each.is_alive()]
-        self._threads.append(thread)
-        thread.start()
+        threading.Thread(target=self._serve, name="kepler-batches", daemon=True).start()
 
     def _serve(self) -> None:
         made_way = False

@@ -26,7 +26,7 @@ from ..output.manifest_types import BatchOutcome, PartSummary
 from ..output.part_file import part_exists
 from ..run.strategy_choice import StrategyChoice
 from .errors import ClusterError, ProcessUnusableError
-from .executor import BatchExecutor, BatchFuture, Handover, Task
+from .executor import BatchExecutor, BatchFuture, Task
 from .heartbeat import read_mark
 from .task_size import TaskSizer
 from .worker_monitor import WorkerMonitor, some_of
@@ -38,7 +38,6 @@ _DRAIN_TICK = 0.01  # seconds between two looks at the tasks while draining
 _DROP_SECONDS = 0.2  # time for a worker to learn that a task is cancelled
 DRAIN_SECONDS = 20.0  # time for running tasks after an interrupt; a second signal ends the job at once
 _TICK = 1.0  # seconds; longest wait for a finished task
-_SHORTER = 3  # how much shorter tasks are before a handover, which waits for the running ones
 _MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
 
 
@@ -102,8 +101,6 @@ class Window:
         self._executor, self._observer, self._folder = executor, observer, folder
         self._deadline = deadline
         self._monitor = WorkerMonitor(executor, observer, patience, newcomers)
-        self._patience, self._newcomers = patience, newcomers
-        self._handover: Handover | None = None
         self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
         self._in_flight: dict[BatchFuture, Task] = {}
@@ -118,14 +115,8 @@ class Window:
         self._recalled: list[Path] = []
         self._again: defaultdict[str, list[int]] = defaultdict(list)  # batches by reason, until they are reported
 
-    def run(self, parts: list[int], handover: Handover | None = None) -> None:
+    def run(self, parts: list[int]) -> None:
         """Run all batches.
-
-        Parameters
-        ----------
-        parts : list of int
-        handover : Handover, optional
-            To another executor, for the batches that have not begun when it is ready.
 
         Raises
         ------
@@ -139,14 +130,11 @@ class Window:
             After the running tasks have ended, or after ``DRAIN_SECONDS``.
         """
         self._waiting.extend(parts)
-        self._handover = handover
         try:
             while self._waiting or self._retry_alone or self._bisected or self._in_flight:
                 signals.check()
-                is_leaving = self._hand_over()
                 self._look_after_workers()
-                if not is_leaving:
-                    self._fill()
+                self._fill()
                 for future in self._wait():
                     with signals.held():  # an interrupt waits until the results are in the manifest
                         self._on_task_done(future)
@@ -160,44 +148,18 @@ class Window:
             if self._in_flight and self._executor.is_connected():
                 self._executor.cancel(list(self._in_flight))
 
-    def _hand_over(self) -> bool:
-        """Hand over to the other executor if it is ready and no task runs; return whether that is waited for."""
-        handover = self._handover
-        if handover is None or not handover.is_due():
-            return False
-        recalled = {id(future) for future in handover.recall()}
-        queued = [(future, task) for future, task in self._in_flight.items() if id(future) in recalled]
-        for future, _ in queued:
-            del self._in_flight[future]
-        for _, task in reversed(queued):
-            if task.isolate:
-                self._retry_alone.extendleft(task.parts)
-            elif task.halved:
-                self._bisected.appendleft(list(task.parts))
-            else:
-                self._waiting.extendleft(reversed(task.parts))
-            if task.is_trial and self._choice is not None:
-                self._choice.drop_trial()
-        if self._in_flight:
-            return True
-        self._handover = None
-        self._executor = handover.take()
-        self._monitor = WorkerMonitor(self._executor, self._observer, self._patience, self._newcomers)
-        return False
-
     def _fill(self) -> None:
         # During a trial a new task may get the slower strategy. So tasks are small then, and none is queued.
         is_trying = self._choice is not None and self._choice.is_trying
-        window = 1 if is_trying else WINDOW if self._handover is None else WINDOW - 1
+        window = 1 if is_trying else WINDOW
         while len(self._in_flight) < window * self._monitor.n_running:
             if self._bisected:
                 self._start(self._bisected.popleft(), isolate=False, halved=True)
             elif self._waiting:
                 trial = self._choice.take_trial() if self._choice is not None else None
-                shorter = 1 if self._handover is None else _SHORTER
                 tried, count = trial or (
                     "",
-                    1 if is_trying else self._pace.batches(len(self._waiting), self._monitor.n_running, shorter),
+                    1 if is_trying else self._pace.batches(len(self._waiting), self._monitor.n_running),
                 )
                 parts = [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
                 self._start(parts, isolate=False, tried=tried)

@@ -33,15 +33,12 @@ class TaskSizer:
         self._seconds.append(seconds)
         self.slowest = max(self.slowest, seconds)
 
-    def batches(self, left: int, workers: int, shorter: int = 1) -> int:
-        """Return how many of ``left`` batches the next task gets; fewer towards the end, so that workers end together.
-
-        A task takes the ``shorter``-th part of the usual time.
-        """
+    def batches(self, left: int, workers: int) -> int:
+        """Return how many of ``left`` batches the next task gets; fewer towards the end, so that workers end together."""
         fair = left if workers == 1 else -(-left // (2 * max(workers, 1)))
         if not self._seconds:
             return max(1, min(self._first, fair))
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
-        aim = min(max(TASK_SECONDS, workers * SECONDS_PER_WORKER), MAX_TASK_SECONDS) / shorter
+        aim = min(max(TASK_SECONDS, workers * SECONDS_PER_WORKER), MAX_TASK_SECONDS)
         fitting = min(aim / mean, MAX_TASK_SECONDS / max(max(self._seconds), 1e-6))
         return max(1, min(int(fitting), fair, MAX_BATCHES))

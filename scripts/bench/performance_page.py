@@ -458,13 +458,6 @@ def startup_table(startup: Sequence[dict]) -> list[str]:
                 ["cuGraph loop that writes summaries", shown(loop["loop_seconds"])],
             ]
             lines += [table(["process", "seconds"], cells), f"Ratio {loop['ratio']:.1f} (commit `{loop['commit']}`).", ""]
-        if first := run.get("first_batches"):
-            lines += [f"{first['about']}, seconds of the whole process:", ""]
-            cells = [
-                ["workers first", shown(first["workers_first"])],
-                ["batches while they start", shown(first["batches_first"])],
-            ]
-            lines += [table(["order", "seconds"], cells)]
         if several := run.get("several_gpus"):
             lines += several_gpus_table(several)
     return lines

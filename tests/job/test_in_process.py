@@ -1,6 +1,5 @@
 """Runs of little work, which have no worker processes: the same results, and the same promises about failures."""
 
-import contextlib
 import json
 import os
 import signal
@@ -25,11 +24,10 @@ from pipelines.cli.supervisor import UNWATCHED, Supervision
 from pipelines.run import driver
 from pipelines.run.engine import KeplerEngine
 from pipelines.run.memory_plan import Load, Machine, Sizing, runs_in_this_process
-from pipelines.scheduling.errors import ClusterError, ProcessUnusableError
+from pipelines.scheduling.errors import ProcessUnusableError
 from pipelines.scheduling.executor import Task
 from pipelines.scheduling.in_process import NAME, InProcessExecutor
 from pipelines.scheduling.scheduler import Window
-from pipelines.scheduling.starting_workers import StartingWorkers
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
 from tests.support.processes import PATIENCE, finish, ran, session_of, started, wait_until
@@ -166,43 +164,11 @@ FAULTS = {
 }
 
 
-# As if the run took long: the process runs batches only until its worker processes are ready.
-LONG = """
-from pipelines.run import memory_plan
-from pipelines.scheduling import task_size
-memory_plan._TOGETHER_SECONDS, memory_plan._ALONE_SECONDS = {"cpu": 0, "cuda": 0}, 0
-task_size.MAX_BATCHES = 1
-"""
-WAITS = """
-import threading, time
-def strike():
-    while any(thread.name == "kepler-starting" for thread in threading.enumerate()):
-        time.sleep(0.01)
-"""
-
-
-def test_a_long_run_begins_while_its_worker_processes_start(edges, undisturbed, tmp_path):
-    code, out, err = finished(flags(edges, size="1"), tmp_path / "out", LONG + WAITS + FAULT)
-    assert code == 0, err
-    manifest = manifest_of(tmp_path / "out")
-    assert json.loads(out)["digest"] == manifest_of(undisturbed)["digest"]
-    assert sorted(part["file"] for part in manifest["parts"]) == sorted(parts_of(tmp_path / "out"))
-    assert len(manifest["parts"]) == 12
-    here = [part["worker"] == NAME for part in manifest["parts"]]
-    assert here[:3] == [True] * 3
-    assert not here[-1]
-    assert (manifest["retried"], manifest["failed"]) == ([], [])
-    assert "the remaining batches\ndashboard: http" in err
-    assert "/kepler" in err
-
-
 @pytest.mark.parametrize(
     "fault", [pytest.param(name, marks=() if name == "killed" else pytest.mark.exhaustive) for name in FAULTS]
 )
 def test_worker_processes_run_what_a_process_that_fails_has_left(edges, undisturbed, tmp_path, fault):
     before, said = FAULTS[fault]
-    if fault == "killed":  # while worker processes start
-        before += LONG
     code, out, err = finished(flags(edges), tmp_path / "out", before + FAULT)
     assert code == 0, err
     assert f"the process that ran the batches is gone: {said}; worker processes run the remaining ones" in err
@@ -401,89 +367,6 @@ def test_in_process_executor_begins_the_next_task_once_the_first_makes_way(tmp_p
     assert sorted(observer.parts) == [0, 1]
 
 
-class ScriptedHandover:
-    """From one executor in this process to another one, once ``at`` parts are done."""
-
-    def __init__(self, first, second, observer, at):
-        self.first, self.second, self.observer, self.at = first, second, observer, at
-        self.left = False
-
-    def is_due(self):
-        return len(self.observer.parts) >= self.at
-
-    def recall(self):
-        return self.first.recall()
-
-    def take(self):
-        self.first.end()
-        self.left = True
-        if isinstance(self.second, Exception):
-            raise self.second
-        return self.second
-
-
-@pytest.mark.parametrize("at", [0, 1, 7, 100])
-def test_a_handover_loses_and_repeats_no_batch_and_waits_for_the_running_one(tmp_path, at):
-    ran, observer = [], Observed()
-
-    def runs(name):
-        def run(one, make_way):  # noqa: ARG001
-            ran.append((name, one.number))
-            time.sleep(0.002)
-            assert name == "second" or not handover.left
-            return [{"part": part, "summary": {"seconds": 1.0}, "failed": []} for part in one.parts]
-
-        return run
-
-    with InProcessExecutor(runs("first")) as first, InProcessExecutor(runs("second")) as second:
-        handover = ScriptedHandover(first, second, observer, at)
-        Window(first, observer, tmp_path).run(list(range(40)), handover)
-    assert sorted(observer.parts) == list(range(40))
-    names = [name for name, _ in ran]
-    assert names == sorted(names), "none runs in the first one after the handover"
-    assert ("second" in names) is (at < 40)
-    assert ("first" in names) is (at > 0)
-    assert len(set(ran)) == len(ran)
-    assert not observer.retries
-
-
-def test_a_run_whose_workers_do_not_start_ends_with_their_error(tmp_path):
-    def run(one, make_way):  # noqa: ARG001
-        return outcomes_of(one)
-
-    observer = Observed()
-    with InProcessExecutor(run) as executor:
-        handover = ScriptedHandover(executor, ClusterError("the workers do not start"), observer, 1)
-        with pytest.raises(ClusterError, match="do not start"):
-            Window(executor, observer, tmp_path, first=1).run(list(range(10**4)), handover)
-    assert 0 < len(observer.parts) < 10**4
-
-
-def test_workers_that_start_in_a_thread_are_ended_whatever_happens():
-    ended, may_start = [], threading.Event()
-
-    @contextlib.contextmanager
-    def workers():
-        assert may_start.wait(PATIENCE)
-        yield "workers"
-        ended.append(True)
-
-    with StartingWorkers(workers) as starting:
-        assert not starting.are_ready()
-        may_start.set()
-        assert starting.result() == "workers"
-        assert starting.are_ready()
-    assert ended == [True]
-
-    @contextlib.contextmanager
-    def broken():
-        raise ClusterError("the workers do not start")
-        yield
-
-    with StartingWorkers(broken) as starting, pytest.raises(ClusterError, match="do not start"):
-        starting.result()
-
-
 def task(number, tmp_path):
     return Task(number=number, parts=(number,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
 
@@ -547,6 +430,15 @@ def test_little_work_runs_in_process(workers, seconds, n_sources, here):
     sizing = Sizing(workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
     machine = Machine(device="cpu", cores=2, n_gpus=0, available=2**40)
     assert runs_in_this_process(load, sizing, machine, seconds) is here
+
+
+@pytest.mark.parametrize(
+    ("workers", "seconds", "here"), [(2, 15.0, True), (2, 17.0, False), (8, 9.0, True), (8, 9.5, False)]
+)
+def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers, seconds, here):
+    sizing = Sizing(workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)
+    machine = Machine(device="cuda", cores=16, n_gpus=workers, available=2**40)
+    assert runs_in_this_process(LOAD, sizing, machine, seconds) is here
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_outcomes_are_recorded_and_a_stale_page_is_noticed(tmp_path, monkeypatch
     text = surroundings.PAGE.read_text()
     assert "| one core | **failed** | 3 | 4 | 2 | " in text
     assert "| in a terminal, nothing else runs | passed | 6 | 1 | 2 | " in text
-    assert "old" not in text
+    assert "\nold\n" not in text
     assert surroundings.main(["check"]) == 0
     surroundings.RECORD.write_text(surroundings.RECORD.read_text().replace('"passed": false', '"passed": true'))
     assert surroundings.main(["check"]) == 1

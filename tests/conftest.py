@@ -20,9 +20,10 @@ DATA = Path(os.environ.get("KEPLER_DATA", Path(__file__).parents[2] / "shared" /
 HAS_GPU = cuda.available()
 if not HAS_GPU:  # kernels run on the host harness, and the folder for compiled ones must be writable, as the home may not be
     os.environ.setdefault("CUPY_CACHE_DIR", str(Path(__file__).parents[1] / "out" / "cupy"))
+    collect_ignore = ["traversal/test_gpu.py"]  # nothing but tests for a GPU, thousands
 
 # The same examples each time, so that a red run is the change's doing; new ones are for runs with --all.
-hypothesis.settings.register_profile("few", deadline=None, max_examples=15, print_blob=True, derandomize=True)
+hypothesis.settings.register_profile("few", deadline=None, max_examples=8, print_blob=True, derandomize=True)
 hypothesis.settings.register_profile("many", deadline=None, max_examples=60, print_blob=True)
 
 # Children are in sessions of their own, and end with their tests: so the tests must end in order, also by `timeout`.

@@ -18,6 +18,7 @@ from pipelines import batch_sources
 from pipelines.cli.options import flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.run import prepare
+from tests.support import tiers
 from tests.support.graphs import lattice, rmat
 from tests.support.processes import ran, session_of, started, wait_until
 
@@ -71,9 +72,9 @@ def test_hops_are_those_without_a_hierarchy(edges, tmp_path, result, capsys):
     assert again["digest"] == runs[0]["digest"]
 
 
-@pytest.mark.parametrize("certify", ["all", "none"])
-@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
-@pytest.mark.parametrize("result", ["pairs", "paths"])
+@pytest.mark.parametrize(
+    ("result", "algorithm", "certify"), tiers.pairs(["pairs", "paths"], ["bfs", "sssp"], ["all", "none"])
+)
 def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, algorithm, certify):
     origins, destinations = np.random.default_rng(5).integers(0, 8100, (2, 30))
     trips = tmp_path / "trips.parquet"

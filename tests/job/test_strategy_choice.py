@@ -24,6 +24,7 @@ from pipelines.run.strategy_choice import StrategyChoice, current, sentence
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import WINDOW, Window
+from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
 
 BATCH = 10  # sources
@@ -105,9 +106,11 @@ def choice_of(estimated, n_batches, group=BATCH):
     return StrategyChoice(candidates, BATCH, n_batches * BATCH)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 5])
-@pytest.mark.parametrize("wrong", [(0.2, 1), (1, 0.2), (5, 1), (1, 5), (0.2, 5), (1, 1)], ids=str)
-@pytest.mark.parametrize("slower", [1.2, 4, 24])
+@pytest.mark.parametrize(
+    ("workers", "wrong", "slower"),
+    tiers.pairs([1, 2, 5], [(0.2, 1), (1, 0.2), (5, 1), (1, 5), (0.2, 5), (1, 1)], [1.2, 4, 24]),
+    ids=str,
+)
 def test_estimates_that_are_five_times_off_cost_a_run_less_than_a_third(tmp_path, workers, wrong, slower):
     n_batches = 400 * workers
     for taken in ({"a": 0.1 * slower, "b": 0.1}, {"a": 0.1, "b": 0.1 * slower}):

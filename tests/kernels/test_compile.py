@@ -89,6 +89,11 @@ TYPES = [chosen_types(vertex, weight) for vertex in (np.int32, np.int64) for wei
 OF_BOTH_WIDTHS = [TYPES[0], TYPES[3]]  # layouts and parameters depend on the width of each type alone
 
 
+def of_both_widths(compiled: list) -> list[tuple]:
+    """Return each with both widths, or without ``--all`` with one of them, by turns."""
+    return list(itertools.product(compiled, OF_BOTH_WIDTHS) if tiers.ALL else zip(compiled, itertools.cycle(OF_BOTH_WIDTHS)))
+
+
 # Every name of cuda_api.cuh, with what the host harness is tested with.
 SIMT = Path(__file__).parent / "simt"
 SURFACE = (
@@ -232,8 +237,9 @@ def test_published_kernels_with_many_arguments_take_a_struct():
     assert [entry.name for entry in published if len(entry.arguments) > 7 and not entry.argument_struct] == []
 
 
-@pytest.mark.parametrize("types", OF_BOTH_WIDTHS, ids=name_of)
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    ("file", "types"), of_both_widths(FILES), ids=lambda each: getattr(each, "stem", None) or name_of(each)
+)
 def test_parameters_and_block_are_those_declared(nvrtc, file, types):
     # Parameters are the same without optimizing.
     there, more = {}, () if types == TYPES[0] and (tiers.ALL or file in OF_SUMS) else (IN_HASTE,)
@@ -251,10 +257,7 @@ STRUCTS = [
         (entry for entry in ENTRIES if entry.argument_struct), lambda entry: (entry.file, entry.constants)
     )
 ]
-# Without --all each struct with one of the widths, by turns.
-OF_STRUCTS = (
-    list(itertools.product(STRUCTS, OF_BOTH_WIDTHS)) if tiers.ALL else list(zip(STRUCTS, itertools.cycle(OF_BOTH_WIDTHS)))
-)
+OF_STRUCTS = of_both_widths(STRUCTS)
 
 
 def compiles_with(nvrtc, entry: Entry, types, conditions: list[str], folder: Path) -> None:

@@ -21,7 +21,7 @@ def few(cases: Iterable, count: int) -> list:
 
 def examples(count: int) -> int:
     """Return how many examples Hypothesis generates for a test that has ``count`` with ``--all``."""
-    return count if ALL else -(-count // 4)
+    return count if ALL else -(-count // 8)
 
 
 def pairs(*axes: Sequence) -> list[tuple]:

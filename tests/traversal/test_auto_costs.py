@@ -110,6 +110,7 @@ def test_constants_come_back_out_of_the_times_that_they_make():
     assert checked["errors"]["bfs source_per_thread"]["p90"] < 1.1
 
 
+@pytest.mark.exhaustive
 def test_cross_validation_shows_a_graph_that_no_other_resembles():
     lines = made_up_lines({"bfs bit_parallel": {"level": 2e4, "edge": 1.5}, "bfs source_per_thread": {"edge": 2.0}} | SHORT)
     costs = Costs(device="cpu", measured_on=CPU, nanoseconds={})

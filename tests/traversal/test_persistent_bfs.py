@@ -107,9 +107,10 @@ def in_two_ways(test):
     )
 
 
+@pytest.mark.parametrize(
+    ("forced", "name", "directed"), tiers.pairs(list(FORCED), list(GRAPHS), [True, False]), indirect=["forced"]
+)
 @pytest.mark.usefixtures("forced")
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("name", GRAPHS)
 def test_every_way_to_go_on_gives_the_right_hops(name, directed):
     run(GRAPHS[name], directed)
 

@@ -103,9 +103,10 @@ def run(rows, weights, directed=False, source=None, weight_type="float32", **opt
     return result
 
 
+@pytest.mark.parametrize(
+    ("forced", "name", "directed"), tiers.pairs(list(FORCED), list(GRAPHS), [True, False]), indirect=["forced"]
+)
 @pytest.mark.usefixtures("forced")
-@pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("name", GRAPHS)
 def test_every_way_to_go_on_gives_the_bits_of_the_cpu(name, directed):
     rows = GRAPHS[name]
     run(rows, weights_for(rows, 3, "floats" if directed else "integers"), directed)

@@ -318,7 +318,11 @@ def assert_written_alike(one, other) -> None:
     assert one.manifest["digest"] == other.manifest["digest"]
 
 
-@pytest.mark.parametrize(("algorithm", "result"), [(name, result) for name in LIMITED for result in LIMITED[name]])
+def limited(few: int) -> list:
+    return tiers.few([(name, result) for name in LIMITED for result in LIMITED[name]], few)
+
+
+@pytest.mark.parametrize(("algorithm", "result"), limited(8))
 def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
     graph = random_graph(7, 300, 700, fractions=True)
     options = asked_of_job(graph, algorithm, result, tmp_path)
@@ -329,7 +333,7 @@ def test_the_job_writes_what_whole_searches_give(algorithm, result, tmp_path):
 
 
 @on_a_device
-@pytest.mark.parametrize(("algorithm", "result"), [(name, result) for name in LIMITED for result in LIMITED[name]])
+@pytest.mark.parametrize(("algorithm", "result"), limited(4))
 def test_the_job_on_a_gpu_writes_what_it_writes_on_a_cpu(algorithm, result, tmp_path):
     graph = random_graph(7, 300, 700, fractions=True)
     options = asked_of_job(graph, algorithm, result, tmp_path) | {"strategy": "short_search"}

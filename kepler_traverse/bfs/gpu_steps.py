@@ -65,6 +65,23 @@ class Run:
         self.frontier.start(source)
         self.targets_left = 0 if self.targets is None else int((self.host_targets != source).sum())
 
+    def arguments(self) -> dict[str, Any]:
+        """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
+        graph, frontier, targets = self.graph, self.frontier, self.targets
+        return {
+            "offsets": graph.offsets,
+            "targets": graph.targets,
+            "n_vertices": np.int64(graph.n_vertices),
+            "target_vertices": targets,
+            "n_target_vertices": np.int64(0 if targets is None else targets.size),
+            "frontier": frontier.queue,
+            "next": frontier.next,
+            "capacity": np.int64(frontier.capacity),
+            "distance": self.distance,
+            "predecessor": self.predecessor,
+            "counters": frontier.counters,
+        }
+
     @property
     def frontier_size(self) -> int:
         return self.frontier.size
@@ -87,19 +104,6 @@ class PushRun(Run):
         super().__init__(graph, query)
         self.push = {scope: PackedLaunches(kernel(entry, graph.targets.dtype)) for scope, entry in _PUSH.items()}
 
-    def push_arguments(self) -> dict[str, Any]:
-        """Return the arguments of the push kernels that stay the same while the two queues keep their order."""
-        frontier = self.frontier
-        return {
-            "offsets": self.graph.offsets,
-            "targets": self.graph.targets,
-            "frontier": frontier.queue,
-            "distance": self.distance,
-            "predecessor": self.predecessor,
-            "next": frontier.next,
-            "counters": frontier.counters,
-        }
-
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
     """Bytes of a run: distance, predecessor, two queues."""
@@ -113,12 +117,8 @@ def push(scope: str):
     def step(run: PushRun, level: int) -> None:
         frontier = run.frontier
         frontier.clear_counters()
-        changed: dict[str, Any] = {
-            "n_frontier": np.int64(frontier.size),
-            "level": np.int32(level + 1),
-            "capacity": np.int64(frontier.capacity),
-        }
-        run.push[scope].launch(frontier.size, frontier.queue.data.ptr, run.push_arguments, **changed)
+        size, key = frontier.size, frontier.queue.data.ptr
+        run.push[scope].launch(size, key, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1))
         run.count_targets_left()
         run.targets_left = frontier.advance()
 

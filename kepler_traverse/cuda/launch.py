@@ -150,7 +150,8 @@ class PackedLaunches:
         key : hashable
             Names the set of arrays. Launches with one key take the same arrays.
         pack : callable
-            ``pack()`` returns the arguments by name, except those in ``changed``. It is called once per key.
+            ``pack()`` returns the arguments by name, except those in ``changed``, and others that the kernel does not take.
+            It is called once per key.
         **changed : NumPy scalars
             The arguments that differ between the launches with one key: the same names each time, of the declared types.
 
@@ -160,7 +161,8 @@ class PackedLaunches:
             An argument is missing, or is not what the entry point declares.
         """
         if key not in self._packed:
-            values = checked(self._kernel, {**pack(), **changed})
+            taken = {name: value for name, value in pack().items() if name in self._dtypes}
+            values = checked(self._kernel, taken | changed)
             self._packed[key] = values, {name: values[0].fields[name] for name in changed}
         values, fields = self._packed[key]
         for name, value in changed.items():

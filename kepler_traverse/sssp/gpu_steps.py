@@ -91,28 +91,33 @@ class Run:
     def frontier_size(self) -> int:
         return self.frontier.size
 
-    def launch_frontier(self, step, args: dict[str, Any], **changed) -> None:
-        """Launch a kernel over the frontier; its arguments are packed once for each order of the two queues.
-
-        ``args`` and ``changed`` are by name; ``changed`` are NumPy scalars that differ between launches.
-        """
+    def arguments(self) -> dict[str, Any]:
+        """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
         frontier, (offsets, targets, weights) = self.frontier, self.edges
+        return {
+            "offsets": offsets,
+            "targets": targets,
+            "weights": weights,
+            "n_vertices": self.n_vertices,
+            "limit": self.limit,
+            "frontier": frontier.queue,
+            "next": frontier.next,
+            "capacity": np.int64(frontier.capacity),
+            "keys": self.keys,
+            "distance": self.distance,
+            "queued_in": self.queued_in,
+            "layer": self.queued_in,
+            "parent": self.parent,
+            "predecessor": self.predecessor,
+            "counters": frontier.counters,
+        }
+
+    def launch_frontier(self, step, **changed) -> None:
+        """Launch a kernel over the frontier; ``changed`` are NumPy scalars by name that differ between launches."""
         if step not in self._packed:
             self._packed[step] = PackedLaunches(step)
-
-        def pack() -> dict[str, Any]:
-            return {
-                "offsets": offsets,
-                "targets": targets,
-                "weights": weights,
-                "frontier": frontier.queue,
-                "next": frontier.next,
-                "counters": frontier.counters,
-                **args,
-            }
-
-        changed |= {"n_frontier": np.int64(frontier.size), "capacity": np.int64(frontier.capacity)}
-        self._packed[step].launch(frontier.size, frontier.queue.data.ptr, pack, **changed)
+        size, key = self.frontier.size, self.frontier.queue.data.ptr
+        self._packed[step].launch(size, key, self.arguments, n_frontier=np.int64(size), **changed)
 
     def finish(self, source: int, n_open: int | None = None) -> None:
         """Make results of what the search left; ``n_open`` reached vertices lack a predecessor, None: all do."""
@@ -164,11 +169,9 @@ class Run:
             )
 
     def _point_along_tight(self, depth: int) -> None:
-        frontier = self.frontier
-        frontier.clear_counters()
-        found = {"distance": self.distance, "layer": self.queued_in, "predecessor": self.predecessor}
-        self.launch_frontier(self.kernels[_POINT_ALONG_TIGHT], found, depth=np.int32(depth))
-        frontier.advance()
+        self.frontier.clear_counters()
+        self.launch_frontier(self.kernels[_POINT_ALONG_TIGHT], depth=np.int32(depth))
+        self.frontier.advance()
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
@@ -181,15 +184,8 @@ def relax(scope: str):
     """Return the step in which a ``"warp"`` relaxes the edges of a frontier vertex."""
 
     def step(run: Run, count: int) -> None:
-        frontier = run.frontier
-        frontier.clear_counters()
-        args = {
-            "limit": run.limit,
-            "keys": run.keys,
-            "queued_in": run.queued_in,
-            "parent": run.parent,
-        }
-        run.launch_frontier(run.relax[scope], args, round=np.int32(count))
-        frontier.advance()
+        run.frontier.clear_counters()
+        run.launch_frontier(run.relax[scope], round=np.int32(count))
+        run.frontier.advance()
 
     return step

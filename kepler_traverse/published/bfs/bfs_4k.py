@@ -187,21 +187,11 @@ class Run(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def arguments(self) -> dict[str, Any]:
-        """Those that both kernels take."""
-        frontier, high_degree = self.frontier, self.high_degree
-        return {
-            "offsets": self.graph.offsets,
-            "targets": self.graph.targets,
-            "frontier": frontier.queue,
-            "high_degree": high_degree,
-            "n_high_degree": np.int32(high_degree.size),
+        return super().arguments() | {
+            "high_degree": self.high_degree,
+            "n_high_degree": np.int32(self.high_degree.size),
             "min_high_degree": np.int64(self.min_high_degree),
             "coalesced_from": np.int32(self.knobs.k7),
-            "capacity": np.int64(frontier.capacity),
-            "distance": self.distance,
-            "predecessor": self.predecessor,
-            "next": frontier.next,
-            "counters": frontier.counters,
             "counted": self.on_device,
         }
 
@@ -217,8 +207,6 @@ class Run(gpu_steps.Run):
         last_level = self.graph.n_vertices if self.limit is None else min(self.limit, self.graph.n_vertices)
         return self.arguments() | {
             "last_level": np.int32(last_level),
-            "target_vertices": self.targets,
-            "n_target_vertices": np.int64(0 if self.targets is None else self.targets.size),
             "max_frontier": np.int32(self.max_for_one_block),
             "queue_capacity": np.int32(memory.queue_capacity),
             "min_width": np.int32(knobs.k1),

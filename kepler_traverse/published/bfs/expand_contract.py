@@ -101,27 +101,16 @@ class VertexRun(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {"overflows": self.overflows}
 
     def arguments(self) -> dict[str, Any]:
-        """Every argument that a kernel may take and that does not change while the queues keep their places."""
-        graph, frontier = self.graph, self.frontier
-        return {
-            "offsets": graph.offsets,
-            "targets": graph.targets,
-            "frontier": frontier.queue,
+        return super().arguments() | {
             "block_from": np.int64(self.block_from),
             "warp_from": np.int64(self.warp_from),
-            "capacity": np.int64(frontier.capacity),
             "visited": self.visited,
-            "distance": self.distance,
-            "predecessor": self.predecessor,
-            "next": frontier.next,
-            "counters": frontier.counters,
             "counted": self.on_device,
         }
 
-    def arguments_of(self, entry: Entry) -> dict[str, Any]:
-        """Those of ``arguments`` that a kernel takes."""
-        names = {argument.name for argument in entry.arguments}
-        return {name: value for name, value in self.arguments().items() if name in names}
+    def arguments_of(self, entry: Entry) -> dict[str, Any]:  # noqa: ARG002
+        """Return ``arguments``, and those that only one kernel takes so."""
+        return self.arguments()
 
     def launch(self, entry: Entry, work_items: int, **changed) -> None:
         """Launch a kernel. The address of the frontier tells which of the two queues is which."""
@@ -177,14 +166,8 @@ class EdgeRun(VertexRun):
             edges = {"edges": frontier.next, "sources": self.next_sources}
         else:
             edges = {"edges": frontier.queue, "sources": self.sources}
-        of_edges = {
-            **edges,
-            "next_sources": self.next_sources,
-            "queue": self.vertices,
-            "queue_capacity": np.int64(self.vertices.size),
-        }
-        names = {argument.name for argument in entry.arguments}
-        return super().arguments_of(entry) | {name: value for name, value in of_edges.items() if name in names}
+        queue = {"queue": self.vertices, "queue_capacity": np.int64(self.vertices.size)}
+        return self.arguments() | edges | queue | {"next_sources": self.next_sources}
 
     def expand(self, max_vertices: int) -> None:
         """Gather the edges of the queued vertices. Only the device knows their number."""

@@ -90,24 +90,13 @@ class _Run(gpu_steps.Run):
         self.level = PackedLaunches(kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes)
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments that the three kernels have in common."""
-        frontier = self.frontier
-        return {
+        return super().arguments() | {
             "offsets": self.offsets,
-            "targets": self.graph.targets,
             "first_chunk": self.first_chunk,
             "owner": self.owner,
             "n_queues": np.int32(self.n_queues),
             "queue_capacity": np.int32(self.queue_capacity),
-            "capacity": np.int64(frontier.capacity),
-            "distance": self.distance,
-            "predecessor": self.predecessor,
-            "next": frontier.next,
-            "counters": frontier.counters,
         }
-
-    def arguments_of_level(self) -> dict[str, Any]:
-        return self.arguments() | {"frontier": self.frontier.queue}
 
 
 class BlockQueueRun(_Run):
@@ -123,9 +112,8 @@ def expand(run: _Run, level: int) -> None:
     frontier = run.frontier
     frontier.clear_counters()
     size = frontier.size
-    run.level.launch(
-        size, frontier.queue.data.ptr, run.arguments_of_level, n_frontier=np.int64(size), level=np.int32(level + 1)
-    )
+    key = frontier.queue.data.ptr
+    run.level.launch(size, key, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1))
     run.count_targets_left()
     run.targets_left = frontier.advance()
 
@@ -164,7 +152,7 @@ class WarpQueueRun(_Run):
             self.frontier.size = end - first
 
     def arguments_of_single_block(self) -> dict[str, Any]:
-        return self.arguments_of_level() | {"max_frontier": np.int64(self.knobs.alone_up_to)}
+        return self.arguments() | {"max_frontier": np.int64(self.knobs.alone_up_to)}
 
     def arguments_of_grid(self) -> dict[str, Any]:
         max_frontier = np.int64(self.knobs.grid_up_to)

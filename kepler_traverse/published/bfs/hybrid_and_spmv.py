@@ -20,7 +20,6 @@ vertex but not which. Minima instead of sums give the predecessor directly.
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +65,10 @@ _TAKE = Entry(
 ENTRIES = (_LAYER_PUSH, _PULL, _PRODUCT, _TAKE)
 
 
+def _edges_in(run) -> dict[str, Any]:
+    return {"in_offsets": run.incoming.offsets, "in_targets": run.incoming.targets}
+
+
 class LayerRun(gpu_steps.Run):
     """A traversal without a queue. The kernels count the vertices of each level."""
 
@@ -74,49 +77,27 @@ class LayerRun(gpu_steps.Run):
         self.incoming = graph.reverse
         self.push, self.pull = (PackedLaunches(kernel(entry, graph.targets.dtype)) for entry in (_LAYER_PUSH, _PULL))
 
+    def arguments(self) -> dict[str, Any]:
+        no_queue = {"capacity": np.int64(0), "next": None}
+        return super().arguments() | _edges_in(self) | no_queue
+
     def finish(self) -> None:
         """Wait for a level and read how many vertices it has."""
         self.count_targets_left()
         self.frontier.size, self.targets_left = self.frontier.read_counters()
 
 
-def _arguments_of_push(run: LayerRun) -> dict[str, Any]:
-    graph = run.graph
-    return {
-        "offsets": graph.offsets,
-        "targets": graph.targets,
-        "n_vertices": np.int64(graph.n_vertices),
-        "distance": run.distance,
-        "predecessor": run.predecessor,
-        "counters": run.frontier.counters,
-    }
-
-
-def _arguments_of_pull(run, capacity: int, queue) -> dict[str, Any]:
-    incoming = run.incoming
-    return {
-        "in_offsets": incoming.offsets,
-        "in_targets": incoming.targets,
-        "n_vertices": np.int64(run.graph.n_vertices),
-        "capacity": np.int64(capacity),
-        "distance": run.distance,
-        "predecessor": run.predecessor,
-        "next": queue,
-        "counters": run.frontier.counters,
-    }
-
-
 def push_layer(run: LayerRun, level: int) -> None:
     """Top-down: a thread per vertex checks whether the vertex is at the level."""
     run.frontier.clear_counters()
-    run.push.launch(run.graph.n_vertices, None, partial(_arguments_of_push, run), level=np.int32(level + 1))
+    run.push.launch(run.graph.n_vertices, None, run.arguments, level=np.int32(level + 1))
     run.finish()
 
 
 def pull_layer(run: LayerRun, level: int) -> None:
     """Bottom-up without a queue: every unreached vertex looks for a neighbor at the level."""
     run.frontier.clear_counters()
-    run.pull.launch(run.graph.n_vertices, None, partial(_arguments_of_pull, run, 0, None), level=np.int32(level + 1))
+    run.pull.launch(run.graph.n_vertices, None, run.arguments, level=np.int32(level + 1))
     run.finish()
 
 
@@ -128,13 +109,15 @@ class QueueRun(gpu_steps.PushRun):
         self.incoming = graph.reverse
         self.pull = PackedLaunches(kernel(_PULL, graph.targets.dtype))
 
+    def arguments(self) -> dict[str, Any]:
+        return super().arguments() | _edges_in(self)
+
 
 def pull_queue(run: QueueRun, level: int) -> None:
     """Bottom-up. Discovered vertices enter the queue."""
     frontier = run.frontier
     frontier.clear_counters()
-    pack = partial(_arguments_of_pull, run, frontier.capacity, frontier.next)
-    run.pull.launch(run.graph.n_vertices, frontier.queue.data.ptr, pack, level=np.int32(level + 1))
+    run.pull.launch(run.graph.n_vertices, frontier.queue.data.ptr, run.arguments, level=np.int32(level + 1))
     run.count_targets_left()
     run.targets_left = frontier.advance()
 

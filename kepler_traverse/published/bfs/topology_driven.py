@@ -103,9 +103,7 @@ class Scan(gpu_steps.Run):
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of the kernel that are the same in all levels."""
-        results = {"distance": self.distance, "predecessor": self.predecessor}
-        return {**self.walked, **results, "counters": self.frontier.counters}
+        return super().arguments() | self.walked
 
     def scan(self, level: int) -> None:
         """Expand a level by a scan of all vertices or edges."""
@@ -177,9 +175,7 @@ class FlagScan(Scan):
         self.visited[source] = self.in_frontier[source] = 1
 
     def arguments(self) -> dict[str, Any]:
-        results = {"distance": self.distance, "predecessor": self.predecessor}
-        flags = {"visited": self.visited, "frontier": self.in_frontier, "updated": self.updated}
-        return {**self.walked, **flags, **results}
+        return super().arguments() | {"visited": self.visited, "frontier": self.in_frontier, "updated": self.updated}
 
     def scan(self, level: int) -> None:  # noqa: ARG002  (the kernel reads it from the distances)
         self.launches.launch(self.n_threads, None, self.arguments)

@@ -70,19 +70,6 @@ class SweepRun(gpu_steps.Run):
         super().__init__(graph, query, {"sweep": _SWEEP})
         self.sweep = PackedLaunches(self.relax["sweep"])
 
-    def arguments(self) -> dict[str, Any]:
-        offsets, targets, weights = self.edges
-        return {
-            "offsets": offsets,
-            "targets": targets,
-            "weights": weights,
-            "n_vertices": self.n_vertices,
-            "limit": self.limit,
-            "keys": self.keys,
-            "parent": self.parent,
-            "counters": self.frontier.counters,
-        }
-
 
 def _sweep(run: SweepRun, _count: int) -> None:
     """Relax all edges. The flag stands for the size of the frontier."""
@@ -107,18 +94,7 @@ class MaskRun(gpu_steps.Run):
         self.mask[source] = 1
 
     def arguments(self) -> dict[str, Any]:
-        offsets, targets, weights = self.edges
-        return {
-            "offsets": offsets,
-            "targets": targets,
-            "weights": weights,
-            "keys": self.keys,
-            "n_vertices": self.n_vertices,
-            "limit": self.limit,
-            "mask": self.mask,
-            "updating": self.updating,
-            "parent": self.parent,
-        }
+        return super().arguments() | {"mask": self.mask, "updating": self.updating}
 
 
 def _mask(run: MaskRun, _count: int) -> None:
@@ -144,22 +120,7 @@ class WorkFrontRun(gpu_steps.Run):
         self.relax_balanced = PackedLaunches(self.relax["relax"])
 
     def arguments(self) -> dict[str, Any]:
-        offsets, targets, weights = self.edges
-        frontier = self.frontier
-        return {
-            "offsets": offsets,
-            "targets": targets,
-            "weights": weights,
-            "frontier": frontier.queue,
-            "ends": self.ends,
-            "limit": self.limit,
-            "capacity": np.int64(frontier.capacity),
-            "keys": self.keys,
-            "queued_in": self.queued_in,
-            "parent": self.parent,
-            "next": frontier.next,
-            "counters": frontier.counters,
-        }
+        return super().arguments() | {"ends": self.ends}
 
 
 def _work_front(run: WorkFrontRun, count: int) -> None:

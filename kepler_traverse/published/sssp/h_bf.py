@@ -163,32 +163,18 @@ class Run(gpu_steps.Run):
         if self.n_skipped or n_only:
             self.classified = classified
 
-    def arguments(self, i: int) -> dict[str, Any]:
-        """Return the arguments that all kernels of round ``i`` since the last wait have in common."""
-        graph, frontier = self.graph, self.frontier
-        return {
-            "offsets": graph.offsets,
+    def arguments_of_round(self, i: int) -> dict[str, Any]:
+        """Return the arguments of round ``i`` since the last wait."""
+        knobs = self.knobs
+        return self.arguments() | {
             "targets": self.classified,
-            "weights": graph.weights,
             "hubs": self.hubs,
             "hub_capacity": np.int64(self.hub_capacity),
-            "limit": self.limit,
-            "capacity": np.int64(frontier.capacity),
-            "keys": self.keys,
-            "queued_in": self.queued_in if self.knobs.duplicates == "mark" else None,
+            "queued_in": self.queued_in if knobs.duplicates == "mark" else None,
             "words": self.words,
-            "parent": self.parent,
-            "next": frontier.next,
             "counters": self.counters[i],
             "counted": self.on_device,
-        }
-
-    def arguments_of_relax(self, i: int) -> dict[str, Any]:
-        knobs = self.knobs
-        return self.arguments(i) | {
-            "frontier": self.frontier.queue,
             "previous": self.counters[i - 1] if i else None,
-            "n_vertices": self.n_vertices,
             "min_width": np.int32(knobs.min_width),
             "max_width": np.int32(knobs.max_width),
             "resident": np.int64(self.resident),
@@ -290,14 +276,14 @@ def _launch_round(run: Run, count: int, i: int, size: int) -> None:
     run.launches["relax"].launch_blocks(
         n_blocks(threads, BLOCK, max_grid(BLOCK)),
         key,
-        partial(run.arguments_of_relax, i),
+        partial(run.arguments_of_round, i),
         n_frontier=np.int64(frontier.size),
         round=round_,
     )
     if run.hubs is not None:
         # The host does not know how many of these vertices the frontier holds. Blocks without one end at once.
         blocks = min(run.hubs.size, size, max_grid(BLOCK))
-        run.launches["hubs"].launch_blocks(blocks, key, partial(run.arguments, i), round=round_)
+        run.launches["hubs"].launch_blocks(blocks, key, partial(run.arguments_of_round, i), round=round_)
     frontier.queue, frontier.next = frontier.next, frontier.queue
 
 

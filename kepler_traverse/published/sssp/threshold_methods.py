@@ -19,7 +19,6 @@ and assigns one edge to each lane. Targets do not end a search early.
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,7 @@ class Run(gpu_steps.Run):
         self.launches["split"].launch(
             self.waiting,
             self.side,
-            lambda: self._arguments() | {"pile": last_pile},
+            lambda: self.arguments() | {"pile": last_pile},
             size=np.int64(self.waiting),
             floor=self.key(floor),
             n_thresholds=np.int32(len(ends)),
@@ -118,28 +117,9 @@ class Run(gpu_steps.Run):
         *sizes, self.waiting = self._sizes_on_host.tolist()
         return sizes
 
-    def _arguments(self) -> dict[str, Any]:
-        """Return the arguments that the split and relax kernels have in common."""
-        return {
-            "keys": self.keys,
-            "thresholds": self.thresholds,
-            "pile_capacity": np.int64(self.n),
-            "piles": self.piles,
-            "sizes": self.sizes,
-        }
-
-    def _arguments_of_relax(self, vertices) -> dict[str, Any]:
-        graph, frontier = self.graph, self.frontier
-        return self._arguments() | {
-            "offsets": graph.offsets,
-            "targets": graph.targets,
-            "weights": graph.weights,
-            "vertices": vertices,
-            "limit": self.limit,
-            "queued_in": self.queued_in,
-            "next": frontier.next,
-            "counters": frontier.counters,
-        }
+    def arguments(self) -> dict[str, Any]:
+        of_piles = {"thresholds": self.thresholds, "piles": self.piles, "sizes": self.sizes}
+        return super().arguments() | of_piles | {"pile_capacity": np.int64(self.n)}
 
     def relax_edges(self, vertices, size: int, current: int, above: int, up_to: int, keeps: bool) -> None:
         """Relax the edges of these vertices with weights in (``above``, ``up_to``]."""
@@ -148,7 +128,7 @@ class Run(gpu_steps.Run):
         self.launches["relax"].launch(
             size,
             (vertices.data.ptr, self.frontier.next.data.ptr),
-            partial(self._arguments_of_relax, vertices),
+            lambda: self.arguments() | {"vertices": vertices},
             size=np.int64(size),
             floor=self.key(floor),
             above=self.key(above),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from kepler_traverse._arrays import UNREACHED, is_rows, namespace, to_host, unreached_of
+from kepler_traverse._arrays import is_rows, namespace, to_host, unreached_of
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.records import last_levels, level_counts_of
 from kepler_traverse.search.algorithms import ALGORITHMS
@@ -25,6 +25,7 @@ from kepler_traverse.search.results import Traversal, Traversals
 
 from .manifest_types import MAX_BINS, Histogram, Id, PartCounts
 
+_COUNTERS = 8  # of one bin, a power of two
 _MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
 
 
@@ -162,23 +163,29 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
     """
     hops = traversal.algorithm == "bfs"
     distance = traversal.distance if hops else as_floats(traversal.distance)
-    xp, unreached = namespace(distance), distance.dtype.type(UNREACHED) if hops else unreached_of(distance.dtype)
-    if xp is np:
-        limits = np.iinfo(distance.dtype) if hops else np.finfo(distance.dtype)
-        low, high = _range(distance, unreached, distance.dtype.type(limits.max), distance.dtype.type(limits.min))
+    xp = namespace(distance)
+    if not distance.size:
+        return None
+    if hops:  # unsigned, those of the unreached are the largest
+        low, high = distance.view(f"u{distance.itemsize}").min(), distance.max()
     else:
-        reached = distance[distance != unreached]
-        low, high = (float(reached.min()), float(reached.max())) if reached.size else (math.inf, -math.inf)
+        low, high = distance.min(), xp.where(distance == np.inf, -np.inf, distance).max()
+    low, high = float(low), float(high)
     if low > high:
         return None
-    width, first, n_bins = _scale(float(low), float(high), 1.0 if hops else 0.0)
-    if hops and xp is np:
-        counts = _count_hops(distance, int(width).bit_length() - 1, first, n_bins)
-    elif xp is np:
+    width, first, n_bins = _scale(low, high, 1.0 if hops else 0.0)
+    shift = int(width).bit_length() - 1
+    if n_bins == 1:  # its number may be too large for an index
+        counts = (distance >= 0 if hops else distance < np.inf).sum(keepdims=True)
+    elif not hops:
         # Multiplication is exact, because the width is a power of two.
-        counts = _count_bins(distance, unreached, 1.0 / width, first, n_bins)
+        counts = bins_of(distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins)[0]
+    elif xp is np:
+        counts = np.zeros((n_bins + 1, _COUNTERS), np.int64)  # the first bin has the vertices that are not reached
+        _count_hops(distance, shift, first, counts.reshape(-1))
+        counts = counts[1:].sum(axis=1)
     else:
-        counts = xp.bincount(xp.floor(reached / width).astype(np.int64) - first, minlength=n_bins)
+        counts = xp.bincount((distance[distance >= 0] >> shift) - first, minlength=n_bins)
     return {"width": width, "first": first, "counts": counts.tolist()}
 
 
@@ -291,30 +298,10 @@ def _edges(offsets: Any, distance: Any, unreached: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _range(distance: Any, unreached: Any, low: Any, high: Any) -> Any:
-    for v in range(distance.size):
-        if distance[v] != unreached:
-            low, high = min(low, distance[v]), max(high, distance[v])
-    return low, high
-
-
-@njit(cache=True, nogil=True)
-def _count_hops(distance: Any, shift: Any, first: Any, n_bins: Any) -> Any:
-    # Eight counters per bin, for the reason given in ``_count_bins``. The first bin has the vertices that are not reached.
-    # Indices are unsigned, because those below 0 would be counted from the end.
-    counts = np.zeros(8 * (n_bins + 1), np.int64)
+def _count_hops(distance: Any, shift: Any, first: Any, counts: Any) -> Any:
+    # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid dependent additions. Indices
+    # are unsigned, because those below 0 would be counted from the end.
     for v in range(distance.size):
         hops = np.int64(distance[v])
         at = np.uint64(0) if hops < 0 else np.uint64((hops >> shift) - first + 1)
-        counts[(at << np.uint64(3)) | np.uint64(v & 7)] += 1
-    return counts.reshape(n_bins + 1, 8).sum(axis=1)[1:]
-
-
-@njit(cache=True, nogil=True)
-def _count_bins(distance: Any, unreached: Any, bins_per_unit: Any, first: Any, n_bins: Any) -> Any:
-    # Adjacent vertices have similar distances. Four counters per bin, used alternately, avoid dependent additions.
-    counts = np.zeros((4, n_bins), np.int64)
-    for v in range(distance.size):
-        if distance[v] != unreached:
-            counts[v & 3, int(np.floor(distance[v] * bins_per_unit)) - first] += 1
-    return counts.sum(axis=0)
+        counts[at * np.uint64(_COUNTERS) | np.uint64(v & (_COUNTERS - 1))] += 1

@@ -10,11 +10,12 @@ import numpy as np
 from numba import njit
 
 from . import threads
-from .atomics import atomic_add
+from .atomics import atomic_add, atomic_min
 
 _NO_WEIGHTS, _NO_BITS = np.zeros(0, np.float32), np.zeros(0, np.uint32)
 _COUNTED_AT_ONCE = 1 << 26  # targets
 _BLOCKS = 256  # of vertices whose adjacency lists one thread sorts
+_FIRST = 1 << 10  # edges to look at for their order
 _SHORT_LIST = 32  # edges up to which insertion sort is faster than radix sort
 _DIGIT_BITS = 8
 _DIGIT_VALUES = 1 << _DIGIT_BITS
@@ -93,13 +94,13 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
 def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, counts):
     """Sort adjacency lists by target, but for long ones out of order.
 
-    counts[0] counts edges that are parallel to the one before, counts[1] the lists that are left to ``_sort_long_lists``:
-    that takes longer to compile, and most graphs have none.
+    counts[0] counts edges that are parallel to the one before, counts[1] the edges of the longest list, below 0, of those
+    that are left to ``_sort_long_lists``: that takes longer to compile, and most graphs have none.
     """
     n = offsets.size - 1
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
-        n_parallel = n_left = 0
+        n_parallel = longest = 0
         for v in range(n * block // n_blocks, n * (block + 1) // n_blocks):
             begin, end = offsets[v], offsets[v + 1]
             is_short = end - begin <= _SHORT_LIST
@@ -121,20 +122,21 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
                 parallel += j > begin and targets[j - 1] == u
                 i += 1
             if i < end:
-                n_left += 1
+                longest = longest if longest < begin - end else begin - end
             else:
                 n_parallel += parallel
         atomic_add(counts, 0, n_parallel)
-        atomic_add(counts, 1, n_left)
+        atomic_min(counts, 1, longest)
         block = atomic_add(next_block, 0, 1)
 
 
 @njit(cache=True, nogil=True)
-def _sort_long_lists(next_block, n_blocks, offsets, targets, weights, counts):
-    """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit."""
+def _sort_long_lists(next_block, n_blocks, offsets, targets, weights, counts, sorted_targets, sorted_weights, starts):
+    """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit.
+
+    The last three have room for the longest list and for the values of a digit.
+    """
     n = offsets.size - 1
-    sorted_targets, sorted_weights = np.empty(0, targets.dtype), np.empty(0, weights.dtype)
-    starts = np.empty(_DIGIT_VALUES, np.int64)
     block = atomic_add(next_block, 0, 1)
     while block < n_blocks:
         parallel = 0
@@ -148,12 +150,10 @@ def _sort_long_lists(next_block, n_blocks, offsets, targets, weights, counts):
                 largest = targets[e] if targets[e] > largest else largest
             if is_sorted:
                 continue
-            if sorted_targets.size < end - begin:
-                sorted_targets = np.empty(end - begin, targets.dtype)
-                sorted_weights = np.empty(end - begin if weights.size else 0, weights.dtype)
             shift = 0
             while largest >> shift:
-                starts[:] = 0
+                for digit in range(_DIGIT_VALUES):
+                    starts[digit] = 0
                 for e in range(begin, end):
                     starts[(targets[e] >> shift) & (_DIGIT_VALUES - 1)] += 1
                 at = 0
@@ -204,7 +204,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
     offsets = np.zeros(n_vertices + 1, np.int64)
     src, dst, bits = _input(src), _input(dst), _input(_as_bits(weight))
     total, ascending = -1, False
-    if not both_ways:
+    first = src[:_FIRST]  # most edge lists that are out of order are so from the beginning
+    if not both_ways and (first[1:] >= first[:-1]).all():
         targets, target_bits = np.empty(src.size, src.dtype), np.empty(bits.size, bits.dtype)
         total, ascending = _append_edges(src, dst, bits, offsets, targets, target_bits)
         self_loops = src.size - total
@@ -220,7 +221,13 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         n_blocks = min(n_vertices, _BLOCKS)
         threads.run(_sort_adjacency_lists, n_blocks, offsets, targets, target_bits, counts)
         if counts[1]:
-            threads.run(_sort_long_lists, n_blocks, offsets, targets, target_bits, counts)
+            n, longest = threads.max_threads(), -int(counts[1])
+            own = (
+                np.empty((n, longest), src.dtype),
+                np.empty((n, longest), bits.dtype),
+                np.empty((n, _DIGIT_VALUES), np.int64),
+            )
+            threads.run(_sort_long_lists, n_blocks, offsets, targets, target_bits, counts, own=own)
     parallel = int(counts[0])
     weights = None if weight is None else target_bits.view(weight.dtype)
     if parallel:

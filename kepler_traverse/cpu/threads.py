@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numba
@@ -31,7 +31,7 @@ def count() -> int:
     return numba.get_num_threads() if getattr(numbas, "_is_initialized", False) else max_threads()
 
 
-def run(kernel: Callable[..., object], n_items: int, *args: object) -> None:
+def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequence[np.ndarray] = ()) -> None:
     """Call a kernel on up to as many threads as there are items; return when all items are done.
 
     Parameters
@@ -42,13 +42,15 @@ def run(kernel: Callable[..., object], n_items: int, *args: object) -> None:
     n_items : int
     *args
         The same for all threads.
+    own : sequence of arrays
+        With one row per thread, of ``max_threads()``. The rows of a thread are its last arguments.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
 
     def stop() -> None:
         next_item[0] = n_items
 
-    on_each(lambda _: kernel(next_item, n_items, *args), n_items, stop)
+    on_each(lambda thread: kernel(next_item, n_items, *args, *(rows[thread] for rows in own)), n_items, stop)
 
 
 def run_alone(kernel: Callable[..., object], n_items: int, *args: object) -> None:

@@ -64,7 +64,7 @@ def plan(graph, query, _group: int):
         def search_one(i: int, thread: int) -> None:
             found = distance[i if is_kept else thread]
             targets = shared if lists is None else lists.of(i)
-            wanted = (limit, targets, queues[thread], found, counts[i])
+            wanted = (limit, np.iinfo(dtype).max, targets, queues[thread], found, counts[i])
             levels[i], stops[i] = _search(graph.offsets, graph.targets, numbers[i], *wanted)
             if is_at_targets:
                 at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = found[targets]
@@ -92,13 +92,12 @@ def plan(graph, query, _group: int):
 
 
 @njit(cache=True, nogil=True)
-def _search(offsets, targets, source, limit, target_vertices, queue, distance, counts):
+def _search(offsets, targets, source, limit, deepest, target_vertices, queue, distance, counts):
     """Return the levels searched and at which one the search was stopped; the latter is _NOT_YET if it was not.
 
-    ``counts``, unless it is empty, becomes the number of vertices at each level. ``queue`` has room for all vertices and one
-    more.
+    Both are _NOT_YET if there is a vertex beyond level ``deepest``, the last one that distances can have. ``counts``, unless
+    it is empty, becomes the number of vertices at each level. ``queue`` has room for all vertices and one more.
     """
-    deepest = np.iinfo(distance.dtype).max
     for v in range(distance.size):
         distance[v] = UNREACHED
     distance[source] = 0
@@ -120,10 +119,6 @@ def _search(offsets, targets, source, limit, target_vertices, queue, distance, c
                 return level, level
         level += 1
         last = end
-        if level > deepest:
-            if _finds_more(offsets, targets, queue[at:last], distance):
-                return _NOT_YET, _NOT_YET
-            return level, _NOT_YET
         while at < last:
             u = np.uint64(queue[at])
             at += one
@@ -136,16 +131,8 @@ def _search(offsets, targets, source, limit, target_vertices, queue, distance, c
                 is_new = known == UNREACHED
                 distance[v] = level if is_new else known
                 end += np.uint64(is_new)
+        if level > deepest and end > last:
+            return _NOT_YET, _NOT_YET
         if counts.size and end > last:
             counts[level] = end - last
     return level, _NOT_YET
-
-
-@njit(cache=True, nogil=True)
-def _finds_more(offsets, targets, frontier, distance):
-    """Return whether a vertex of the frontier has a neighbor that is not reached."""
-    for u in frontier:
-        for e in range(offsets[u], offsets[u + 1]):
-            if distance[targets[e]] == UNREACHED:
-                return True
-    return False

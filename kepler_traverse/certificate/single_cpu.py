@@ -65,13 +65,18 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     """
     distance = result.distance
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
-    found = np.empty((bounds.size - 1, 4), np.int64)
-    if distance.dtype.kind == "i":
-        threads.run(_look_at_hops, len(found), distance, result.predecessor, limit, bounds, found)
-    else:
-        threads.run(_look_at_weighted, len(found), distance, result.predecessor, limit, negative, bounds, found)
-    roots, bad, _, reached = found.sum(axis=0).tolist()
-    return roots, bad, int(found[:, 2].min(initial=distance.size)), reached
+    found = np.empty((bounds.size - 1, 3), np.int64)
+    first, rule = distance.size, (limit, negative, distance.size)
+    is_hops = distance.dtype.kind == "i"
+    look: Any = _look_at_hops if is_hops else _look_at_weighted
+    threads.run(look, len(found), distance, result.predecessor, *rule, bounds, found)
+    roots, bad, reached = found.sum(axis=0).tolist()
+    if bad:
+        chunk = np.flatnonzero(found[:, 1])[0]
+        here = slice(bounds[chunk], bounds[chunk + 1])
+        are_bad: Any = _are_bad_hops if is_hops else _are_bad_sums
+        first = int(bounds[chunk] + are_bad(distance[here], result.predecessor[here], *rule).argmax())
+    return roots, bad, first, reached
 
 
 def check_edges(graph, source: int, distance, predecessor, limit, reached: int) -> np.ndarray:
@@ -151,10 +156,24 @@ def chunks_of(offsets) -> np.ndarray:
 # need not ask whether an index is negative.
 
 
+def _are_bad_hops(d, p, limit, _negative, n):
+    """Whether hops and predecessors break C2: numbers where Numba compiles it, else arrays."""
+    out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
+    return out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
+
+
+def _are_bad_sums(d, p, limit, negative, n):
+    is_sound = (d <= limit) | (d == np.inf)  # NaN is neither
+    is_sound &= (np.signbit(d) == 0) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
+    return (is_sound == 0) | (p < NO_PREDECESSOR) | (p >= n) | ((p == NO_PREDECESSOR) != (d == np.inf))
+
+
+_is_bad_hop_count, _is_bad_sum = njit(inline="always")(_are_bad_hops), njit(inline="always")(_are_bad_sums)
+
+
 @njit(nogil=True, cache=True)
-def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, bounds, found):
-    """For each chunk: roots, vertices that are out of range, the first of them, vertices reached."""
-    n = distance.size
+def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, found):
+    """For each chunk: roots, vertices that are out of range, vertices reached."""
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         first, last = bounds[chunk], bounds[chunk + 1]
@@ -164,25 +183,13 @@ def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, bounds, fo
             d, p = here[v], back[v]
             roots += p == first + v
             reached += d != UNREACHED
-            bad += _are_bad_hops(d, p, limit, n)
-        first_bad, v = n, first
-        while bad and first_bad == n:
-            if _are_bad_hops(distance[v], predecessor[v], limit, n):
-                first_bad = v
-            v += 1
-        found[chunk, 0], found[chunk, 1], found[chunk, 2], found[chunk, 3] = roots, bad, first_bad, reached
+            bad += _is_bad_hop_count(d, p, limit, negative, n)
+        found[chunk, 0], found[chunk, 1], found[chunk, 2] = roots, bad, reached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
-@njit(inline="always")
-def _are_bad_hops(d, p, limit, n):
-    out_of_range = (d < UNREACHED) | (d > limit) | (p < NO_PREDECESSOR) | (p >= n)
-    return out_of_range | ((p != NO_PREDECESSOR) != (d != UNREACHED))
-
-
 @njit(nogil=True, cache=True)
-def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negative, bounds, found):
-    n = distance.size
+def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, found):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         first, last = bounds[chunk], bounds[chunk + 1]
@@ -192,22 +199,9 @@ def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negati
             d, p = here[v], back[v]
             roots += p == first + v
             reached += d != np.inf
-            bad += _is_bad_distance(d, p, limit, negative, n)
-        first_bad, v = n, first
-        while bad and first_bad == n:
-            if _is_bad_distance(distance[v], predecessor[v], limit, negative, n):
-                first_bad = v
-            v += 1
-        found[chunk, 0], found[chunk, 1], found[chunk, 2], found[chunk, 3] = roots, bad, first_bad, reached
+            bad += _is_bad_sum(d, p, limit, negative, n)
+        found[chunk, 0], found[chunk, 1], found[chunk, 2] = roots, bad, reached
         chunk = atomic_add(next_chunk, 0, 1)
-
-
-@njit(inline="always")
-def _is_bad_distance(d, p, limit, negative, n):
-    is_reached = d != np.inf
-    sound = (d <= limit) | (not is_reached)  # NaN is neither
-    sound &= (not np.signbit(d)) | (negative & (d > -np.inf) & (d < 0))  # no sum of weights is -0.0
-    return (not sound) | (p < NO_PREDECESSOR) | (p >= n) | ((p != NO_PREDECESSOR) != is_reached)
 
 
 @njit(inline="always")

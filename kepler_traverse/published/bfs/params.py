@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from ...errors import InputError
+from ..knobs import WIDTHS, Knobs, number, one_of, switch, whole
 
-WIDTHS = (1, 2, 4, 8, 16, 32)  # lanes that may share a vertex
 BLOCKS = (32, 64, 128, 256, 512, 1024)
 
 MAX_DEFERRED = 4096  # vertices; with 64-bit numbers 32 KiB of the 48 KiB that a block has by default
 
 
-def check_knobs(strategy: str, knobs: Any, *rules: tuple[str, str, bool]) -> None:
-    """Reject the first knob that does not fit. A rule is the name of a knob, what is expected, and whether it fits."""
-    for name, expected, fits in rules:
-        if not fits:
-            raise InputError(f"knob {name} of {strategy} must be {expected}, not {getattr(knobs, name)!r}")
-
-
-def is_whole(value: Any, minimum: int, maximum: int) -> bool:
-    """Whether a value is a whole number from ``minimum`` to ``maximum``."""
-    return not isinstance(value, bool) and value in range(minimum, maximum + 1)
-
-
 @dataclass(frozen=True, kw_only=True)
-class VirtualWarpKnobs:
+class VirtualWarpKnobs(Knobs):
     """Settings of the scan by virtual warps.
 
     Attributes
@@ -34,22 +20,14 @@ class VirtualWarpKnobs:
     width : {1, 2, 4, 8, 16, 32}
         Lanes per vertex (Hong et al.; Springer, section 3.5, whose figure 13 has 16). In table 2 of BFS-4K the best width is
         between 1 (roads) and 32 (Kronecker graphs).
-
-    Raises
-    ------
-    InputError
-        A value out of range.
     """
 
-    width: int = 16
-
-    def __post_init__(self) -> None:
-        if type(self.width) is not int or self.width not in WIDTHS:
-            raise InputError(f"knob width of scan_virtual_warp must be one of {WIDTHS}, not {self.width!r}")
+    of = "scan_virtual_warp"
+    width: int = one_of(*WIDTHS, default=16)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeferKnobs:
+class DeferKnobs(Knobs):
     """Settings of the scan that defers high-degree vertices. The defaults are those of Springer's figure 12.
 
     Attributes
@@ -59,28 +37,15 @@ class DeferKnobs:
     room : int from 0 to 4096
         Capacity of the queue in the shared memory of a block (``D_BLOCK_QUEUE_SIZE``). If it is below the number of threads
         of a block, no vertex waits.
-
-    Raises
-    ------
-    InputError
-        A value out of range.
     """
 
-    defer_from: int = 16
-    room: int = 2048
-
-    def __post_init__(self) -> None:
-        for name, end, expected in (
-            ("defer_from", 2**63, "a whole number from 0 on"),
-            ("room", MAX_DEFERRED + 1, f"a whole number from 0 to {MAX_DEFERRED}"),
-        ):
-            value = getattr(self, name)
-            if type(value) is not int or not 0 <= value < end:
-                raise InputError(f"knob {name} of scan_deferred must be {expected}, not {value!r}")
+    of = "scan_deferred"
+    defer_from: int = whole(16, 0, 2**63 - 1)
+    room: int = whole(2048, 0, MAX_DEFERRED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockQueueKnobs:
+class BlockQueueKnobs(Knobs):
     """Settings of ``queue_of_blocks``. The defaults are those of Springer.
 
     Attributes
@@ -90,27 +55,15 @@ class BlockQueueKnobs:
         Hwu 2010, 3.2).
     room : int from 1 to 8192
         Total capacity of the queues of a block, in vertices (Springer, figure 14).
-
-    Raises
-    ------
-    InputError
-        A value out of range.
     """
 
-    queues: str = "block"
-    room: int = 8192
-
-    def __post_init__(self) -> None:
-        check_knobs(
-            "queue_of_blocks",
-            self,
-            ("queues", "'block' or 'warp'", self.queues in ("block", "warp")),
-            ("room", "a whole number from 1 to 8192", is_whole(self.room, 1, 8192)),
-        )
+    of = "queue_of_blocks"
+    queues: str = one_of("block", "warp")
+    room: int = whole(8192, 1, 8192)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WarpQueueKnobs:
+class WarpQueueKnobs(Knobs):
     """Settings of ``queue_of_warps``. The defaults are those of Luo, Wong, Hwu 2010.
 
     Attributes
@@ -126,34 +79,20 @@ class WarpQueueKnobs:
     split_above : int, 0 or more
         Longer adjacency lists are split into edge chunks of this many edges (4); 0: never. In the paper's irregular graphs
         0.1 % of the vertices have 1,000 edges, the others up to 7.
-
-    Raises
-    ------
-    InputError
-        A value out of range.
     """
 
-    alone_up_to: int = 512
-    grid_up_to: int = 15360
-    room: int = 3584
-    split_above: int = 7
-
-    def __post_init__(self) -> None:
-        check_knobs(
-            "queue_of_warps",
-            self,
-            ("alone_up_to", "a whole number from 0 to 512", is_whole(self.alone_up_to, 0, 512)),
-            ("grid_up_to", "a whole number from 0 on", is_whole(self.grid_up_to, 0, 2**62)),
-            ("room", "a whole number from 1 to 8192", is_whole(self.room, 1, 8192)),
-            ("split_above", "a whole number from 0 on", is_whole(self.split_above, 0, 2**62)),
-        )
+    of = "queue_of_warps"
+    alone_up_to: int = whole(512, 0, 512)
+    grid_up_to: int = whole(15360, 0)
+    room: int = whole(3584, 1, 8192)
+    split_above: int = whole(7, 0)
 
 
 GATHERINGS = ("scan", "warp", "scan_warp", "scan_warp_block")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GatherKnobs:
+class GatherKnobs(Knobs):
     """Settings of the strategies that gather edges. The defaults are those of Merrill, Garland, Grimshaw 2012.
 
     Attributes
@@ -168,31 +107,18 @@ class GatherKnobs:
         Whether duplicates are searched for among the vertices of a warp, and among those that a block has found.
     counters : bool
         Whether to count, which takes time: ``Traversal.counters``.
-
-    Raises
-    ------
-    InputError
-        A value out of range.
     """
 
-    gathering: str = "scan_warp_block"
-    bits: bool = True
-    warp_culling: bool = True
-    history_culling: bool = True
-    counters: bool = False
-
-    def __post_init__(self) -> None:
-        switches = ("bits", "warp_culling", "history_culling", "counters")
-        check_knobs(
-            "a strategy that gathers",
-            self,
-            ("gathering", f"one of {GATHERINGS}", self.gathering in GATHERINGS),
-            *((name, "true or false", isinstance(getattr(self, name), bool)) for name in switches),
-        )
+    of = "a strategy that gathers"
+    gathering: str = one_of(*GATHERINGS, default="scan_warp_block")
+    bits: bool = switch(True)
+    warp_culling: bool = switch(True)
+    history_culling: bool = switch(True)
+    counters: bool = switch(False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bfs4kKnobs:
+class Bfs4kKnobs(Knobs):
     """Options of BFS-4K. The defaults are those of the paper, whose sections are in parentheses.
 
     Attributes
@@ -234,44 +160,20 @@ class Bfs4kKnobs:
         (6). ``"keep"``: all remain. ``"atomic"``: there are none, since a compare-and-swap claims each vertex.
     counters : bool
         Whether to fill ``Traversal.counters``, which takes time.
-
-    Raises
-    ------
-    InputError
-        A value is out of range.
     """
 
-    k1: int = 4
-    dynamic_width: bool = True
-    k2: float = 0.0015
-    heavy: str = "children"
-    k3: int = 16
-    k4: int = 1
-    extended: bool = True
-    k5: int = 1
-    k6: int = 128
-    shared_reads: bool = True
-    k7: int = 10
-    append: str = "block"
-    duplicates: str = "hash64"
-    counters: bool = False
-
-    def __post_init__(self) -> None:
-        for name, expected, fits in (
-            ("k1", f"one of {WIDTHS}", self.k1 in WIDTHS),
-            ("k2", "a share from 0 to 1", isinstance(self.k2, (int, float)) and 0 <= self.k2 <= 1),
-            ("heavy", "'children', 'blocks' or 'none'", self.heavy in ("children", "blocks", "none")),
-            ("k3", "a whole number from 1 to 65536", self.k3 in range(1, 65537)),
-            ("k4", "a whole number from 0 on", self.k4 in range(2**31)),
-            ("k5", "a whole number from 0 to 16", self.k5 in range(17)),
-            ("k6", f"one of {BLOCKS}", self.k6 in BLOCKS),
-            ("k7", "a whole number from 0 to 17", self.k7 in range(18)),
-            ("append", "'block', 'warp' or 'thread'", self.append in ("block", "warp", "thread")),
-            ("duplicates", "'hash64', 'keep' or 'atomic'", self.duplicates in ("hash64", "keep", "atomic")),
-            *((name, "true or false", isinstance(getattr(self, name), bool)) for name in _SWITCHES),
-        ):
-            if not fits:
-                raise InputError(f"knob {name} of bfs_4k must be {expected}, not {getattr(self, name)!r}")
-
-
-_SWITCHES = ("dynamic_width", "extended", "shared_reads", "counters")
+    of = "bfs_4k"
+    k1: int = one_of(*WIDTHS, default=4)
+    dynamic_width: bool = switch(True)
+    k2: float = number(0.0015, "a share from 0 to 1", most=1)
+    heavy: str = one_of("children", "blocks", "none")
+    k3: int = whole(16, 1, 65536)
+    k4: int = whole(1, 0, 2**31 - 1)
+    extended: bool = switch(True)
+    k5: int = whole(1, 0, 16)
+    k6: int = one_of(*BLOCKS, default=128)
+    shared_reads: bool = switch(True)
+    k7: int = whole(10, 0, 17)
+    append: str = one_of("block", "warp", "thread")
+    duplicates: str = one_of("hash64", "keep", "atomic")
+    counters: bool = switch(False)

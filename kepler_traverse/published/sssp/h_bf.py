@@ -26,7 +26,8 @@ from ...errors import FrontierOverflowError, StrategyError
 from ...search.strategy import Strategy
 from ...sssp import gpu_steps
 from ...sssp.host_loop import rounds
-from .params import WIDTHS, HBfKnobs
+from ..knobs import WIDTHS
+from .params import HBfKnobs
 
 BLOCK = 256
 

@@ -21,7 +21,11 @@ __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOpti
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its name, the endings that tell it, its reader, and which options are about it and not all."""
+    """A file format: its name, the endings that tell it, and which options are about it and not all.
+
+    ``read(files, options)`` reads the edges. It raises EdgeListError for columns that are missing, repeated, or no ids or
+    weights, for rows that are short, long or null, for counts that differ from a header, and for a damaged file.
+    """
 
     name: str
     endings: tuple[str, ...]

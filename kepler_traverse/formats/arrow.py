@@ -22,22 +22,7 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def read_arrow(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read Arrow IPC files or streams, distinguished by their first bytes.
-
-    Parameters
-    ----------
-    files : list of DataFile
-    options : ReadOptions
-
-    Returns
-    -------
-    EdgeList
-
-    Raises
-    ------
-    EdgeListError
-        Missing columns, columns that are no ids or weights, damaged files.
-    """
+    """Read Arrow IPC files or streams, distinguished by their first bytes."""
     return read_each(files, options, _read_one)
 
 

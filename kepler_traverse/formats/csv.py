@@ -17,23 +17,7 @@ DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
 
 def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read CSV files, uncompressed ones on a GPU with cuDF if that is the device.
-
-    Parameters
-    ----------
-    files : list of DataFile
-    options : ReadOptions
-
-    Returns
-    -------
-    EdgeList
-
-    Raises
-    ------
-    EdgeListError
-        Doubt about the delimiter, the header or the columns, missing or repeated columns, short or long rows, values
-        that are no ids or weights.
-    """
+    """Read CSV files, uncompressed ones on a GPU with cuDF if that is the device. Doubt about the header is an error."""
     id_type = options.id_type
     if id_type == "auto":
         with reading(files[0], "CSV", csv.Error):

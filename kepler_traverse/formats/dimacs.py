@@ -16,23 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read one .gr file. Vertices are 1..n, also those without arcs.
-
-    Parameters
-    ----------
-    files : list of DataFile
-        One file: vertices are numbered within a file.
-    options : ReadOptions
-
-    Returns
-    -------
-    EdgeList
-
-    Raises
-    ------
-    EdgeListError
-        No problem line, another number of arcs than it says, ids outside 1..n, broken lines.
-    """
+    """Read one .gr file, since vertices are numbered within a file: 1..n, also those without arcs."""
     file = only_file(files, "DIMACS")
     no_column_names(options, file, "DIMACS")
     with reading(file, "DIMACS"):

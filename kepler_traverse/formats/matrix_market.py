@@ -23,24 +23,9 @@ if TYPE_CHECKING:
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Read one .mtx file: the entry in row i, column j is an edge from i to j.
 
-    A symmetric file gives each edge both ways, a skew-symmetric one with the negative weight backwards.
-
-    Parameters
-    ----------
-    files : list of DataFile
-        One file: vertices are numbered within a file.
-    options : ReadOptions
-
-    Returns
-    -------
-    EdgeList
-        Ids 1..n as the file has them; the edges backwards stand after the entries of the file.
-
-    Raises
-    ------
-    EdgeListError
-        Not square, dense (``array``), complex or Hermitian, another number of entries than promised, ids outside 1..n,
-        or broken lines.
+    Ids are 1..n as the file has them, so there is one file. A symmetric file gives each edge both ways, a skew-symmetric one
+    with the negative weight backwards; these edges come after the entries of the file. A dense (``array``), complex or
+    Hermitian matrix, and one that is not square, is an error.
     """
     file = only_file(files, "Matrix Market")
     no_column_names(options, file, "Matrix Market")

@@ -23,22 +23,7 @@ _ROWS_FOR_CUDF = 60_000_000
 
 
 def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Read Parquet files, on a GPU with cuDF where ids and weights are plain numbers and rows are many.
-
-    Parameters
-    ----------
-    files : list of DataFile
-    options : ReadOptions
-
-    Returns
-    -------
-    EdgeList
-
-    Raises
-    ------
-    EdgeListError
-        Missing columns, columns that are no ids or weights, nulls, damaged files.
-    """
+    """Read Parquet files, on a GPU with cuDF where ids and weights are plain numbers and rows are many."""
     if options.device == "cuda" and options.id_type != "string" and not options.reads_more:
         edges = _read_on_gpu(files, options)
         if edges is not None:

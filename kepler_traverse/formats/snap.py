@@ -15,19 +15,7 @@ from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, id_type
 def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Read SNAP text files; without a header columns are called ``"0"``, ``"1"``, ``"2"`` by position.
 
-    Parameters
-    ----------
-    files : list of DataFile
-    options : ReadOptions
-
-    Returns
-    -------
-    EdgeList
-
-    Raises
-    ------
-    EdgeListError
-        A first line that may be a header, short or long rows, values that are no ids or weights.
+    A first line that may be a header is an error.
     """
     id_type = options.id_type
     if id_type == "auto":

@@ -37,11 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         output = given.get("output")
         if output is not None:
             _check_output(Path(output))
-        found, columns = _compute(given)
+        found, answer, table = _compute(given)
         if output is None:
-            show(*json.dumps(found | columns, indent=2).splitlines())
+            show(*json.dumps(found | answer, indent=2).splitlines())
         else:
-            _write(Path(output), found, columns)
+            _write(Path(output), found, answer, table)
             say(f"{found['searches']} searches; {given['result']} written to {output}")
         return 0
     except KeyboardInterrupt:
@@ -86,11 +86,14 @@ def _check_output(path: Path) -> None:
         raise OutputError(f"--output {str(path)!r} is in a folder that does not exist")
 
 
-def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return facts of the run, and the answer: numbers and lists of ids, or columns as lists."""
+def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """Return facts of the run, the answer (numbers and lists of ids, or columns as lists), and the answer as a table."""
+    import pyarrow
+
     from kepler_traverse.errors import InputError
-    from kepler_traverse.extremes import EXTREMES, extremes, top_closeness
+    from kepler_traverse.extremes import EXTREMES, columns_of, extremes, top_closeness
     from kepler_traverse.graph.read import read_graph
+    from kepler_traverse.search.frames import arrow_table
 
     closeness = given["result"] == "top-closeness"
     for flag, fits in (("unconnected", not closeness), ("direction", closeness), ("k", closeness)):
@@ -125,43 +128,34 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         )
         table = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
         answer = {name: table[name].tolist() for name in table.columns}
+        table = pyarrow.table(answer)
     else:
         found = extremes(graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse"))
         searches = found.searches
         facts["n_vertices_considered"] = found.n_vertices
         answer = {name: getattr(found, name) for name in EXTREMES}
         answer |= {name: answer[name].tolist() for name in ("center", "periphery")}
-    return facts | {"searches": searches, "seconds": time.perf_counter() - started}, answer
+        table = arrow_table(columns_of(graph, found))
+    return facts | {"searches": searches, "seconds": time.perf_counter() - started}, answer, table
 
 
-def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any]) -> None:
-    """Write the answer under another name and rename it, so that no half of it is ever there."""
+def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any], table: Any) -> None:
+    """Write the answer under another name and rename it, so that no half of it is ever there.
+
+    A table has a row per vertex, and the facts of the run as metadata.
+    """
+    import pyarrow.parquet
+
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if path.suffix == ".json":
             partial.write_text(json.dumps(facts | answer, indent=2) + "\n", encoding="utf-8")
         else:
-            _write_parquet(partial, facts, answer)
+            metadata = {"kepler_traverse": json.dumps(facts)}
+            pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _write_parquet(path: Path, facts: dict[str, Any], answer: dict[str, Any]) -> None:
-    """Write a row per vertex of the answer; the file's metadata has the facts of the run."""
-    import pyarrow
-    import pyarrow.parquet
-
-    columns = answer
-    if facts["result"] == "extremes":
-        sets = ("center", answer["center"], answer["radius"]), ("periphery", answer["periphery"], answer["diameter"])
-        columns = {
-            "set": [name for name, ids, _ in sets for _ in ids],
-            "vertex": [number for _, ids, _ in sets for number in ids],
-            "eccentricity": [value for _, ids, value in sets for _ in ids],
-        }
-    metadata = {"kepler_traverse": json.dumps(facts)}
-    pyarrow.parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
     from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
     from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
 
-    from .output.schemas import EXTREMES, OUTPUT_SCHEMAS
+    from .output.schemas import OUTPUT_SCHEMAS
 
     for algorithm, rows in (("bfs", BFS), ("sssp", SSSP)):
         strategies = [row for row in rows if row.default and row.device == device]
@@ -73,10 +73,9 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
             for result in OUTPUT_SCHEMAS:
                 if result in _FEW or (result == "levels" and algorithm != "bfs"):
                     continue
+                sources = many if OUTPUT_SCHEMAS[result].takes_sources else []
                 if OUTPUT_SCHEMAS[result].needs_pairs:
                     sources = ["--pairs", str(_pairs(folder))]
-                else:
-                    sources = [] if result == EXTREMES else many
                 yield [*same, "--result", result, *_needed_by(result, folder), *sources]
             for strategy in strategies:
                 build = "hierarchy" in strategy.needs

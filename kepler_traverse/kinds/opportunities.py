@@ -109,6 +109,9 @@ class Reduction(Digested):
         """Number of records of a source."""
         return self.cutoffs.size
 
+    def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
+        return sums_on_gpu.bytes_needed(n_sources, n_vertices, len(self.values), self.cutoffs.size)
+
     @property
     def digest(self) -> str:
         """SHA-256 of everything that determines a result."""

@@ -42,6 +42,10 @@ class KindOptions:
         """The largest number of records of a source, by which memory and part files are sized."""
         return 1
 
+    def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:  # noqa: ARG002
+        """Return the bytes that the records of a group of sources need on a GPU while they are computed."""
+        return 0
+
     @property
     def digest(self) -> str:
         """SHA-256 of everything that determines a result."""
@@ -221,6 +225,11 @@ class ResultKind:
         return not (self.merged or self.takes_cutoffs or self.needs_pairs)
 
     @property
+    def takes_sources(self) -> bool:
+        """Whether it is about sources, and not about the whole graph."""
+        return "unconnected" not in self.options
+
+    @property
     def in_files(self) -> bool:
         """Whether the job writes the kind."""
         return bool(self.means)
@@ -234,6 +243,14 @@ class ResultKind:
     def merged(self) -> bool:
         """Whether a nearest-source search computes it, so that no record is the result of a single source."""
         return self.records == "nearest"
+
+    def bytes_on_gpu(self, question: Any, n_sources: int, n_vertices: int) -> int:
+        """Return the bytes that a group of sources needs on a GPU for its records and its statistics, beside the plan."""
+        if self.records != "source":
+            return 0
+        statistics = import_module("..cuda.distance_stats", __package__)
+        own = 0 if question.reduction is None else question.reduction.bytes_on_gpu(n_sources, n_vertices)
+        return own + statistics.bytes_needed(question.algorithm == "bfs", n_sources, n_vertices)
 
     def size(self, question: Any, n_vertices: int, depth: int = 0) -> RowSize:
         """Return the number of rows per source and the columns of a row, for memory and the sizes of part files.

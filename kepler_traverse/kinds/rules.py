@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 
 from ..errors import InputError, option_text
 from .result_kinds import RESULT_KINDS, ResultKind
@@ -14,31 +15,23 @@ from .result_kinds import RESULT_KINDS, ResultKind
 _IS_FOR = "{option} is for {result} {able}, not {name}; leave it out"
 
 
-def _has_sources(kind: ResultKind) -> bool:
-    return "unconnected" not in kind.options
-
-
-def _is_per_source(kind: ResultKind) -> bool:
-    return not kind.merged
-
-
-def _has_one_limit(kind: ResultKind) -> bool:
-    return not kind.takes_cutoffs
-
-
 # Options, whether a kind takes them (None: if it lists them) and the error.
 RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], ...] = (
-    (("sources", "limit"), _has_sources, "{kind} is about distances between all vertices; leave {option} out"),
-    (("strategy",), _has_sources, "{kind} chooses its searches itself; leave {option} out"),
-    (("limit",), _has_one_limit, "{kind} searches up to the largest of {cutoffs}; leave {option} out"),
+    (
+        ("sources", "limit"),
+        attrgetter("takes_sources"),
+        "{kind} is about distances between all vertices; leave {option} out",
+    ),
+    (("strategy",), attrgetter("takes_sources"), "{kind} chooses its searches itself; leave {option} out"),
+    (("limit",), lambda kind: not kind.takes_cutoffs, "{kind} searches up to the largest of {cutoffs}; leave {option} out"),
     (
         ("limits",),
-        lambda kind: kind.takes_limits,
+        attrgetter("takes_limits"),
         "{option} is a limit per source, and {kind} takes none; give one limit for all",
     ),
     (
         ("stream", "batch_size", "workers", "hierarchy"),
-        _is_per_source,
+        lambda kind: not kind.merged,
         "{kind} is one search from all sources together; leave {option} out",
     ),
     (("keep_columns",), lambda kind: kind.records in ("source", "target"), _IS_FOR),

@@ -18,7 +18,7 @@ from kepler_traverse.errors import InputError, options_spelled
 from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.regular_files import open_regular
 
-from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS
 from .options import (
     OPTIONS,
     SCHEDULER_CHOICES,
@@ -304,7 +304,7 @@ def _check_together(settings: Settings) -> None:
             refuse_unreadable(option.flag, path)
     chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
     named = ", ".join(map(_flag, chosen or SOURCE_CHOICES))
-    if settings.result != EXTREMES and len(chosen) != 1:
+    if OUTPUT_SCHEMAS[settings.result].takes_sources and len(chosen) != 1:
         what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
     for one, other, why in _EITHER:

@@ -25,7 +25,7 @@ from ..cli.options import Settings
 from ..cli.terminal import in_units, printable, say, show
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
-from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
 from .run_stats import MAX_LISTED, RunStats, batch_of
@@ -304,7 +304,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         return
     kept = f" ({facts['kept']} batches were computed before)" if facts["kept"] else ""
     sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
-    if settings.result == EXTREMES:
+    if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         sources = "the whole graph"
     lines = [
         f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
@@ -338,7 +338,7 @@ def _kind(graph: Graph) -> str:
 
 
 def _sources_and_batches(settings: Settings, prepared: Prepared, sizing: Sizing) -> list[tuple[str, str]]:
-    if settings.result == EXTREMES:
+    if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
     return [
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),

@@ -18,16 +18,14 @@ ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers 
 ROWS_PER_GROUP = 1_000_000
 SOURCES_PER_PART = 2**15  # keeps the footer of a part file small if the graph is tiny
 
-EXTREMES = "extremes"  # of the whole graph; the library has functions for them
-
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
 if os.environ.get("KEPLER_PLUGINS") or any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES):
     import_module("kepler_traverse.plugins").modules()
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
 OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())  # files have the distances to all vertices
-OUTPUT_SCHEMAS[EXTREMES] = ResultKind(
-    name=EXTREMES,
+OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has functions for them
+    name="extremes",
     means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "
     "is the diameter",
     columns=("set", "vertex", "eccentricity"),

@@ -23,8 +23,6 @@ import psutil
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu import compile_clock
-from kepler_traverse.cuda import distance_stats as figures_on_gpu
-from kepler_traverse.cuda import opportunities as sums_on_gpu
 from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
@@ -42,7 +40,7 @@ from ..cli.options import Settings
 from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
 from ..output.run_folder import cannot_write
-from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
@@ -193,7 +191,7 @@ def _start_compiling(settings: Settings) -> None:
     with contextlib.suppress(DeviceError):
         compile_ahead(
             settings.algorithm,
-            result="distances" if settings.result == EXTREMES else settings.result,
+            result=settings.result if OUTPUT_SCHEMAS[settings.result].takes_sources else "distances",
             directed=settings.directed,
             weight_type="float64" if settings.weight_type == "float64" else "float32",
             certify=settings.certify != "none",
@@ -204,7 +202,7 @@ def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = N
     """Return numbers and ids of the distinct sources in the settings, and how many were duplicates."""
     if pairs is not None:
         return pairs.sources, names_of(graph, pairs.sources), 0
-    if settings.result == EXTREMES:
+    if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
         given = np.zeros(1, np.int64)  # nominal: see ExtremesSearch
@@ -530,12 +528,8 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     if request.limits is not None:  # results that are cut are copies
         visited, _ = _reach_of(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
-    if graph.device != "cuda" or OUTPUT_SCHEMAS[request.result].records != "source":
-        return nbytes
-    if OUTPUT_SCHEMAS[request.result].takes_cutoffs:
-        sizes = len(request.reduction.values), request.reduction.cutoffs.size
-        nbytes += sums_on_gpu.bytes_needed(group, graph.n_vertices, *sizes)
-    return nbytes + figures_on_gpu.bytes_needed(request.algorithm == "bfs", group, graph.n_vertices)
+    on_gpu = graph.device == "cuda"
+    return nbytes + (OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

@@ -17,7 +17,7 @@ from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.plan import make_query
 from kepler_traverse.sssp import REGISTRY as SSSP
 
-from ..output.schemas import EXTREMES, OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS
 from .request import Request
 
 
@@ -29,7 +29,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     """
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
-    if request.result == EXTREMES:
+    if not kind.takes_sources:
         return ExtremesSearch(graph, request.algorithm, request.unconnected, request.memory)
     registry = BFS if request.algorithm == "bfs" else SSSP
     if kind.merged and request.k is None:

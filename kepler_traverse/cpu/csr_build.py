@@ -221,7 +221,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         n_blocks = min(n_vertices, _BLOCKS)
         threads.run(_sort_adjacency_lists, n_blocks, offsets, targets, target_bits, counts)
         if counts[1]:
-            n, longest = threads.max_threads(), -int(counts[1])
+            n, longest = threads.count(), -int(counts[1])
             own = (
                 np.empty((n, longest), src.dtype),
                 np.empty((n, longest), bits.dtype),

@@ -43,7 +43,7 @@ def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequenc
     *args
         The same for all threads.
     own : sequence of arrays
-        With one row per thread, of ``max_threads()``. The rows of a thread are its last arguments.
+        With a row for each of ``count()`` threads. The rows of a thread are its last arguments.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
 

@@ -43,6 +43,7 @@ from .bfs import plan_bfs_many
 from .certificate import certify_many
 from .cpu import closeness as cpu
 from .cpu import threads
+from .cpu.components import strong_components
 from .errors import CertificateError, InputError, PrecisionError, option_text
 from .graph import BuildReport, Graph
 from .multi_source.outputs import graph_in_direction
@@ -631,7 +632,7 @@ class _Closeness:
         self.values = np.zeros(0)
         if not n:
             return
-        self._labels = self._xp.asarray(_components(self.graph))
+        self._labels = self._xp.asarray(strong_components(to_host(self.graph.offsets), to_host(self.graph.targets)))
         self._sizes = np.bincount(to_host(self._labels))
         least, most = self._reach = self._bounds_of_reach()
         self._bound = self._bound_by_weight(most) if self._weighted else self._bound_by_walks(most, least == most)
@@ -898,23 +899,10 @@ def _require_weights(graph: Graph) -> None:
 
 def _largest_component(graph: Graph) -> np.ndarray:
     """Return the vertex numbers of the largest (strongly) connected component, ascending, NumPy."""
-    labels = _components(graph)
+    labels = strong_components(to_host(graph.offsets), to_host(graph.targets))
     sizes = np.bincount(labels)
     # argmax over the vertices: of equally large components the one with the smallest vertex.
     return np.flatnonzero(labels == labels[np.argmax(sizes[labels])])
-
-
-def _components(graph: Graph) -> np.ndarray:
-    """Return the number of the (strongly) connected component of each vertex, NumPy."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    n = graph.n_vertices
-    offsets, targets = to_host(graph.offsets), to_host(graph.targets)
-    if targets.size <= np.iinfo(np.int32).max:
-        offsets = offsets.astype(np.int32)
-    matrix = csr_array((np.ones(targets.size, np.int8), targets, offsets), shape=(n, n))
-    return connected_components(matrix, directed=graph.directed, connection="strong")[1]
 
 
 def _induced(graph: Graph, kept: Array) -> Graph:

@@ -1,0 +1,63 @@
+"""Strongly connected components."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def strong_components(offsets, targets):
+    """Number the strongly connected components of a graph, by one depth-first search.
+
+    Tarjan's algorithm as Pearce has it ("A space-efficient algorithm for finding strongly connected components", 2016).
+
+    Parameters
+    ----------
+    offsets, targets : integer arrays of shape (n_vertices + 1,) and (n_edges,)
+
+    Returns
+    -------
+    integer array of shape (n_vertices,)
+        The number of the component of each vertex, from 0 on, of the type of ``targets``.
+    """
+    n = offsets.size - 1
+    labels = np.full(n, -1, targets.dtype)
+    low = np.zeros(n, np.int64)  # the earliest visit that a vertex leads back to; 0 before its own visit
+    is_root = np.ones(n, np.uint8)  # of its component, as far as is known
+    edge = offsets[:-1].copy()  # the next one to look at
+    path, waiting = np.empty(n, targets.dtype), np.empty(n, targets.dtype)
+    visits = n_components = n_waiting = 0
+    for start in range(n):
+        if low[start]:
+            continue
+        visits += 1
+        low[start] = visits
+        path[0] = start
+        depth = 0
+        while depth >= 0:
+            v = path[depth]
+            if edge[v] < offsets[v + 1]:
+                u = targets[edge[v]]
+                if low[u] == 0:
+                    visits += 1
+                    low[u] = visits
+                    depth += 1
+                    path[depth] = u
+                    continue
+                edge[v] += 1  # a second look at a vertex that was visited from here, after its own edges
+                if labels[u] < 0 and low[u] < low[v]:
+                    low[v] = low[u]
+                    is_root[v] = 0
+                continue
+            depth -= 1
+            if not is_root[v]:
+                waiting[n_waiting] = v
+                n_waiting += 1
+                continue
+            while n_waiting and low[waiting[n_waiting - 1]] >= low[v]:
+                n_waiting -= 1
+                labels[waiting[n_waiting]] = n_components
+            labels[v] = n_components
+            n_components += 1
+    return labels

@@ -83,7 +83,9 @@ def report_error(error: Exception, debug: bool) -> int:
         elif isinstance(error, NegativeCycleError):
             code = EXIT_NEGATIVE_CYCLE
         message = str(error)
-        if not isinstance(error, KeplerError):
+        if isinstance(error, ModuleNotFoundError):
+            message = f"the job needs {error.name}, which is not installed: pip install 'kepler-traverse[job]'"
+        elif not isinstance(error, KeplerError):
             message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
     say(f"error: {message}")
     return code

@@ -16,7 +16,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 OLDEST_PYTHON = (3, 11)
-GPU_EXTRA = "pip install 'kepler-traverse[cuda13]'"
+GPU_EXTRA = "pip install 'kepler-traverse[cuda13]', or for cuGraph and dask-cudf 'kepler-traverse[mg]'"
 # CUDA 13 needs a driver of the 580 series or newer.
 OLDEST_DRIVER = 580
 
@@ -33,7 +33,7 @@ def count(n):
 assert count(1000) == 1000
 print(f"{numba.__version__}, {numba.get_num_threads()} threads, threading layer {numba.threading_layer()}")
 """,
-    "NumPy and SciPy": "import numpy, scipy.sparse.csgraph; print(numpy.__version__, 'and', scipy.__version__)",
+    "NumPy": "import numpy; print(numpy.__version__)",
     "pandas": "import pandas; print(pandas.__version__)",
     "PyArrow": "import pyarrow, pyarrow.dataset, pyarrow.parquet; print(pyarrow.__version__)",
     "Dask": "import dask, distributed, bokeh; print(f'{distributed.__version__}, dashboard by Bokeh {bokeh.__version__}')",
@@ -139,7 +139,7 @@ def examine() -> list[Finding]:
     """Return all findings, in the order of the table."""
     findings = machine()
     if findings[0].works:
-        install = "in the checkout: pip install -e ."
+        install = "pip install 'kepler-traverse[job]', or in the checkout: pip install -e '.[job]'"
         findings += [probe(name, code, install, needed=True) for name, code in CPU_PROBES.items()]
     cards = gpus()
     findings += cards

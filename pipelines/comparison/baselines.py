@@ -61,7 +61,7 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     try:
         import pylibcugraph
     except ImportError:
-        raise DeviceError("comparing on a GPU needs cuGraph: pip install 'kepler-traverse[cuda13]'") from None
+        raise DeviceError("comparing on a GPU needs cuGraph: pip install 'kepler-traverse[mg]'") from None
     if graph.n_edges > np.iinfo(np.int32).max:
         raise InputError("cuGraph takes at most 2^31 - 1 stored edges on one GPU; compare on a smaller graph")
     handle = pylibcugraph.ResourceHandle()

@@ -79,7 +79,7 @@ def _rapids() -> SimpleNamespace:
     except ImportError as error:
         raise DeviceError(
             f"--engine {MG} needs cuGraph with Dask, and {error.name or error} is not installed: "
-            "pip install 'kepler-traverse[cuda13]' on a machine with an NVIDIA GPU"
+            "pip install 'kepler-traverse[mg]' on a machine with an NVIDIA GPU"
         ) from None
     cuda.require()
     return SimpleNamespace(cudf=cudf, cugraph=cugraph, dask=cugraph.dask, dask_cudf=dask_cudf, comms=comms)

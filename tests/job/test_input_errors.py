@@ -234,14 +234,19 @@ def test_a_traceback_is_shown_on_request_only(edges, tmp_path, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_an_unexpected_error_is_one_message_and_exit_code_one(edges, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RuntimeError("a bug"), "unexpected RuntimeError: a bug; --debug shows where it comes from"),
+        (ModuleNotFoundError(name="dask"), "the job needs dask, which is not installed: pip install 'kepler-traverse[job]'"),
+    ],
+)
+def test_an_unexpected_error_is_one_message_and_exit_code_one(edges, tmp_path, capsys, monkeypatch, error, said):
     def broken(*_, **__):
-        raise RuntimeError("a bug")
+        raise error
 
     monkeypatch.setattr("pipelines.run.engine.prepare", broken)
-    message = fails(capsys, edges, "--sources", 1, "--output", tmp_path / "out", code=1)
-    assert "unexpected RuntimeError: a bug" in message
-    assert "--debug" in message
+    assert said in fails(capsys, edges, "--sources", 1, "--output", tmp_path / "out", code=1)
 
 
 def test_a_negative_self_loop_is_a_negative_cycle(tmp_path, capsys):

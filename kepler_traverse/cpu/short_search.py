@@ -377,8 +377,8 @@ def _sort(row, n):
             other[places[digit]] = v
             places[digit] += 1
         one, other, shift, is_here = other, one, shift + _DIGIT, not is_here
-    if not is_here:
-        row[:] = one
+    for i in range(0 if is_here else row.size):  # not a slice: see _longer
+        row[i] = one[i]
 
 
 @njit(cache=True, nogil=True)

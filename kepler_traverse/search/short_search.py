@@ -156,7 +156,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
         return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
-        sources = np.ascontiguousarray(sources, np.int64)
+        sources = np.array(sources, np.int64)  # one layout, for which the search is compiled once
         ends: list[Any] = [query.limit] * sources.size
         bounds = np.full(sources.size, limit)
         if query.limits is not None and not is_on_gpu:

@@ -239,6 +239,7 @@ class SparseDistances:
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
         weights = np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
         found = np.zeros((-(-len(self) // AT_ONCE), 5, 3), np.int64)
+        sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
 
         def check_some(item: int, _thread: int) -> None:
             part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)

@@ -28,7 +28,7 @@ from ..cli import signals
 from ..cli.options import Settings
 from ..cli.settings import MG, unfit_for_mg
 from ..output.part_file import write_part
-from ..output.run_folder import cannot_write
+from ..output.run_folder import writing_to
 from ..run.engine import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
 from ..run.prepare import Prepared, chosen_sources, load_of, request_of
@@ -216,11 +216,8 @@ class MgEngine:
             signals.check()
             context = BatchContext()
             rows = answers.of(part, sources, False, context)
-            try:
-                with context.clock("write"):
-                    summary = write_part(run.folder, part, run.fingerprint, rows, result=request.result)
-            except OSError as error:
-                raise cannot_write(run.folder, error) from None
+            with writing_to(run.folder), context.clock("write"):
+                summary = write_part(run.folder, part, run.fingerprint, rows, result=request.result)
             with signals.held():  # an interrupt waits until the results are in the manifest
                 for source, reason in context.failed:
                     observer.failed(part, [source], reason)

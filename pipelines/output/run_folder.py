@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,12 +39,16 @@ _SAVE_EVERY = 5.0  # seconds between two manifests of a running job; --resume ch
 _SAVING_SHARE = 0.02  # maximum fraction of time spent on writing manifests, whatever their size
 
 
-def cannot_write(folder: Path, error: OSError) -> OutputError:
-    """Return the error for an output folder in which a file cannot be written, usually because the disk is full."""
-    return OutputError(
-        f"{folder}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
-        "Fix that (free some space?) and run again with --resume"
-    )
+@contextlib.contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Raise OutputError in place of an OSError: a file of a run cannot be written, usually because the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: a file cannot be written there: {error.strerror or error}; existing part files are complete. "
+            "Fix that (free some space?) and run again with --resume"
+        ) from None
 
 
 def digest_of(fingerprint: str, parts: Sequence[PartEntry]) -> str:
@@ -259,11 +263,9 @@ class OutputFolder:
 
     def sweep(self) -> None:
         """Delete partial files of a killed run, and ``_SUCCESS``."""
-        try:
+        with writing_to(self.path):
             self._sweep_leftovers()
             (self.path / SUCCESS).unlink(missing_ok=True)
-        except OSError as error:
-            raise cannot_write(self.path, error) from None
 
     def _sweep_leftovers(self) -> None:
         """Delete partial files of killed workers and runs."""
@@ -310,41 +312,38 @@ class OutputFolder:
         ------
         OutputError
         """
-        partial = self.path / f".{name}.{os.getpid()}.tmp"
-        try:
-            with open(partial, "wb", opener=_open_new) as file:
-                writer: pq.ParquetWriter | None = None
-                for table in tables:
-                    writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
-                    writer.write_table(table)
-                if writer is not None:
-                    writer.close()
-                file.flush()
-                os.fsync(file.fileno())
-            size, digest = size_and_digest(partial)
-            os.replace(partial, self.path / name)
-            sync_folder(self.path)
-        except OSError as error:
-            raise cannot_write(self.path, error) from None
-        finally:
-            partial.unlink(missing_ok=True)
+        with self._new_file(name) as file:
+            writer: pq.ParquetWriter | None = None
+            for table in tables:
+                writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
+                writer.write_table(table)
+            if writer is not None:
+                writer.close()
+        with writing_to(self.path):
+            size, digest = size_and_digest(self.path / name)
         others = [table for table in self.manifest["tables"] if table["file"] != name]
         self.manifest["tables"] = [*others, {"file": name, "bytes": size, "sha256": digest}]
 
     def put(self, name: str, text: str) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""
+        with self._new_file(name) as file:
+            # Always UTF-8, whatever the locale; file names may hold bytes that are not text.
+            file.write(text.encode("utf-8", "backslashreplace"))
+
+    @contextlib.contextmanager
+    def _new_file(self, name: str) -> Iterator[BinaryIO]:
+        """Yield a file that becomes one of the folder's when it is whole; raises OutputError."""
         partial = self.path / f".{name}.{os.getpid()}.tmp"
         try:
-            # Always UTF-8, whatever the locale; file names may hold bytes that are not text.
-            with open(partial, "w", encoding="utf-8", errors="backslashreplace", opener=_open_new) as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path / name)
-            sync_folder(self.path)
-        except OSError as error:
+            with writing_to(self.path):
+                with open(partial, "wb", opener=_open_new) as file:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(partial, self.path / name)
+                sync_folder(self.path)
+        finally:
             partial.unlink(missing_ok=True)
-            raise cannot_write(self.path, error) from None
 
 
 def _text_of(manifest: Manifest) -> str:

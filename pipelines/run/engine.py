@@ -25,7 +25,7 @@ from kepler_traverse.multi_source.together import SearchTogether
 from ..cli.options import OPTIONS, Settings
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..output.manifest_types import BatchOutcome
-from ..output.run_folder import GRAPH, cannot_write
+from ..output.run_folder import GRAPH, writing_to
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
@@ -258,7 +258,7 @@ class KeplerEngine:
         """Run all batches in this process, which has the graph and the plan already."""
         started, compiled = time.perf_counter(), compile_clock.thread_seconds()
         prepared, graph = run.prepared, run.prepared.graph
-        worker, plan = TraversalWorker(self.work(run)), prepared.plan
+        worker, plan = TraversalWorker(self.work(run), address=NAME), prepared.plan
         del prepared.plan  # a change of the strategy releases it
         # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
         is_for_its_threads = prepared.threads in (0, run.sizing.threads)
@@ -277,14 +277,7 @@ class KeplerEngine:
 
     def _executor_here(self, run: BatchRun, worker: TraversalWorker) -> InProcessExecutor:
         def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
-            try:
-                outcomes = worker.answer(_batches_of(run, task), task.isolate, task.mark, make_way, task.strategy)
-            except OSError as error:
-                raise cannot_write(run.folder, error) from None
-            for outcome in outcomes:
-                if outcome["summary"] is not None:
-                    outcome["summary"]["worker"] = NAME
-            return outcomes
+            return worker.answer(_batches_of(run, task), task.isolate, task.mark, make_way, task.strategy)
 
         return InProcessExecutor(run_task, self._supervision.is_watched, is_sticky)
 
@@ -300,10 +293,8 @@ class KeplerEngine:
             check_existing(self._settings, work.device, _shared_folders(run))
         started = time.perf_counter()
         if run.prepared.folder is None:
-            try:
+            with writing_to(run.folder):
                 write_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
-            except OSError as error:
-                raise cannot_write(run.folder, error) from None
         run.prepared.release()
         stored = time.perf_counter()
         count, token = min(sizing.workers, len(run.batches)), uuid.uuid4().hex[:8]

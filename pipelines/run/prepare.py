@@ -39,7 +39,7 @@ from ..cli import steps
 from ..cli.options import Settings
 from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
-from ..output.run_folder import cannot_write
+from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from ..scheduling.gpu_pool import POOL_SHARE
@@ -354,10 +354,8 @@ def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_source
         return False
     say(repr(hierarchy))
     if folder is not None:
-        try:
+        with writing_to(folder):
             save_hierarchy(hierarchy, folder, graph.fingerprint, metric)
-        except OSError as error:
-            raise cannot_write(folder, error) from None
     return True
 
 

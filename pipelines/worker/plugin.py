@@ -12,7 +12,6 @@ from typing import cast
 from distributed import Worker, WorkerPlugin, get_worker, secede
 
 from ..output.manifest_types import BatchOutcome
-from ..output.run_folder import cannot_write
 from . import lean_imports
 from .traversal_worker import TraversalWorker, Work
 from .traverse import Batches
@@ -28,7 +27,7 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         self.name = name
 
     async def setup(self, worker: Worker) -> None:
-        self._lock = threading.Lock()
+        self._lock, self.address = threading.Lock(), worker.address
         self._threads = self.work.threads or worker.state.nthreads
         if _is_own_process and self.work.device == "cpu":
             lean_imports.settle(uses_cudf=False)
@@ -88,13 +87,4 @@ def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strate
     OutputError
         The part cannot be written to the output folder.
     """
-    worker = get_worker()
-    answering = cast(TraversalPlugin, worker.plugins[plugin])
-    try:
-        outcomes = answering.answer(batches, isolate, mark, secede, strategy)
-    except OSError as error:
-        raise cannot_write(answering.work.output, error) from None
-    for outcome in outcomes:
-        if outcome["summary"] is not None:
-            outcome["summary"]["worker"] = worker.address
-    return outcomes
+    return cast(TraversalPlugin, get_worker().plugins[plugin]).answer(batches, isolate, mark, secede, strategy)

@@ -26,6 +26,7 @@ from ..monitoring.prometheus import watched
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import Answer, write_part
 from ..output.rows import OF_ALL_REACHED, warm_up
+from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.errors import ClusterError
 from ..scheduling.heartbeat import Mark
@@ -116,14 +117,16 @@ class TraversalWorker:
     ----------
     loaded : Loaded or None
         None before ``load`` or ``hold``, and if it has failed.
+    address : str
+        Names the worker in the manifest.
     """
 
     _lock: threading.Lock  # created in the worker, because a lock cannot be pickled
 
-    def __init__(self, work: Work, threads: int = 0):
-        self.work = work
+    def __init__(self, work: Work, address: str = ""):
+        self.work, self.address = work, address
         self.loaded: Loaded | None = None
-        self._threads = threads or work.threads
+        self._threads = work.threads
         self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
         self._reported = ""
 
@@ -218,7 +221,7 @@ class TraversalWorker:
         ``make_way`` is called once all batches are traversed, so that the next task may begin. It is called only if writer
         threads write the parts.
         """
-        with Mark(mark_path) as mark:
+        with writing_to(self.work.output), Mark(mark_path) as mark:
             try:
                 with self._lock:  # a plan runs one traversal at a time; an external worker may have several threads
                     self._take_fair_share()
@@ -317,7 +320,7 @@ class TraversalWorker:
         with context.clock("write"):
             summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
         if summary is not None:
-            context.finish(summary)
+            context.finish(summary, self.address)
         return {"part": part, "summary": summary, "failed": context.failed}
 
     def _report_load(self, context: BatchContext) -> None:

@@ -72,7 +72,7 @@ def one_worker(tmp_path):
         plugin = TraversalPlugin(work, "plugin")
         # Dask keeps a worker whose plugin could not be set up.
         with contextlib.suppress(MemoryError):
-            asyncio.run(plugin.setup(types.SimpleNamespace(state=types.SimpleNamespace(nthreads=1))))
+            asyncio.run(plugin.setup(types.SimpleNamespace(state=types.SimpleNamespace(nthreads=1), address="")))
         return plugin
 
     def answer(plugin, sources):

@@ -329,7 +329,7 @@ def one_worker(edges, tmp_path):
         request = Request(algorithm=algorithm, strategy="auto", at_once=graph.n_vertices, **asked)
         work = Work(request=request, run="run", graph_folder=tmp_path / "graph", output=tmp_path, device="cpu", threads=1)
         plugin = TraversalPlugin(work, "plugin")
-        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
+        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1), address="")))
         (outcome,) = plugin.answer([(0, list(range(N_SOURCES)))], False, tmp_path / "mark")
         return outcome
 

@@ -21,6 +21,7 @@ from distributed import Client, LocalCluster
 
 from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse._arrays import namespace
+from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import write_graph
 from pipelines.output.buffer_pool import Buffers
@@ -101,7 +102,7 @@ def answered(tmp_path):
             run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
         )  # fmt: skip
         plugin = TraversalPlugin(work, "plugin")
-        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1))))
+        asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1), address="")))
         plugin.loaded = replace(plugin.loaded, writers=None if n_writers == 1 else Writers(n_writers))
         plugin.loaded.answers.group = min(plugin.loaded.answers.group, at_once)  # of bits a plan takes 64
         outcomes = plugin.answer(BATCHES, False, tmp_path / "mark", functools.partial(make_way or (lambda _: None), plugin))
@@ -264,7 +265,7 @@ def test_a_write_that_fails_for_good_fails_its_part_alone(answered, monkeypatch)
 def test_a_full_disk_ends_the_task_and_leaves_whole_parts_only(answered, monkeypatch, tmp_path):
     _, expected, _ = answered(1)
     failing_at(monkeypatch, 2, OSError(errno.ENOSPC, "No space left on device"), 9)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OutputError, match="No space left"):
         answered(3)
     found = {path.name: path.read_bytes() for path in (tmp_path / f"distances-bfs-3-{SOURCES_PER_PART}").iterdir()}
     assert "part-000002.parquet" not in found

@@ -1,23 +1,44 @@
-"""The console command ``kepler-traverse``: the job, ``kepler-traverse warm`` or ``kepler-traverse extremes``."""
+"""The console command ``kepler-traverse``: ``kepler-traverse COMMAND ...``."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+
+from kepler_traverse import __version__
+
+from .cli.terminal import say, show
+
+EXIT_USAGE = 2
+# For each command its module in this package, the function that returns the exit code, and what it does.
+COMMANDS = {
+    "run": ("batch_sources", "program", "search from many sources; results, manifest and report go into a folder"),
+    "plan": ("batch_sources", "program", "print what run would do and how much memory it takes"),
+    "verify": ("verify", "main", "verify an output folder from its files and the edge list alone"),
+    "compare": ("compare", "main", "compare results and times with cuGraph, or with SciPy on a CPU"),
+    "extremes": ("extremes", "main", "diameter, radius, center, periphery, or the vertices of the highest closeness"),
+    "warm": ("warm", "main", "compile ahead what runs of this machine need"),
+    "doctor": ("doctor", "main", "report what works on this machine, and what to install for the rest"),
+}
 
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
-    if sys.argv[1:2] == ["warm"]:  # an edge list of this name is ./warm
-        from . import warm
-
-        return warm.main(sys.argv[2:])
-    if sys.argv[1:2] == ["extremes"]:
-        from . import extremes
-
-        return extremes.main(sys.argv[2:])
-    from . import batch_sources
-
-    return batch_sources.program()
+    command, *words = sys.argv[1:] or ["--help"]
+    if command in ("-h", "--help"):
+        show("usage: kepler-traverse COMMAND ...", "", *(f"  {name:<10}{text}" for name, (*_, text) in COMMANDS.items()))
+        show("", "kepler-traverse COMMAND --help lists the options of a command; run KIND --help those of a result kind.")
+        return 0
+    if command == "--version":
+        show(f"kepler-traverse {__version__}")
+        return 0
+    if command not in COMMANDS:
+        say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
+        return EXIT_USAGE
+    module, function, _ = COMMANDS[command]
+    # Usage and messages name the program as it was typed: see called_as in pipelines/cli/terminal.py.
+    sys.argv = [f"kepler-traverse {command}", *(["--plan"] if command == "plan" else []), *words]
+    return int(getattr(import_module(f".{module}", __package__), function)())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import sys
 from .cli import steps, supervisor
 from .cli.options import UsageError, flag_text, flags_of, parser
 from .cli.supervisor import UNWATCHED, Supervision
-from .cli.terminal import say, show_traceback
+from .cli.terminal import called_as, say, show_traceback
+from .output.schemas import OUTPUT_SCHEMAS
 
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
 
@@ -36,7 +37,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
     argv = sys.argv[1:] if argv is None else argv
     try:
         if "-h" in argv or "--help" in argv:
-            parser().print_help()
+            parser(next((word for word in argv if word in OUTPUT_SCHEMAS), None)).print_help()
             return 0
         flags, config = flags_of(argv)
         if supervision.is_watched and "--plan" not in argv:
@@ -52,7 +53,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
         words = [word for word in argv if word != "--resume"]
         with options_spelled(flag_text):
-            resume_command = f"python -m pipelines.batch_sources {shlex.join(words)} --resume"
+            resume_command = f"{called_as('batch_sources')} {shlex.join(words)} --resume"
             return driver.run(settings, resume_command, supervision)
     except KeyboardInterrupt as interrupt:
         say(str(interrupt) or "interrupted before anything was written")

@@ -16,7 +16,7 @@ from typing import Any
 from kepler_traverse.graph import Graph
 
 from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, flag_text
-from .cli.terminal import show
+from .cli.terminal import called_as, show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
@@ -25,7 +25,7 @@ _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "ds
 
 
 def _arguments(argv: list[str]) -> Any:
-    parser = OnceParser(prog="python -m pipelines.compare", description=__doc__, usage="%(prog)s EDGES... [options]")
+    parser = OnceParser(prog=called_as("compare"), description=__doc__, usage="%(prog)s EDGES... [options]")
     parser.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
     parser.add_argument(
         "--algorithm", action=Once, choices=("both", "bfs", "sssp"), help="algorithm to compare (default: both)"

@@ -16,7 +16,7 @@ from typing import Any
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli.options import Once, OnceParser
-from .cli.terminal import say, show
+from .cli.terminal import called_as, say, show
 
 RESULTS = ("extremes", "top-closeness")
 
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> OnceParser:
-    parser = OnceParser(prog="python -m pipelines.extremes", description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG)
+    parser = OnceParser(prog=called_as("extremes"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG)
     parser.add_argument("edges", metavar="EDGES", nargs="+", help="files of the edge list")
     for flag, choices, text in (
         ("--result", RESULTS, "what to compute (default: extremes)"),
@@ -65,7 +65,7 @@ def _parser() -> OnceParser:
     for flag, name in (("--directed", "as they are (default)"), ("--undirected", "in both directions")):
         parser.add_argument(flag, dest="directed", action=Once, nargs=0, help=f"take edges {name}")
     for flag in ("--src-column", "--dst-column", "--weight-column"):
-        parser.add_argument(flag, action=Once, metavar="NAME", help="as in python -m pipelines.batch_sources")
+        parser.add_argument(flag, action=Once, metavar="NAME", help="as of a run")
     parser.add_argument("-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)")
     parser.add_argument(
         "--output", action=Once, metavar="FILE", help="a new file, .json or .parquet; default: JSON on stdout"

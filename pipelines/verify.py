@@ -25,7 +25,7 @@ from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
 from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
-from .cli.terminal import say, show
+from .cli.terminal import called_as, say, show
 from .output.manifest_types import Manifest
 from .output.matrix_file import VERTICES, vertices_table
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parser() -> OnceParser:
     parser = OnceParser(
-        prog="python -m pipelines.verify", description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
+        prog=called_as("verify"), description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
     parser.add_argument("folder", metavar="DIR", help="output folder of a run")
     parser.add_argument(

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .cli.terminal import say, show
+from .cli.terminal import called_as, say, show
 
 _N_VERTICES, _N_SOURCES = 64, 20
 _WEIGHTS = {"bfs": (None,), "sssp": ("int64", "float64", "float32")}
@@ -24,7 +24,7 @@ _FEW = ("distances", "predecessors")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, or that of a tiny run that fails."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.warm", description=str(__doc__).partition("\n\n")[2])
+    parser = argparse.ArgumentParser(prog=called_as("warm"), description=str(__doc__).partition("\n\n")[2])
     parser.add_argument(
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: the CPU, and a GPU if it answers"
     )

@@ -59,6 +59,13 @@ def kinds_that_take(option: str, kinds: Mapping[str, ResultKind], takes: Callabl
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> bool:
+    """Whether a kind takes an option; one that no rule and no kind names is for all."""
+    found = [takes for names, takes, _ in RULES if option in names]
+    named = any(option in each.all_options for each in kinds.values())
+    return all(option in kind.all_options if takes is None else takes(kind) for takes in found or [None] * named)
+
+
 def errors(
     kind: ResultKind, algorithm: str, given: Mapping[str, str | None], kinds: Mapping[str, ResultKind] = RESULT_KINDS
 ) -> Iterator[tuple[str, str]]:

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kepler_traverse.kinds import rules
+from kepler_traverse.kinds.result_kinds import ResultKind
 
 from ..output.schemas import OUTPUT_SCHEMAS, ResultName
-from .terminal import show
+from .terminal import called_as, show
 
 
 class UsageError(Exception):
@@ -613,13 +614,18 @@ OPTIONS = tuple(_options())
 SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources", "pairs")
 TARGET_CHOICES = ("targets", "targets_file")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
+_READ_WITH = {"source_column": "sources_file", "target_column": "targets_file", "seed": "random_sources"} | dict.fromkeys(
+    ("origin_column", "destination_column"), "pairs"
+)
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 
 _EXAMPLES = """\
 examples:
-  python -m pipelines.batch_sources roads.parquet --undirected --random-sources 64 --output out
-  python -m pipelines.batch_sources edges.csv --algorithm sssp --sources 3,17,99 --output out
-  python -m pipelines.batch_sources --config conf/road.toml roads.parquet --output out --plan
+  {program} roads.parquet --undirected --random-sources 64 --output out
+  {program} edges.csv --algorithm sssp --sources 3,17,99 --output out
+  {program} --config conf/road.toml roads.parquet --output out --plan
+
+{program} KIND --help lists the options of one result kind.
 
 exit codes: 0 done, 1 unexpected error, 2 bad input or usage, 3 some sources failed, 4 negative cycle, 130 interrupted
 """
@@ -710,17 +716,33 @@ def add_option(group: Any, option: Option) -> None:
     )
 
 
-def parser() -> OnceParser:
-    """Return the command line of ``python -m pipelines.batch_sources``."""
+def _takes(kind: ResultKind, option: Option) -> bool:
+    """Whether results of a kind may be asked for with an option, and with the table that it reads."""
+    tables = [each for each in OPTIONS if each.key == (option.table or _READ_WITH.get(option.key))]
+    if option.key == "result" or not all(_takes(kind, table) for table in tables):
+        return False
+    if kind.needs_pairs and option.key in SOURCE_CHOICES:
+        return option.key == "pairs"
+    names = {key: name for name, key in SETTINGS.items()} | {"max_depth": "limit", "cutoff": "limit"}
+    names |= dict.fromkeys(SOURCE_CHOICES, "sources") | dict.fromkeys(TARGET_CHOICES, "targets") | {"pairs": "pairs"}
+    return rules.takes(kind, names.get(option.key, option.key), OUTPUT_SCHEMAS)
+
+
+def parser(kind: str | None = None) -> OnceParser:
+    """Return the command line of the job, with all options or with those of one result kind."""
+    program = called_as("batch_sources")
     result = OnceParser(
-        prog="python -m pipelines.batch_sources",
-        usage="%(prog)s EDGES... --output DIR (--sources ... | --random-sources N | ...) [options]",
+        prog=program,
+        usage="%(prog)s EDGES... --output DIR "
+        + (f"--result {kind} [options]" if kind else "(--sources ... | --random-sources N | ...) [options]"),
         description="Traverse a graph from many sources: an edge list on disk becomes Parquet files of distances.",
-        epilog=_EXAMPLES,
+        epilog=_EXAMPLES.format(program=program),
     )
     result.add_argument("edges", nargs="*", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
     groups: dict[str, argparse._ArgumentGroup] = {}
     for option in OPTIONS:
+        if kind is not None and not _takes(OUTPUT_SCHEMAS[kind], option):
+            continue
         group = groups.get(option.group) or groups.setdefault(option.group, result.add_argument_group(option.group))
         add_option(group, option)
     groups["running"].add_argument(

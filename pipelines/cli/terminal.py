@@ -13,6 +13,11 @@ import traceback
 from typing import Any
 
 
+def called_as(module: str) -> str:
+    """Return how a program of this package was called: a command of ``kepler-traverse``, or a module."""
+    return sys.argv[0] if sys.argv[0].startswith("kepler-traverse ") else f"python -m pipelines.{module}"
+
+
 def printable(text: str) -> str:
     """Return the text as one line, in which everything not printable, also line ends, is escaped as by ``repr``."""
     if text.isprintable():

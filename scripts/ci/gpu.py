@@ -33,7 +33,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from scripts import doctor
+from pipelines import doctor
 from scripts.bench.environment import commit, machine
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,7 +5,6 @@ import doctest
 import importlib
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from scripts.bench import performance_page, ways_in
 from scripts.bench import results as bench_results
 from scripts.docs import settings_page, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
-from tests.support.processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -350,16 +348,3 @@ def test_the_console_command_can_be_called():
     module, _, function = project["scripts"]["kepler-traverse"].partition(":")
     assert callable(getattr(importlib.import_module(module), function))
     assert module == "pipelines.__main__"
-
-
-@pytest.mark.parametrize(
-    ("words", "usage"),
-    [
-        (["--help"], "python -m pipelines.batch_sources"),
-        (["warm", "--help"], "python -m pipelines.warm"),
-        (["extremes", "--help"], "python -m pipelines.extremes"),
-    ],
-)
-def test_the_console_command_has_the_job_warm_and_extremes(words, usage):
-    done = ran([sys.executable, "-m", "pipelines", *words])
-    assert done.stdout.startswith(f"usage: {usage}"), done.stderr

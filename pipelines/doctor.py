@@ -15,6 +15,8 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 
+from .cli.terminal import show
+
 OLDEST_PYTHON = (3, 11)
 GPU_EXTRA = "pip install 'kepler-traverse[cuda13]', or for cuGraph and dask-cudf 'kepler-traverse[mg]'"
 # CUDA 13 needs a driver of the 580 series or newer.
@@ -123,8 +125,8 @@ def gpus() -> list[Finding]:
     except subprocess.TimeoutExpired:
         return [Finding(name="GPU", works=False, detail="nvidia-smi does not respond", advice="restart the driver")]
     if done.returncode or not done.stdout.strip():
-        detail = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds no GPU"]
-        return [Finding(name="GPU", works=False, detail=detail[0], advice="install or restart the NVIDIA driver")]
+        said = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds no GPU"]
+        return [Finding(name="GPU", works=False, detail=said[0], advice="install or restart the NVIDIA driver")]
     findings = []
     for line in done.stdout.strip().splitlines():
         name, memory, driver, capability = (part.strip() for part in line.split(","))
@@ -158,16 +160,16 @@ def main(arguments: list[str] | None = None) -> int:
     on_gpu = on_cpu and all(finding.works for finding in findings if finding.name in ("GPU", *GPU_PROBES))
     if options.json:
         rows = [asdict(finding) for finding in findings]
-        print(json.dumps({"cpu": on_cpu, "cuda": on_gpu, "findings": rows}, indent=2))
+        show(*json.dumps({"cpu": on_cpu, "cuda": on_gpu, "findings": rows}, indent=2).splitlines())
         return 0 if on_cpu else 1
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
-        print(f"{'ok ' if finding.works else '-- '} {finding.name:<{width}}  {finding.detail}")
+        show(f"{'ok ' if finding.works else '-- '} {finding.name:<{width}}  {finding.detail}")
         if finding.advice:
-            print(f"    {'':<{width}}  -> {finding.advice}")
-    print(f"\ndevice cpu: {'ready' if on_cpu else 'not ready'}; device cuda: {'ready' if on_gpu else 'not ready'}")
+            show(f"    {'':<{width}}  -> {finding.advice}")
+    show("", f"device cpu: {'ready' if on_cpu else 'not ready'}; device cuda: {'ready' if on_gpu else 'not ready'}")
     if any(finding.works for finding in findings if finding.name == "CuPy"):
-        print("In a checkout, bash scripts/check.sh --gpu checks results and speed on this machine's GPUs in ten minutes.")
+        show("In a checkout, bash scripts/check.sh --gpu checks results and speed on this machine's GPUs in ten minutes.")
     return 0 if on_cpu else 1
 
 

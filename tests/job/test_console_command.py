@@ -1,0 +1,40 @@
+"""The command ``kepler-traverse`` and its commands."""
+
+import contextlib
+import sys
+
+import pytest
+
+import kepler_traverse
+from pipelines import batch_sources
+from pipelines.__main__ import COMMANDS, main
+from pipelines.cli.options import parser
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "usage: kepler-traverse COMMAND"),
+        (["--version"], f"kepler-traverse {kepler_traverse.__version__}\n"),
+        (["roads.parquet"], "error: there is no command 'roads.parquet': take one of run, plan, verify"),
+        *(([name, "--help"], f"usage: kepler-traverse {name}") for name in COMMANDS),
+    ],
+)
+def test_the_console_command_names_itself_as_it_was_typed(words, said, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/kepler-traverse", *words])
+    monkeypatch.setattr(batch_sources, "program", batch_sources.main)  # without a process that watches
+    with contextlib.suppress(SystemExit):  # of argparse
+        main()
+    assert "".join(capfd.readouterr()).startswith(said)
+
+
+def test_help_of_a_result_kind_lists_its_options_alone(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["kepler-traverse run"])
+    of_all, of_summary, of_pairs = (parser(kind).format_help() for kind in (None, "summary", "pairs"))
+    for flag in ("--nearest-k", "--cutoffs", "--values", "--geometry", "--unconnected", "--pairs"):
+        assert flag in of_all
+        assert f"\n  {flag} " not in of_summary
+    for flag in ("--max-depth", "--limit-column", "--random-sources", "--certify"):
+        assert f"\n  {flag}" in of_summary
+    assert "\n  --pairs " in of_pairs
+    assert "\n  --random-sources " not in of_pairs

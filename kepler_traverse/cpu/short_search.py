@@ -1,7 +1,8 @@
 """Searches that touch only what they reach, and what is computed of their results: rows of vertices and distances.
 
-A thread keeps an array over all vertices from search to search. A search sets the places of the vertices that it reaches and
-clears them again, so its time depends on the size of its result and not on that of the graph.
+Sources near each other are searched from together, in a table with a line per vertex that one of them reaches. A thread
+keeps an array over all vertices from search to search, with the places of vertices in such tables. A search sets the places
+of the vertices that it reaches and clears them again, so its time depends on what it reaches and not on the graph.
 
 A row is the vertices that one source reaches, in ascending order, with their distances. ``search.sparse`` holds rows.
 """
@@ -14,307 +15,444 @@ from numba import njit
 from .atomics import atomic_add
 from .checksum import ODD, _mix_one
 from .opportunities import NO_DECAY, _weight
+from .simd_distances import lower_by_line
 from .simd_figures import PIECE
+from .simd_sums import clear_line
 
+# Their lengths say how many sources are searched from together: see ``simd_distances``.
+LINE: tuple[int, ...] = (0,) * 4
+ALONE: tuple[int, ...] = ()
+NOTHING, ROWS, COUNTS = range(3)
 CHUNK = 64  # rows that a thread takes at a time
-_FEW = 48  # vertices of a row up to which sorting by insertion is faster
-_DIGIT = 11  # bits
+_FEW, _MANY = 24, 512  # vertices of a row up to which sorting by insertion, and by shorter digits, is faster
+_DIGITS = 6, 10  # bits
+_LOOK, _LOOKS = 256, 8  # vertices among which sources near each other are looked for: of a line, and on average per source
+_RING = 1 << 10  # buckets
+_NEVER = np.int64(1) << 62
 C1, C2, C3, C4, C5 = range(5)  # as in ``certificate.batch``
 _WAITS, _EXPLAINED = 1, 2
 
 
 @njit(cache=True, nogil=True)
+def near_each_other(offsets, targets, sources, place, mark):
+    """Return the positions of sources, which ascend, in an order in which as many as a line has numbers are near each other.
+
+    Return also how many are near an earlier one. From one source on, a queue looks for others nearby. ``place`` and ``mark``
+    are 0, before and after.
+    """
+    n, side, n_near = sources.size, 1 << len(LINE), 0
+    order, queue = np.empty(n, np.int64), np.empty(_LOOK, np.int64)
+    for i in range(n - 1, -1, -1):
+        place[sources[i]] = i + 1
+    size = at = looks = 0
+    start = np.int64(-1)
+    while size < n:
+        if start < 0:
+            while place[sources[at]] == 0:
+                at += 1
+            start = sources[at]
+        queue[0], mark[start] = start, 1
+        head, tail, full = 0, 1, (size // side + 1) * side
+        start = np.int64(-1)
+        while head < tail and looks >= 0:
+            u = queue[head]
+            head += 1
+            looks -= 1
+            i = place[u] - 1
+            if i >= 0:
+                if size >= full:
+                    start = u
+                    break
+                place[u] = 0
+                looks += _LOOKS
+                n_near += head > 1
+                while i < n and sources[i] == u:
+                    order[size] = i
+                    size += 1
+                    i += 1
+            for e in range(offsets[u], min(offsets[u + 1], offsets[u] + _LOOK)):
+                v = targets[e]
+                if mark[v] == 0 and tail < _LOOK:
+                    mark[v] = 1
+                    queue[tail] = v
+                    tail += 1
+        looks = max(looks, 0)
+        for i in range(tail):
+            mark[queue[i]] = 0
+    return order, n_near
+
+
+@njit(cache=True, nogil=True)
 def search_sums(
-    offsets, targets, weights, sources, limits, lists, list_of, is_sorted, at_targets, answers, most, distance, is_target
+    offsets,
+    targets,
+    weights,
+    buckets_per_unit,
+    sources,
+    limits,
+    lists,
+    list_of,
+    keeps,
+    at_targets,
+    answers,
+    most,
+    capacity,
+    place,
+    doublings,
 ):
-    """Dijkstra's search from each source, up to its limit, or until its targets are settled.
+    """Search from each source, up to its limit or until its targets are settled; from those of one line together.
+
+    A vertex that such a search reaches has a line with its distance from each source. Vertices whose lines were lowered wait
+    in buckets by the least of their new distances. One look at an edge serves all sources of the line.
 
     Parameters
     ----------
     offsets, targets, weights : arrays
         Weights are 0 or more.
+    buckets_per_unit : number of the type of distances
     sources : int64 array of shape (k,)
+        Those of a line, which follow each other, take as long as what they reach together.
     limits : array of shape (k,), of the type of distances
     lists : int64 array
         Vertex numbers of targets.
     list_of : int64 array of shape (k, 2)
         Where in ``lists`` the targets of each source begin and end. A search without targets has none to stop at.
-    is_sorted : bool
-        Whether rows are in ascending order of the vertices; else in the order in which these are found.
+    keeps : {NOTHING, ROWS, COUNTS}
+        Whether to return rows in ascending order of the vertices. For hops they may hold the number of vertices at 0, 1, 2,
+        ... hops in place of distances.
     at_targets : array, of the type of distances
-        Receives the distances at the targets, of each source from ``answers[i]`` on. If it is not empty, no rows are made,
-        and sources without targets are not searched from.
+        Receives the distances at the targets, of each source from ``answers[i]`` on. If it is not empty, sources without
+        targets are not searched from.
     answers : int64 array of shape (k,)
     most : int
         Edges after which the searches give up, all together.
-    distance : array of shape (n_vertices,), of the type of distances
-        inf in each place, before and after.
-    is_target : uint8 array of shape (n_vertices,)
+    capacity : int
+        Vertices that searches of a line are likely to reach.
+    place : int32 array of shape (n_vertices,)
         0 in each place, before and after.
+    doublings : tuple
+        As in ``simd_distances``.
 
     Returns
     -------
     sizes : int64 array of shape (k,)
         Vertices that each search reaches.
-    vertices, distances : arrays of the sum of sizes
-        The vertices found, source by source.
+    vertices, distances : arrays
+        The rows, source by source, with one place that is not used after each row.
     stops : array of shape (k,)
-        Distance up to which the row is complete: the limit, or less if a search has settled its targets. NaN if without a
-        limit a distance exceeds the largest number of its type.
+        Distance up to which the row is complete: the limit, or less if a search has settled its targets.
     edges : int
-        Edges that were walked; more than ``most`` if the searches gave up.
+        Edges that were looked at; more than ``most`` if the searches gave up.
+    capacity : int
+        Vertices that there was room for.
     """
-    k, unreached = sources.size, distance.dtype.type(np.inf)
+    k, side, unreached = sources.size, 1 << len(doublings), limits.dtype.type(np.inf)
     sizes, stops = np.zeros(k, np.int64), limits.copy()
-    found = np.empty(max(64, 4 * k), targets.dtype)
-    kept = np.empty(found.size, distance.dtype)
-    keys, heap, packed = np.empty(256, distance.dtype), np.empty(256, targets.dtype), np.empty(256, np.uint64)
+    found, kept = np.empty(4 * side, targets.dtype), np.empty(4 * side, limits.dtype)
+    heads, ends, next_target = np.full(_RING, -1, np.int32), np.zeros(side, limits.dtype), np.zeros(side, np.int64)
+    cursors, counts = np.zeros(side, np.int64), np.zeros(side, np.int32)
+    # Arrays that may grow in the inner loop would make it twice as slow: a search that lacks room begins again.
+    lines, met, due, entries = _table_of(capacity, side, limits.dtype, targets.dtype)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
-    for i in range(k):
-        if limits[i] < 0 or (at_targets.size and list_of[i, 0] == list_of[i, 1]):
-            continue
+    for begin in range(0, k, side):
+        end = min(begin + side, k)
+        for lane in range(side):
+            i = begin + lane
+            is_searched = i < end and limits[i] >= 0 and (at_targets.size == 0 or list_of[i, 0] < list_of[i, 1])
+            ends[lane] = limits[i] if is_searched else -1
+            next_target[lane] = list_of[i, 0] if i < end else 0
         while True:
-            missing = np.int64(0)
-            for j in range(list_of[i, 0], list_of[i, 1]):
-                missing += is_target[lists[j]] != 1
-                is_target[lists[j]] = 1
-            if distance.itemsize == 4 and targets.itemsize == 4:
-                last, edges, limit, overflows = _dijkstra_packed(
-                    *(offsets, targets, weights, sources[i], limits[i], missing, most - walked),
-                    *(found[first:], packed, distance, is_target),
-                )
-            else:
-                last, edges, limit, overflows = _dijkstra(
-                    *(offsets, targets, weights, sources[i], limits[i], missing, most - walked),
-                    *(found[first:], keys, heap, distance, is_target),
-                )
-            if last >= 0:
+            size, edges = _spread(
+                *(
+                    offsets,
+                    targets,
+                    weights,
+                    buckets_per_unit,
+                    sources[begin:end],
+                    ends,
+                    lists,
+                    list_of[begin:end],
+                    next_target,
+                ),
+                *(most - walked, lines, met, due, entries, heads, place, doublings),
+            )
+            if size:
                 break
+            capacity *= 2
+            lines, met, due, entries = _table_of(capacity, side, limits.dtype, targets.dtype)
+            walked += edges
+        while keeps and found.size <= first + side * size:
             found, kept = _longer(found, first), _longer(kept, first)
-            keys, heap, packed = _longer(keys, 0), _longer(heap, 0), _longer(packed, 0)
-            for j in range(list_of[i, 0], list_of[i, 1]):
-                is_target[lists[j]] = 0
-        last += first
-        walked += edges
-        if overflows and limit == unreached and has_overflow(offsets, targets, weights, found, first, last, distance):
-            limit = distance.dtype.type(np.nan)
-        for j in range(list_of[i, 0], list_of[i, 1]):
-            is_target[lists[j]] = 0
-            if at_targets.size:
-                at_targets[answers[i] + j - list_of[i, 0]] = distance[lists[j]]
-        last = _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, at_targets.size == 0)
-        sizes[i], stops[i] = last - first, limit
-        first = last
+        for i in range(begin, end):
+            stops[i] = lines[0, i - begin] if ends[i - begin] >= 0 else limits[i]
+            for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
+                slot = place[lists[j]]
+                at_targets[answers[i] + j - list_of[i, 0]] = lines[slot, i - begin] if slot else unreached
+        if keeps == ROWS:
+            _sort(met[1:size])
+            for lane in range(side):
+                counts[lane] = 0
+            for slot in range(1, size):
+                for lane in range(side):
+                    counts[lane] += (lines[slot, lane] <= lines[0, lane]) & (lines[slot, lane] != unreached)
+            for lane in range(side):
+                cursors[lane] = first
+                if lane < end - begin:
+                    sizes[begin + lane] = counts[lane]
+                    first += counts[lane] + 1
+            for at in range(1, size):
+                v = met[at]
+                slot = place[v]
+                for lane in range(side):  # what is not kept is overwritten: a branch would be predicted badly
+                    to, d = cursors[lane], lines[slot, lane]
+                    found[to], kept[to] = v, d
+                    cursors[lane] = to + ((d <= lines[0, lane]) & (d != unreached))
+        for at in range(1, size):
+            place[met[at]] = 0
         if walked > most:
             break
-    return sizes, found[:first].copy(), kept[:first].copy(), stops, walked
+    return sizes, found, kept, stops, walked, capacity
 
 
 @njit(cache=True, nogil=True)
-def _dijkstra(offsets, targets, weights, source, limit, missing, most, found, keys, heap, distance, is_target):
-    """Search from one source. Return how many vertices are found; -1, with all places clear, if there is no room for them.
-
-    Return also the edges walked; the limit, which is nearer once all targets are settled; and whether a sum was infinite.
-    """
-    unreached = distance.dtype.type(np.inf)
-    overflows = False
-    if found.size == 0:
-        return -1, 0, limit, False
-    distance[source] = 0
-    found[0], keys[0], heap[0] = source, 0, source
-    last = size = 1
-    walked = 0
-    while size > 0 and keys[0] <= limit and walked <= most:
-        d, u = keys[0], heap[0]
-        size -= 1
-        _sink(keys, heap, size)
-        if d > distance[u]:
-            continue
-        if missing > 0 and is_target[u] == 1:
-            is_target[u] = 2
-            missing -= 1
-            limit = limit if missing else d
-        begin, end = offsets[u], offsets[u + 1]
-        walked += end - begin
-        if last + end - begin > found.size or size + end - begin > keys.size:
-            for i in range(last):
-                distance[found[i]] = unreached
-            return -1, 0, limit, False
-        for e in range(begin, end):
-            v, further = targets[e], d + weights[e]
-            overflows |= further == unreached
-            if further <= limit and further < distance[v]:
-                found[last] = v
-                last += distance[v] == unreached
-                distance[v] = further
-                _rise(keys, heap, size, further, v)
-                size += 1
-    return last, walked, limit, overflows
+def _table_of(capacity, side, distance, vertex):
+    """Return lines, their vertices, the buckets in which these wait, and entries of buckets: the next one and the line."""
+    return (
+        np.empty((capacity, side), distance),
+        np.empty(capacity, vertex),
+        np.empty(capacity, np.int64),
+        np.empty((4 * capacity, 2), np.int32),
+    )
 
 
 @njit(cache=True, nogil=True)
-def _dijkstra_packed(offsets, targets, weights, source, limit, missing, most, found, heap, distance, is_target):
-    """``_dijkstra`` with a heap of 64-bit numbers, distance and vertex of 32 bits each.
-
-    The bits of floats of 0 or more are in their order. Each entry has four below it: the heap is half as deep.
-    """
-    unreached, bits, low = distance.dtype.type(np.inf), distance.view(np.uint32), np.uint64(32)
-    overflows = False
-    if found.size == 0:
-        return -1, 0, limit, False
-    distance[source] = 0
-    found[0], heap[0] = source, np.uint64(source)
-    last = size = 1
-    walked = 0
-    while size > 0 and walked <= most:
-        top = heap[0]
-        u = np.int64(np.uint32(top))
-        d = distance[u]
-        if np.uint32(top >> low) == bits[u] and d > limit:
-            break
-        size -= 1
-        at, moved = 0, heap[size]
-        while True:
-            child = 4 * at + 1
-            if child >= size:
-                break
-            least = heap[child]
-            for other in range(child + 1, min(child + 4, size)):
-                if heap[other] < least:
-                    child, least = other, heap[other]
-            if least >= moved:
-                break
-            heap[at] = least
-            at = child
-        heap[at] = moved
-        if np.uint32(top >> low) != bits[u]:
-            continue
-        if missing > 0 and is_target[u] == 1:
-            is_target[u] = 2
-            missing -= 1
-            limit = limit if missing else d
-        begin, end = offsets[u], offsets[u + 1]
-        walked += end - begin
-        if last + end - begin > found.size or size + end - begin > heap.size:
-            for i in range(last):
-                distance[found[i]] = unreached
-            return -1, 0, limit, False
-        for e in range(begin, end):
-            v, further = targets[e], d + weights[e]
-            overflows |= further == unreached
-            if further <= limit and further < distance[v]:
-                found[last] = v
-                last += distance[v] == unreached
-                distance[v] = further
-                entry = np.uint64(bits[v]) << low | np.uint64(v)
-                at = size
-                size += 1
-                while at > 0:
-                    above = (at - 1) >> 2
-                    if heap[above] <= entry:
-                        break
-                    heap[at] = heap[above]
-                    at = above
-                heap[at] = entry
-    return last, walked, limit, overflows
-
-
-@njit(cache=True, nogil=True)
-def search_hops(
+def _spread(
     offsets,
     targets,
-    weights,  # noqa: ARG001
+    weights,
+    buckets_per_unit,
     sources,
     limits,
     lists,
     list_of,
-    is_sorted,
-    at_targets,
-    answers,
+    next_target,
     most,
-    distance,
-    is_target,
+    lines,
+    met,
+    due,
+    entries,
+    heads,
+    place,
+    doublings,
 ):
-    """BFS from each source; parameters and results as of ``search_sums``, with hops in int32, and -1 for unreached.
+    """Search from the sources of one line; a limit below 0 stands for none.
 
-    Rows that need not be sorted hold the number of vertices at 0, 1, 2, ... hops in place of distances.
+    Return 1 more than the vertices reached, and the edges looked at. Line 0 has the limits, which are nearer once all
+    targets of a source are settled. If there is no room, 0 is returned, with all places clear.
     """
-    k, unreached = sources.size, distance.dtype.type(-1)
+    unreached = limits.dtype.type(np.inf)
+    size, n_entries, n_waiting, bucket, walked = 1, 0, 0, np.int64(0), 0
+    is_endless, fits = False, True
+    for lane in range(limits.size):
+        lines[0, lane] = limits[lane]
+        if limits[lane] < 0:
+            continue
+        next_target[lane] = list_of[lane, 0]
+        is_endless |= list_of[lane, 0] == list_of[lane, 1]
+        slot = place[sources[lane]]
+        if slot == 0:
+            slot = size
+            place[sources[lane]], met[slot], due[slot] = slot, sources[lane], 0
+            clear_line(lines, slot, unreached, doublings)
+            entries[n_entries, 0], entries[n_entries, 1] = heads[0], slot
+            heads[0] = n_entries
+            n_entries += 1
+            n_waiting += 1
+            size += 1
+        lines[slot, lane] = 0
+    while fits and walked <= most:
+        has_ended = not is_endless
+        for lane in range(sources.size):
+            last = list_of[lane, 1]
+            if limits[lane] < 0 or next_target[lane] >= last:
+                continue
+            # What is nearer than the bucket is settled.
+            while next_target[lane] < last:
+                slot = place[lists[next_target[lane]]]
+                d = lines[slot, lane]
+                if slot == 0 or d == unreached or (n_waiting and d * buckets_per_unit >= bucket):
+                    break
+                next_target[lane] += 1
+            has_ended &= next_target[lane] == last
+            if next_target[lane] == last:
+                lines[0, lane] = 0
+                for j in range(list_of[lane, 0], last):
+                    lines[0, lane] = max(lines[0, lane], lines[place[lists[j]], lane])
+        if has_ended or n_waiting == 0:
+            break
+        ring = bucket & (_RING - 1)
+        while heads[ring] >= 0:
+            entry = heads[ring]
+            slot, heads[ring] = entries[entry, 1], entries[entry, 0]
+            n_waiting -= 1
+            if due[slot] != bucket:
+                continue  # it was lowered again, and has waited in an earlier bucket
+            due[slot] = _NEVER
+            u = met[slot]
+            begin, end = offsets[u], offsets[u + 1]
+            walked += end - begin
+            if size + end - begin > met.size or n_entries + end - begin > len(entries):
+                fits = False
+                break
+            for e in range(begin, end):
+                v = targets[e]
+                other = np.int64(place[v])
+                is_new = other == 0
+                if is_new:
+                    other = size
+                    clear_line(lines, other, unreached, doublings)
+                    due[other] = _NEVER
+                least = lower_by_line(lines, other, slot, weights[e], doublings)
+                if least == unreached:
+                    continue
+                if is_new:
+                    place[v], met[other] = other, v
+                    size += 1
+                # A line may be looked at too early, never too late.
+                wanted = bucket + (_RING - 1)
+                if least * buckets_per_unit < wanted:
+                    wanted = np.int64(least * buckets_per_unit)
+                if wanted < due[other]:
+                    due[other] = wanted
+                    entries[n_entries, 0], entries[n_entries, 1] = heads[wanted & (_RING - 1)], other
+                    heads[wanted & (_RING - 1)] = n_entries
+                    n_entries += 1
+                    n_waiting += 1
+        bucket += 1
+    if n_waiting or not fits:
+        for at in range(_RING):  # the assignment of a slice would take seconds to compile, for its error message
+            heads[at] = -1
+    if not fits:
+        for at in range(1, size):
+            place[met[at]] = 0
+    return size if fits else 0, walked
+
+
+@njit(cache=True, nogil=True)
+def put_rows(found, kept, sizes, starts, vertices, distance):
+    """Copy rows of ``search_sums`` to where each one is to start."""
+    at = 0
+    for i in range(sizes.size):
+        to = starts[i]
+        for j in range(sizes[i]):
+            vertices[to + j], distance[to + j] = found[at + j], kept[at + j]
+        at += sizes[i] + 1
+
+
+@njit(cache=True, nogil=True)
+def search_hops(offsets, targets, sources, limits, lists, list_of, keeps, at_targets, answers, most, is_target, stamp):
+    """BFS from each source; parameters and results as of ``search_sums``, with hops in int32.
+
+    Parameters
+    ----------
+    is_target : uint8 array of shape (n_vertices,)
+        0 in each place, before and after.
+    stamp : int32 array of shape (n_vertices + 1,)
+        0 in each place at first. The last one is the largest that a search has set, and later ones set larger ones.
+    """
+    k, n = sources.size, stamp.size - 1
     sizes, stops = np.zeros(k, np.int64), limits.copy()
-    found = np.empty(max(64, 4 * k), targets.dtype)
-    kept = np.empty(found.size, distance.dtype)
+    found, kept = np.empty(max(64, 4 * k), targets.dtype), np.empty(max(64, 4 * k), stamp.dtype)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for i in range(k):
-        if at_targets.size and list_of[i, 0] == list_of[i, 1]:
+        if limits[i] < 0 or (at_targets.size and list_of[i, 0] == list_of[i, 1]):
+            first += 1
             continue
         while True:
             missing = np.int64(0)
             for j in range(list_of[i, 0], list_of[i, 1]):
                 missing += is_target[lists[j]] == 0
                 is_target[lists[j]] = 1
+            if stamp[n] > np.iinfo(np.int32).max - n - 2:
+                for v in range(n + 1):
+                    stamp[v] = 0
+            base = stamp[n] + 1
             last, edges, limit, n_levels = _bfs(
-                *(offsets, targets, sources[i], limits[i], missing, most - walked),
-                *(found[first:], kept[first:], distance, is_target),
+                *(offsets, targets, sources[i], limits[i], missing, most - walked, keeps == COUNTS),
+                *(found[first:], kept[first:], base, is_target, stamp),
             )
+            stamp[n] = base + n_levels
+            for j in range(list_of[i, 0], list_of[i, 1]):
+                is_target[lists[j]] = 0
             if last >= 0:
                 break
             found, kept = _longer(found, first), _longer(kept, first)
-            for j in range(list_of[i, 0], list_of[i, 1]):
-                is_target[lists[j]] = 0
-        last += first
         walked += edges
-        for j in range(list_of[i, 0], list_of[i, 1]):
-            is_target[lists[j]] = 0
-            if at_targets.size:
-                at_targets[answers[i] + j - list_of[i, 0]] = distance[lists[j]]
-        if is_sorted or at_targets.size:
-            last = _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, at_targets.size == 0)
-        else:
-            for at in range(first, last):
-                distance[found[at]] = unreached
-            last = first + n_levels
-        sizes[i], stops[i] = last - first, limit
-        first = last
+        for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
+            at_targets[answers[i] + j - list_of[i, 0]] = max(stamp[lists[j]] - base, -1)
+        if keeps == ROWS:
+            _sort(found[first : first + last])
+            for at in range(first, first + last):
+                kept[at] = stamp[found[at]] - base
+        elif keeps == COUNTS:
+            last = n_levels
+        sizes[i], stops[i] = last if keeps else 0, limit
+        first += sizes[i] + 1
         if walked > most:
             break
-    return sizes, found[:first].copy(), kept[:first].copy(), stops, walked
+    return sizes, found, kept, stops, walked
 
 
 @njit(cache=True, nogil=True)
-def _bfs(offsets, targets, source, limit, missing, most, found, counts, distance, is_target):
-    """Search from one source, as ``_dijkstra``; return the number of levels in place of its last result.
+def _bfs(offsets, targets, source, limit, missing, most, only_counts, found, counts, base, is_target, stamp):
+    """Search from one source, and stamp what is found with the base and the hops to it.
 
-    The number of vertices at each level is stored in ``counts``.
+    Return how many vertices are found, or -1 if there is no room for them; the edges walked; the limit, which is nearer once
+    all targets are settled; and the number of levels. The number of vertices at each level is stored in ``counts``. If these
+    are all that is wanted, those of the level at the limit need not be found again.
     """
-    unreached = distance.dtype.type(-1)
-    if found.size == 0:
+    if found.size < 2:
         return -1, 0, limit, 0
     if missing > 0 and is_target[source] == 1:
         is_target[source] = 2
         missing -= 1
         limit = limit if missing else 0
     found[0], counts[0] = source, 1
-    distance[source] = 0
+    stamp[source] = base
     at = walked = level = 0
     last = end = 1
     while at < end and level < limit and walked <= most:
         level += 1
+        mark = base + level
+        if only_counts and missing == 0 and level == limit:
+            n_new = 0
+            for i in range(at, end):
+                u = found[i]
+                walked += offsets[u + 1] - offsets[u]
+                for e in range(offsets[u], offsets[u + 1]):
+                    v = targets[e]
+                    known = stamp[v]
+                    n_new += known < base
+                    stamp[v] = max(known, base)
+            if level >= counts.size - 1:
+                return -1, 0, limit, level
+            counts[level] = n_new
+            level -= n_new == 0
+            break
         while at < end:
             u = found[at]
             at += 1
             first_edge, last_edge = offsets[u], offsets[u + 1]
             walked += last_edge - first_edge
-            if last + last_edge - first_edge >= found.size:
-                for i in range(last):
-                    distance[found[i]] = unreached
-                return -1, 0, limit, 0
+            if last + last_edge - first_edge >= found.size - 1:
+                return -1, 0, limit, level
             for e in range(first_edge, last_edge):
                 # Every neighbor is written to the queue, and stays there if it is new. A branch would be predicted badly.
                 v = targets[e]
-                known = distance[v]
+                known = stamp[v]
                 found[last] = v
-                is_new = known == unreached
-                distance[v] = level if is_new else known
+                is_new = known < base
+                stamp[v] = mark if is_new else known
                 last += is_new
                 if missing > 0 and is_target[v] == 1:
                     is_target[v] = 2
@@ -337,84 +475,43 @@ def has_overflow(offsets, targets, weights, found, first, last, distance):
 
 
 @njit(cache=True, nogil=True)
-def _end_row(found, kept, first, last, distance, limit, unreached, is_sorted, is_kept):
-    """Sort the vertices of a row, keep those within the limit with their distances, and clear their places."""
-    if not is_kept:
-        for i in range(first, last):
-            distance[found[i]] = unreached
-        return first
-    if is_sorted and last - first <= _FEW:
-        for i in range(first + 1, last):
-            v, j = found[i], i
-            while j > first and found[j - 1] > v:
-                found[j] = found[j - 1]
+def _sort(row):
+    """Sort vertex numbers by their digits, the lowest one first."""
+    if row.size <= _FEW:
+        for i in range(1, row.size):
+            v, j = row[i], i
+            while j > 0 and row[j - 1] > v:
+                row[j] = row[j - 1]
                 j -= 1
-            found[j] = v
-    elif is_sorted:
-        _sort(found[first:last], distance.size)
-    end = first
-    for i in range(first, last):
-        v = found[i]
-        d = distance[v]
-        found[end], kept[end] = v, d
-        end += not d > limit
-        distance[v] = unreached
-    return end
-
-
-@njit(cache=True, nogil=True)
-def _sort(row, n):
-    """Sort vertex numbers below ``n`` by their digits, the lowest one first."""
-    one, other, shift, is_here = row, np.empty_like(row), 0, True
-    while n >> shift:
-        places = np.zeros((1 << _DIGIT) + 1, np.int64)
+            row[j] = v
+        return
+    one, other, shift, is_here, low, high = row, np.empty_like(row), 0, True, row[0], row[0]
+    for v in row:
+        low, high = min(low, v), max(high, v)
+    bits = _DIGITS[1 if row.size > _MANY else 0]
+    mask = (1 << bits) - 1
+    while (high - low) >> shift:
+        places = np.zeros(mask + 2, np.int64)
         for v in one:
-            places[((v >> shift) & ((1 << _DIGIT) - 1)) + 1] += 1
-        for digit in range(1 << _DIGIT):
+            places[(((v - low) >> shift) & mask) + 1] += 1
+        for digit in range(mask + 1):
             places[digit + 1] += places[digit]
         for v in one:
-            digit = (v >> shift) & ((1 << _DIGIT) - 1)
+            digit = ((v - low) >> shift) & mask
             other[places[digit]] = v
             places[digit] += 1
-        one, other, shift, is_here = other, one, shift + _DIGIT, not is_here
-    for i in range(0 if is_here else row.size):  # not a slice: see _longer
-        row[i] = one[i]
+        one, other, shift, is_here = other, one, shift + bits, not is_here
+    if not is_here:
+        for at in range(row.size):
+            row[at] = one[at]
 
 
 @njit(cache=True, nogil=True)
 def _longer(array, size):
     longer = np.empty(2 * array.size, array.dtype)
-    for i in range(size):  # the assignment of a slice would take seconds to compile, for its error message
+    for i in range(size):
         longer[i] = array[i]
     return longer
-
-
-@njit(cache=True, nogil=True)
-def _rise(keys, heap, at, key, v):
-    while at > 0:
-        above = (at - 1) >> 1
-        if keys[above] <= key:
-            break
-        keys[at], heap[at] = keys[above], heap[above]
-        at = above
-    keys[at], heap[at] = key, v
-
-
-@njit(cache=True, nogil=True)
-def _sink(keys, heap, size):
-    """Remove the first entry of ``size + 1``."""
-    key, v, at = keys[size], heap[size], 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and keys[child + 1] < keys[child]:
-            child += 1
-        if keys[child] >= key:
-            break
-        keys[at], heap[at] = keys[child], heap[child]
-        at = child
-    keys[at], heap[at] = key, v
 
 
 @njit(cache=True, nogil=True)
@@ -523,6 +620,7 @@ def sums_within(
 ):
     """``cpu.opportunities.sums`` of rows, into ``exact`` and ``rounded`` of shape (k, n_attributes, n_cutoffs)."""
     places, values, weights = np.empty(64, np.int64), np.empty(64), np.empty(64)
+    within = np.empty((bounds.size + 1, len(integers)), np.int64)
     scratch_places, scratch_values = np.empty(PIECE, np.int64), np.empty(PIECE)
     while True:
         chunk = atomic_add(next_item, 0, 1)
@@ -531,16 +629,21 @@ def sums_within(
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
             begin, end = row_offsets[i], row_offsets[i + 1]
             if len(integers):  # into the smallest cutoff that holds the vertex, and then up
+                for c in range(bounds.size + 1):
+                    for a in range(len(integers)):
+                        within[c, a] = 0
                 for at in range(begin, end):
                     v, d, c = vertices[at], distance[at], 0
-                    while c < bounds.size and d > bounds[c]:
-                        c += 1
-                    if c < bounds.size and lowest <= d:
-                        for a in range(len(integers)):
-                            exact[i, a, c] += integers[a, v]
+                    for bound in bounds:  # all of them: a branch would be predicted badly
+                        c += d > bound
+                    c = c if lowest <= d else bounds.size
+                    for a in range(len(integers)):
+                        within[c, a] += integers[a, v]
                 for a in range(len(integers)):
-                    for c in range(1, bounds.size):
-                        exact[i, a, c] += exact[i, a, c - 1]
+                    total = np.int64(0)
+                    for c in range(bounds.size):
+                        total += within[c, a]
+                        exact[i, a, c] = total
             if len(floats) == 0:
                 continue
             if end - begin > places.size:
@@ -609,7 +712,7 @@ def checksums(next_item, n_items, row_offsets, vertices, bits, sources, found):
 
 
 @njit(cache=True, nogil=True)
-def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, none, place, mark, found):
+def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, mark, found):
     """Check rows by the rules of ``certificate``, over the vertices that they hold and the edges that leave these.
 
     C1: the source is at 0. C2: vertices ascend, and distances are numbers from 0 up to the limit. C3: no edge that leaves a
@@ -623,10 +726,8 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
     weights : array
         0 or more; of shape (0,) for hops.
     limits : array of shape (k,), of the type of distances
-    none : number of that type
-        It stands for "not in the row".
-    place : array of shape (n_vertices,), of that type
-        ``none`` in each place, before and after.
+    place : int32 array of shape (n_vertices,)
+        0 in each place, before and after.
     mark : uint8 array of shape (n_vertices,)
         0 in each place, before and after.
     found : int64 array of shape (5, 3)
@@ -652,7 +753,7 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
         if not is_sound:
             continue
         for at in range(begin, end):
-            place[vertices[at]] = distance[at]
+            place[vertices[at]] = at - begin + 1
         mark[sources[i]] = _EXPLAINED
         for at in range(begin, end):
             u, d = vertices[at], distance[at]
@@ -660,14 +761,15 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
                 continue  # one hop more is beyond the limit
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                further, here = d + (weights[e] if weights.size else one), place[v]
-                if here == none:
+                further, there = d + (weights[e] if weights.size else one), begin + place[v] - 1
+                if there < begin:
                     if further <= limits[i]:
                         _note(found, C3, i, v)
-                elif further < here:
+                elif further < distance[there]:
                     _note(found, C3, i, v)
-                elif further == here:  # what a nearer vertex does not explain waits until a chain from the source reaches it
-                    mark[v] = _EXPLAINED if d < here else max(mark[v], np.uint8(_WAITS))
+                elif further == distance[there]:
+                    # What a nearer vertex does not explain waits until a chain from the source reaches it.
+                    mark[v] = _EXPLAINED if d < further else max(mark[v], np.uint8(_WAITS))
         waiting = 0
         for at in range(begin, end):
             waiting += mark[vertices[at]] == _WAITS
@@ -682,10 +784,11 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             at = 0
             while at < size:
                 u = queue[at]
+                d = distance[begin + place[u] - 1]
                 at += 1
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
-                    if mark[v] == _WAITS and place[u] + (weights[e] if weights.size else one) == place[v]:
+                    if mark[v] == _WAITS and d + (weights[e] if weights.size else one) == distance[begin + place[v] - 1]:
                         mark[v] = _EXPLAINED
                         queue[size] = v
                         size += 1
@@ -693,7 +796,7 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             v = vertices[at]
             if mark[v] != _EXPLAINED:
                 _note(found, C5 if mark[v] == _WAITS else C4, i, v)
-            place[v], mark[v] = none, 0
+            place[v], mark[v] = 0, 0
         mark[sources[i]] = 0
 
 

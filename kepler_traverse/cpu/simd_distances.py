@@ -138,6 +138,34 @@ def differing_sums(typing_context, lines, v, neighbours, begin, end, weights, li
 
 
 @intrinsic
+def lower_by_line(typing_context, lines, v, u, weight, doublings):
+    """Lower the line of ``v`` to that of ``u`` plus a weight, where this is at most ``lines[0]``.
+
+    Return the least number that is new; if none is, infinity or the largest unsigned integer.
+    """
+
+    def generate(context, builder, signature, args):
+        line = _Lines(context, builder, signature, args)
+        here, near, limits = (line.load(place) for place in (line.integer(1), line.integer(2), ir.Constant(_WORD, 0)))
+        if line.is_float:
+            through = builder.fadd(near, line.all_of(args[3]))
+            is_within = line.compared("<=", through, limits)
+        else:
+            through = builder.add(near, line.all_of(args[3]))
+            is_within = line.compared("<", near, limits)  # one more is within the limit, and no overflow
+        is_new = builder.and_(is_within, line.compared("<", through, here))
+        place = builder.bitcast(line.place(line.integer(1)), line.vector.as_pointer())
+        builder.store(builder.select(is_new, through, here), place, align=line.kind.bitwidth // 8)
+        bits = ir.IntType(line.kind.bitwidth)  # those of floats of 0 or more are in their order
+        new = builder.bitcast(builder.select(is_new, through, line.farthest()), ir.VectorType(bits, line.count))
+        name = f"llvm.vector.reduce.umin.v{line.count}i{line.kind.bitwidth}"
+        least = cgutils.get_or_insert_function(builder.module, ir.FunctionType(bits, [new.type]), name)
+        return builder.bitcast(builder.call(least, [new]), line.number)
+
+    return lines.dtype(lines, v, u, lines.dtype, doublings), generate
+
+
+@intrinsic
 def lay_out(typing_context, lines, v, lane, rows, doublings):
     """``lines[v + i, lane + j] = rows[lane + j, v + i]`` for as many i and j as the square has that ``side_of`` names."""
 

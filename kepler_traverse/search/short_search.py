@@ -1,7 +1,8 @@
 """Strategies for many sources whose searches touch only what they reach; one core per source.
 
-A heap (Dijkstra 1959) or a queue (BFS) per core, and rows of the vertices reached in place of arrays over all vertices: for
-searches that end early, within a limit or at targets nearby.
+A queue (BFS) or buckets (delta-stepping) per core, and rows of the vertices reached in place of arrays over all vertices:
+for searches that end early, within a limit or at targets nearby. Weighted searches from sources near each other are made
+together.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _MOST = 1 << 28  # bytes of the rows of larger groups
 _AT_ONCE = 128  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
+_CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
+_WEIGHTS, _BUCKETS_PER_EDGE = 1 << 10, 2.0  # weights from which their mean is estimated, and buckets as wide as that
 SAMPLE, _SEED = 64, 7  # sources whose reach is measured
 _TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
 _SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MOST
@@ -42,12 +45,15 @@ def group_size(n_sources: int) -> int:
 
 def memory(shape: Shape, query: Query, group: int) -> int:
     """Bytes of a run: marks of each vertex per core, and what the searches of a group reach."""
-    width = shape.weight or 4
-    marks = threads.count() * shape.n_vertices * (width + 1)
+    width, reached = shape.weight or 4, shape.n_vertices * shape.reach
+    marks = 9 * threads.count() * shape.n_vertices
+    if shape.weight:
+        line = 1 << len(cpu.LINE)
+        marks += int(threads.count() * 2 * min(line * reached, shape.n_vertices) * (line * width + 64))
     if query.output == "targets":
         return marks
     marks += int(8 * group * min(shape.depth, query.limit or shape.depth)) if query.output == "counts" else 0
-    rows = int(2 * group * shape.n_vertices * shape.reach * (shape.index + width))
+    rows = int(2.5 * group * reached * (shape.index + width))
     if query.output == "all" and ("sparse" not in query.forms or query.predecessors):
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     # Larger groups save nothing per source, and those whose rows leave the cache take longer.
@@ -62,9 +68,17 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
     return {
         "start": per_worker,
         "vertex": per_worker * reached,
-        "sort": per_worker * reached * math.log2(1 + reached),
+        "sort": per_worker * reached * math.log2(1 + reached) * (shape.keep != "counts"),
         "edge": per_worker * shape.n_edges * shape.walked,
     }
+
+
+def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
+    """``terms`` where sources near each other are searched from together, as if these were spread evenly over a plane."""
+    found, line = terms(shape, n_sources, group, machine), 1 << len(cpu.LINE)
+    reached, own = shape.n_vertices * shape.reach, shape.n_vertices / max(n_sources, 1)
+    together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2
+    return found | {"edge": found["edge"] * min(1.0, together / max(line * reached, 1.0))}
 
 
 def group_size_on_gpu(n_sources: int) -> int:
@@ -104,7 +118,14 @@ def strategies(plan: PrepareMany, **fields: Any) -> tuple[MultiSourceStrategy, .
     fields["rationale"] = "a search touches only what it reaches: for those that end early, by a limit or at targets nearby"
     needs = frozenset(fields.pop("needs", ()))
     return (
-        MultiSourceStrategy(device="cpu", needs=needs, memory=memory, group_size=group_size, terms=terms, **fields),
+        MultiSourceStrategy(
+            device="cpu",
+            needs=needs,
+            memory=memory,
+            group_size=group_size,
+            terms=terms_of_sums if "weights" in needs else terms,
+            **fields,
+        ),
         MultiSourceStrategy(
             device="cuda",
             needs=needs | {"narrow"},
@@ -117,22 +138,39 @@ def strategies(plan: PrepareMany, **fields: Any) -> tuple[MultiSourceStrategy, .
     )
 
 
-class Kernel(NamedTuple):
-    """The search of an algorithm: a compiled function, weights (empty for hops), and numbers of the type of distances."""
+class Numbers(NamedTuple):
+    """The limit, and what stands for unreached, in the type of distances."""
 
-    search: Any
-    weights: Any
     limit: Any
     unreached: Any
 
 
-def kernel_of(graph: Any, query: Query, counts_hops: bool) -> Kernel:
+def numbers_of(graph: Any, query: Query, counts_hops: bool) -> Numbers:
     if counts_hops:
         limit = np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
-        return Kernel(cpu.search_hops, np.empty(0, np.int32), limit, np.int32(UNREACHED))
+        return Numbers(limit, np.int32(UNREACHED))
     kind = graph.weights.dtype
-    limit = as_distance(np.inf if query.limit is None else query.limit, kind)
-    return Kernel(cpu.search_sums, graph.weights, limit, kind.type(np.inf))
+    return Numbers(as_distance(np.inf if query.limit is None else query.limit, kind), kind.type(np.inf))
+
+
+class _Searches:
+    """The searches of an algorithm on a CPU. Each thread that searches calls with arrays of its own (``Marks``)."""
+
+    def __init__(self, graph: Any, counts_hops: bool):
+        self._graph, self._counts_hops, self._capacity = graph, counts_hops, _CAPACITY
+        if not counts_hops:
+            weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
+            mean, kind = float(weights.mean(dtype=np.float64)) if graph.n_edges else 0.0, graph.weights.dtype
+            self._per_unit = kind.type(_BUCKETS_PER_EDGE / mean if mean > 1 / np.finfo(kind).max else 1)
+
+    def __call__(self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], *wanted: Any) -> tuple[Any, ...]:
+        """As ``cpu.search_sums``, without its last result."""
+        graph, (place, mark, stamp) = self._graph, marks
+        if self._counts_hops:
+            return cpu.search_hops(graph.offsets, graph.targets, *wanted, mark, stamp)
+        edges = graph.offsets, graph.targets, graph.weights, self._per_unit
+        *found, self._capacity = cpu.search_sums(*edges, *wanted, self._capacity, place, line)
+        return tuple(found)
 
 
 def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_error: Any = None) -> Any:
@@ -150,7 +188,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
     """
     is_on_gpu = graph.device == "cuda"
     search = (_search_on_gpu if is_on_gpu else _search_on_cpu)(graph, query, counts_hops)
-    limit, move = kernel_of(graph, query, counts_hops).limit, namespace(graph.offsets).asarray
+    limit, move = numbers_of(graph, query, counts_hops).limit, namespace(graph.offsets).asarray
 
     def narrowest(rows: Any) -> Any:
         return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
@@ -164,8 +202,12 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
             typed = {end: as_distance(end, limit.dtype) for end in set(ends)}
             bounds = np.array([typed[end] for end in ends], limit.dtype)
         found, at_targets, stops = search(sources, lists, bounds)
-        if overflow_error is not None and np.isnan(stops).any():
-            raise overflow_error(graph)
+        if overflow_error is not None and _may_overflow(graph, query, counts_hops):
+            host = graph.derived.on_host
+            edges = host.offsets, host.targets, host.weights
+            for i in np.flatnonzero(np.isinf(stops)).tolist():
+                if cpu.has_overflow(*edges, found.vertices, *found.offsets[i : i + 2], found[i]):
+                    raise overflow_error(graph)
         rounds = [1] * sources.size
         for i in np.flatnonzero(stops != bounds).tolist():
             ends[i] = stops[i].item()
@@ -183,11 +225,12 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    n, (search, weights, _, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
+    n, unreached = graph.n_vertices, numbers_of(graph, query, counts_hops).unreached
     kind = unreached.dtype
-    marks = Marks(n, kind)
+    marks, search = Marks(n), _Searches(graph, counts_hops)
     shared = np.empty(0, np.int64) if query.targets is None else query.targets
-    is_at_targets, is_sorted = query.output == "targets", query.output == "all"
+    keeps = {"targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING, "counts": cpu.COUNTS}
+    keep = keeps.get(query.output, cpu.ROWS)
 
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
@@ -196,50 +239,66 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         list_of[:, 0], list_of[:, 1] = (0, shared.size) if lists is None else (lists.offsets[:-1], lists.offsets[1:])
         answers = np.arange(k) * shared.size if lists is None else lists.offsets[:-1]
         shape = (k, shared.size) if lists is None else (values.size,)
-        at_targets = np.full(shape if is_at_targets else 0, unreached, kind)
-        parts: list[Any] = [None] * -(-k // _AT_ONCE)
+        at_targets = np.full(shape if query.output == "targets" else 0, unreached, kind)
+        order, line = np.arange(k), cpu.ALONE
+        if not counts_hops:
+            order = np.argsort(sources, kind="stable")
+            with marks.lent() as lent:
+                near, n_near = cpu.near_each_other(graph.offsets, graph.targets, sources[order], *lent[:2])
+            order, line = order[near], cpu.LINE if 2 * n_near > k else cpu.ALONE
+        at_once = max(1 << len(cpu.LINE), min(_AT_ONCE, k // (4 * threads.count()) >> len(cpu.LINE) << len(cpu.LINE)))
+        parts: list[Any] = [None] * -(-k // at_once)
+        sizes, stops = np.empty(k, np.int64), np.empty(k, kind)
 
         def search_some(item: int, _thread: int) -> None:
-            part = slice(item * _AT_ONCE, (item + 1) * _AT_ONCE)
-            wanted = limits[part], values, list_of[part], is_sorted, at_targets.reshape(-1), answers[part]
+            some = order[item * at_once : (item + 1) * at_once]
+            wanted = sources[some], limits[some], values, list_of[some], keep, at_targets.reshape(-1), answers[some], _NO_END
             with marks.lent() as lent:
-                parts[item] = search(graph.offsets, graph.targets, weights, sources[part], *wanted, _NO_END, *lent)
+                sizes[some], *parts[item], stops[some], _ = search(line, lent, *wanted)
 
         threads.for_each(search_some, len(parts))
-        sizes, vertices, distance, stops = (np.concatenate([part[i] for part in parts]) for i in range(4))
-        return SparseDistances(offsets_of(sizes), vertices, distance, n, marks=marks), at_targets, stops
+        offsets = offsets_of(sizes)
+        vertices, distance = np.empty(offsets[-1], graph.targets.dtype), np.empty(offsets[-1], kind)
+
+        def put_some(item: int, _thread: int) -> None:
+            some = order[item * at_once : (item + 1) * at_once]
+            cpu.put_rows(*parts[item], sizes[some], offsets[some], vertices, distance)
+            parts[item] = None
+
+        threads.for_each(put_some, len(parts))
+        return SparseDistances(offsets, vertices, distance, n, marks=marks), at_targets, stops
 
     return searched
 
 
+def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
+    """Whether a distance may exceed the largest number of its type."""
+    if counts_hops or query.limit is not None or not graph.n_edges:
+        return False
+    return float(graph.derived.heaviest) * graph.n_vertices >= float(np.finfo(graph.weights.dtype).max)
+
+
 def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    n, limit = graph.n_vertices, kernel_of(graph, query, counts_hops).limit
-    marks = Marks(n, limit.dtype)
+    n = graph.n_vertices
+    marks = Marks(n)
     searches: Any = _searches_on_gpu(graph, query, counts_hops)
-    may_overflow = not counts_hops and query.limit is None and graph.n_edges > 0
-    may_overflow = may_overflow and float(graph.derived.heaviest) * n >= float(np.finfo(limit.dtype).max)
 
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         sizes, vertices, distance = searches.rows(sources)
-        stops = limits.copy()
         found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph, marks)
-        for i in range(sources.size if may_overflow else 0):
-            host = graph.derived.on_host
-            if cpu.has_overflow(host.offsets, host.targets, host.weights, vertices, *found.offsets[i : i + 2], found[i]):
-                stops[i] = np.nan
         if query.output != "targets":
-            return found, None, stops
+            return found, None, limits.copy()
         k, targets = sources.size, np.asarray(query.targets if lists is None else lists.vertices)
         of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
         in_host_memory = SparseDistances(found.offsets, vertices, distance, n, marks=marks)
         at_targets = in_host_memory.at_each(of, np.tile(targets, k) if lists is None else targets)
-        return found, at_targets if lists is not None else at_targets.reshape(k, targets.size), stops
+        return found, at_targets if lists is not None else at_targets.reshape(k, targets.size), limits.copy()
 
     return searched
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
-    limit = kernel_of(graph, query, counts_hops).limit
+    limit = numbers_of(graph, query, counts_hops).limit
     with np.errstate(over="ignore"):
         finite = limit if counts_hops else min(limit, np.finfo(limit.dtype).max)
     return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, finite)
@@ -263,7 +322,7 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
 
     It stays as it is where these walk more than ``most`` edges, all together.
     """
-    n, (search, weights, limit, unreached) = graph.n_vertices, kernel_of(graph, query, counts_hops)
+    n = graph.n_vertices
     if graph.device == "cuda":
         sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
         short = None if query.limit is None else _searches_on_gpu(graph, query, counts_hops).rows(sources, _TIERS)
@@ -276,6 +335,7 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         rounds = found._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
         rounds = min(rounds, float(query.limit or 0)) if counts_hops else rounds
         return found._replace(rounds=rounds, depth=int(rounds))
+    limit = numbers_of(graph, query, counts_hops).limit
     if query.sample is not None:
         sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]
         values, list_of = lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
@@ -283,10 +343,10 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
         values = np.empty(0, np.int64) if query.targets is None else query.targets
         list_of = np.tile(np.array([0, values.size], np.int64), (sources.size, 1))
-    kind, k = unreached.dtype, sources.size
-    wanted = np.full(k, limit, kind), values, list_of, True, np.empty(0, kind), np.zeros(k, np.int64), most
-    marks = np.full(n, unreached, kind), np.zeros(n, np.uint8)
-    sizes, _, _, _, walked = search(graph.offsets, graph.targets, weights, sources, *wanted, *marks)
+    kind, k = limit.dtype, sources.size
+    wanted = sources, np.full(k, limit, kind), values, list_of, cpu.ROWS, np.empty(0, kind), np.zeros(k, np.int64), most
+    with Marks(n).lent() as marks:
+        sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, *wanted)
     return shape if walked > most or not k else _sampled(shape, sizes, walked)
 
 

@@ -17,22 +17,29 @@ AT_ONCE = 256  # rows that a thread checks at a time
 
 
 class Marks:
-    """A place and a mark per vertex, clear, lent to one thread at a time: cleared by what it has reached, and used again."""
+    """Arrays over all vertices, lent to one thread at a time, and used again: a place, a mark, and a stamp per vertex.
 
-    def __init__(self, n_vertices: int, dtype: np.dtype):
-        self._n_vertices, self._dtype = n_vertices, dtype
-        self._free: list[tuple[np.ndarray, np.ndarray]] = []
+    Places and marks are 0, and are cleared by who has set them. Stamps are those of ``cpu.short_search.search_hops``.
+    """
+
+    def __init__(self, n_vertices: int):
+        self._n_vertices = n_vertices
+        self._free: list[tuple[np.ndarray, ...]] = []
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """Return new arrays; zeros take memory once they are written."""
+        n = self._n_vertices
+        return np.zeros(n, np.int32), np.zeros(n, np.uint8), np.zeros(n + 1, np.int32)
 
     @contextmanager
-    def lent(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield distances from no source, and zeros; after an error they are not used again."""
+    def lent(self) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yield the arrays; after an error they are not used again."""
         try:
-            pair = self._free.pop()
+            arrays = self._free.pop()
         except IndexError:
-            places = np.full(self._n_vertices, unreached_of(self._dtype), self._dtype)
-            pair = places, np.zeros(self._n_vertices, np.uint8)
-        yield pair
-        self._free.append(pair)
+            arrays = self.arrays()
+        yield arrays
+        self._free.append(arrays)
 
 
 class SparseDistances:
@@ -67,7 +74,7 @@ class SparseDistances:
         marks: Marks | None = None,
     ):
         self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
-        self.graph, self.marks = graph, marks or Marks(n_vertices, distance.dtype)
+        self.graph, self.marks = graph, marks or Marks(n_vertices)
 
     form, ndim = "sparse", 2
 
@@ -235,7 +242,7 @@ class SparseDistances:
         int64 array of shape (5, 3)
             As ``certificate.batch.findings_of``.
         """
-        graph, none = graph.derived.on_host, unreached_of(self.dtype)
+        graph = graph.derived.on_host
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
         weights = np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
         found = np.zeros((-(-len(self) // AT_ONCE), 5, 3), np.int64)
@@ -244,8 +251,8 @@ class SparseDistances:
         def check_some(item: int, _thread: int) -> None:
             part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
             rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
-            with self.marks.lent() as marks:
-                cpu.check(graph.offsets, graph.targets, weights, *rows, none, *marks, found[item])
+            with self.marks.lent() as (place, mark, _):
+                cpu.check(graph.offsets, graph.targets, weights, *rows, place, mark, found[item])
 
         threads.for_each(check_some, len(found))
         every = np.zeros((5, 3), np.int64)

@@ -76,8 +76,8 @@ MULTI_SOURCE = (
     *short_search.strategies(
         cpu_steps.plan_short,
         needs={"weights", "non_negative"},
-        paper="Dijkstra 1959",
-        complexity="O(S (reached edges) log (reached vertices))",
+        paper="Meyer, Sanders 2003 (delta-stepping)",
+        complexity="O(S (reached edges) (looks per edge)), less where sources are near each other",
     ),
     MultiSourceStrategy.from_module(
         source_per_thread,

@@ -135,6 +135,23 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
             assert one.limits == other.limits
 
 
+@pytest.mark.parametrize("scale", [1, 0.3])
+def test_searches_from_several_sources_at_once_take_weights_of_any_size(scale):
+    """Some edges are as long as thousands of others, so that vertices wait beyond the last bucket, and some are 0."""
+    random = np.random.default_rng(11)
+    ends = random.integers(0, 1500, (2, 3000))
+    graph = graph_from_edges(*ends, random.choice([0, 1, 2, 5000], 3000, p=[0.2, 0.4, 0.399, 0.001]) * scale, directed=False)
+    sources = {"near each other": np.arange(400), "far apart": random.permutation(graph.n_vertices)[:20]}
+    for name, few in sources.items():
+        expected = sssp_many(graph, graph.ids[few], result="matrix", strategy="near_far_per_thread")
+        found = sparse(graph, "sssp", None, few)
+        assert np.array_equal(found.rows(), expected), name
+        assert certify_many(graph, few, found, None).valid
+        order, n_near = cpu.near_each_other(graph.offsets, graph.targets, np.sort(few), *Marks(1500).arrays()[:2])
+        assert np.array_equal(np.sort(order), np.arange(few.size))
+        assert (2 * n_near > few.size) == (name == "near each other")
+
+
 def test_vertices_that_explain_only_each_other_break_a_certificate():
     graph = graph_from_edges(np.array([0, 1, 2]), np.array([1, 2, 1]), np.array([5, 0, 0]))
     wrong = SparseDistances(np.array([0, 3]), np.array([0, 1, 2], np.int32), np.array([0, 4, 4], np.float32), 3)
@@ -217,11 +234,22 @@ def touches_of(algorithm: str, n: int, monkeypatch) -> int:
         array[i] += more
         return array[i] - more
 
+    def clear_line(lines, v, value, _):
+        lines[v] = value
+
+    def lower_by_line(lines, v, u, weight, _):
+        through = lines[u] + weight
+        is_new = (lines[u] != none) & (through <= lines[0]) & ((through < lines[v]) | (lines[v] == none))
+        lines[v, is_new] = through[is_new]
+        return through[is_new].min() if is_new.any() else none
+
+    none = {"bfs": np.int32(-1), "sssp": np.float32(np.inf)}[algorithm]
     # The compiled functions, in Python.
     for name, function in vars(cpu).items():
         if hasattr(function, "py_func") and name != "_mix_one":
             monkeypatch.setattr(cpu, name, function.py_func)
-    monkeypatch.setattr(cpu, "atomic_add", atomic_add)
+    for function in (atomic_add, clear_line, lower_by_line):
+        monkeypatch.setattr(cpu, function.__name__, function)
     plain = Marks.lent
     monkeypatch.setattr(Marks, "lent", lent)
     graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
@@ -342,11 +370,11 @@ def test_the_job_on_a_gpu_writes_what_it_writes_on_a_cpu(algorithm, result, tmp_
         assert_written_alike(run_job(graph.to("cuda"), output=tmp_path / "cuda", **options), expected)
 
 
-@pytest.mark.parametrize("n", [60, 2048, 2049, 5_000_000])  # one digit, one and a bit, two and three
+@pytest.mark.parametrize("n", [60, 256, 257, 5_000_000])  # one digit, one and a bit, and three
 def test_rows_of_many_vertices_are_sorted(n):
     row = np.random.default_rng(n).permutation(n).astype(np.int32)[:3000]
     expected = np.sort(row)
-    cpu._sort(row, n)
+    cpu._sort(row)
     assert np.array_equal(row, expected)
 
 

@@ -10,40 +10,12 @@ import numpy as np
 from kepler_traverse.search.query import Digested, digest_of
 
 if TYPE_CHECKING:
+    from kepler_traverse.kinds.k_nearest import SourceGroups
     from kepler_traverse.search.query import PairTable, SourceValues
 
     from .output.schemas import ResultName
 
 Ids = list[Any]  # the user's ids: integers, or strings
-
-
-class SourceGroups(Digested):
-    """The groups of sources; a source may be in several.
-
-    Parameters
-    ----------
-    labels : list of int or str
-        One per row of the table.
-    numbers : int64 array
-        Vertex number of the source of each row.
-
-    Attributes
-    ----------
-    labels : list of int or str
-        The distinct labels, ascending.
-    members : list of int64 arrays
-        The distinct vertex numbers of each group, ascending.
-    """
-
-    def __init__(self, labels: list[Any], numbers: np.ndarray):
-        self.labels = sorted(set(labels))
-        place = {label: i for i, label in enumerate(self.labels)}
-        own = np.array([place[label] for label in labels], np.int64)
-        self.members = [np.unique(numbers[own == i]) for i in range(len(self.labels))]
-
-    @property
-    def digest(self) -> str:
-        return digest_of([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
 
 
 class AlongPaths(Digested):

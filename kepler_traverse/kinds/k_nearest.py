@@ -20,6 +20,7 @@ from ..graph import Graph
 from ..runtime.memory import available_memory
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
+from ..search.query import Digested, digest_of
 from ..search.results import Traversals
 from . import k_nearest_cpu as cpu
 from . import k_nearest_gpu as gpu
@@ -27,8 +28,37 @@ from . import k_nearest_gpu as gpu
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
 
 
-def labels_of(groups: Any, sources: Any, numbers: np.ndarray) -> list[Any] | None:
-    """Return the argument ``groups`` as one label per source, None if it is not given.
+class SourceGroups(Digested):
+    """The groups of sources; a source may be in several.
+
+    Parameters
+    ----------
+    labels : list of int or str
+        One per row.
+    numbers : int64 array
+        Vertex number of the source of each row.
+
+    Attributes
+    ----------
+    labels : list of int or str
+        The distinct labels, ascending.
+    members : list of int64 arrays
+        The distinct vertex numbers of each group, ascending.
+    """
+
+    def __init__(self, labels: list[Any], numbers: np.ndarray):
+        self.labels = sorted(set(labels))
+        place = {label: i for i, label in enumerate(self.labels)}
+        own = np.array([place[label] for label in labels], np.int64)
+        self.members = [np.unique(numbers[own == i]) for i in range(len(self.labels))]
+
+    @property
+    def digest(self) -> str:
+        return digest_of([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
+
+
+def groups_of(groups: Any, sources: Any, numbers: np.ndarray) -> SourceGroups | None:
+    """Return the argument ``groups``, one label per source; None if it is not given.
 
     Raises
     ------
@@ -46,7 +76,7 @@ def labels_of(groups: Any, sources: Any, numbers: np.ndarray) -> list[Any] | Non
     labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     if len({type(label) for label in labels}) > 1 or not all(isinstance(label, (int, str)) for label in labels):
         raise InputError("groups must be all integers or all strings")
-    return labels
+    return SourceGroups(labels, numbers)
 
 
 def rows_of_labels(

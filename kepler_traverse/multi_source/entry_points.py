@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -15,7 +15,7 @@ from .._arrays import namespace
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs
-from ..kinds.k_nearest import labels_of
+from ..kinds.k_nearest import groups_of
 from ..kinds.result_kinds import RESULT_KINDS
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
@@ -164,6 +164,25 @@ class Registry:
         single, many = self.listed_for(strategy, graph.device)
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
 
+    def plan_together(
+        self,
+        graph: Graph,
+        k: int | None,
+        strategy: str,
+        limit: float | None,
+        knobs: Mapping[str, Any] | object | None,
+        n_sources: int,
+        plan_for: Callable[..., MultiSourcePlan],
+        may_take_one: bool = True,
+    ) -> SearchTogether:
+        """Plan the search for the nearest source of each vertex, or for the k nearest; see ``KNearestSearch``."""
+        query = make_query(graph, k is None, limit, None, knobs, self.algorithm.limit_name)
+        single, many = self.listed_for(strategy, graph.device)
+        if k is None:
+            return NearestSearch(graph, self.algorithm.name, single, strategy, query, n_sources)
+        check_strategy(graph, self.algorithm.name, many, single, strategy, query)
+        return KNearestSearch(graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one)
+
     def search_many(
         self,
         graph: Graph,
@@ -203,10 +222,10 @@ class Registry:
         bound: Any = limit if reduction is None or reduction.limit is None else reduction.limit
         limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
         bound = bound if limits is None else limits.largest
-        labels = labels_of(groups, sources, numbers)
+        members = groups_of(groups, sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
-        if labels is not None:
-            n_searches = len(set(zip(labels, numbers.tolist(), strict=True)))
+        if members is not None:
+            n_searches = sum(own.size for own in members.members)
         else:
             n_searches = numbers.size if stream or isinstance(sources, str) else np.unique(numbers).size
         meter = meter_of(progress, n_searches, graph.device)
@@ -228,16 +247,9 @@ class Registry:
         try:
             meter.begin()
             if kind.merged:
-                query = make_query(graph, k is None, bound, None, knobs, self.algorithm.limit_name)
-                single, many = self.listed_for(strategy, graph.device)
-                together: SearchTogether
-                if k is None:
-                    together = NearestSearch(graph, name, single, strategy, query, numbers.size)
-                else:
-                    check_strategy(graph, name, many, single, strategy, query)
-                    plan_for = partial(plan, result="distances", targets=None)
-                    together = KNearestSearch(graph, name, bound, k, numbers.size, plan_for)
-                return frame_of_all(together, numbers, labels, meter)
+                plan_each = partial(plan, result="distances", targets=None)
+                together = self.plan_together(graph, k, strategy, bound, knobs, numbers.size, plan_each)
+                return frame_of_all(together, numbers, members, meter)
             searches: Any = plan()
             if stream:
                 frame_kind = outputs.frames_of_stream(stream, graph.device)

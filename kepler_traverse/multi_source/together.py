@@ -16,6 +16,7 @@ from ..certificate import certify, certify_group
 from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
 from ..kinds.k_nearest import (
+    SourceGroups,
     certify_labels,
     columns_of_rows,
     merge_groups,
@@ -250,12 +251,9 @@ class KNearestSearch(SearchTogether):
         return rows_of_labels(graph, algorithm, ascending, distance, owner), rounds
 
 
-def frame_of_all(search: SearchTogether, numbers: np.ndarray, labels: list[Any] | None, meter: Meter) -> Any:
+def frame_of_all(search: SearchTogether, numbers: np.ndarray, members: SourceGroups | None, meter: Meter) -> Any:
     """Run a search from all sources, given by their vertex numbers and their groups, and return a frame."""
-    groups = None
-    if labels is not None:
-        members = {label: numbers[np.array([each == label for each in labels])] for label in sorted(set(labels))}
-        groups = [(label, np.unique(own)) for label, own in members.items()]
+    groups = None if members is None else list(zip(members.labels, members.members, strict=True))
     with meter.running():
         columns, _ = search.find(np.unique(numbers), RunOptions(groups=groups, meter=meter))
     return frame_from(columns_on_device(columns, search.graph), search.graph.device)

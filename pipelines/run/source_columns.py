@@ -11,12 +11,12 @@ from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.k_nearest import SourceGroups
 from kepler_traverse.kinds.opportunities import source_weights_of
 from kepler_traverse.search.query import SourceValues
 
 from ..cli.options import Settings
 from ..output.rows import id_of
-from ..question import SourceGroups
 from .answered_tables import read_source_table
 from .given_table import named_columns, numbers_in_column
 

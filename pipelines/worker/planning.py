@@ -12,9 +12,8 @@ from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
-from kepler_traverse.multi_source.together import KNearestSearch, NearestSearch, SearchTogether
+from kepler_traverse.multi_source.together import SearchTogether
 from kepler_traverse.search.algorithms import ALGORITHMS
-from kepler_traverse.search.plan import make_query
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -32,10 +31,6 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     if not kind.takes_sources:
         return ExtremesSearch(graph, request.algorithm, request.unconnected, request.memory)
     registry = BFS if request.algorithm == "bfs" else SSSP
-    if kind.merged and request.k is None:
-        strategies, _ = registry.listed_for(request.strategy, graph.device)
-        query = make_query(graph, True, request.limit, None, request.knobs, registry.algorithm.limit_name)
-        return NearestSearch(graph, request.algorithm, strategies, request.strategy, query, request.at_once)
     options: dict[str, Any] = {
         "n_sources": request.at_once,
         "strategy": request.strategy,
@@ -52,11 +47,11 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     }
     if kind.needs_pairs:
         options |= _options_of_pairs(graph, request)
-    if request.k is None:
-        return registry.plan_multi_source(graph, **options)
-    plan_for = partial(registry.plan_multi_source, graph, **options)
-    of_sources = request.limit, request.k, request.at_once
-    return KNearestSearch(graph, request.algorithm, *of_sources, plan_for, may_take_one=request.strategy == "auto")
+    plan = partial(registry.plan_multi_source, graph, **options)
+    if not kind.merged:
+        return plan()
+    own = request.strategy, request.limit, request.knobs, request.at_once
+    return registry.plan_together(graph, request.k, *own, plan, may_take_one=request.strategy == "auto")
 
 
 def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:

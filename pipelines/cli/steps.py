@@ -71,12 +71,17 @@ def end(*, seconds: dict[str, float] | None = None) -> None:
         say(", ".join(shown))
 
 
+def compiled(seconds: float) -> None:
+    """Say how long the whole run has compiled, its batches too."""
+    if _steps is not None and seconds >= 0.05:
+        say(f"compiled for {seconds:.1f} s")
+
+
 _NAMES = {
     "import": "imports",
     "read": "reading",
     "build": "building",
     "plan": "planning",
-    "compile": "compiling",
     "store": "storing the graph",
     "start": "starting workers",
 }

@@ -376,6 +376,7 @@ class _Job:
             compiled = min(times["traverse"], compile_seconds(computed))
             times = _sum(self._prepared.seconds, times, {"traverse": -compiled, "compile": compiled})
             manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
+            steps.compiled(times["compile"])
         if manifest["failed"]:
             folder.save("failed")
         else:

@@ -536,7 +536,9 @@ def test_a_step_that_takes_long_is_named_and_a_short_one_is_not(capsys, monkeypa
     said = []
     wait_until(lambda: said.append(capsys.readouterr().err) or "long" in "".join(said))
     steps.end(seconds={"read": 0.01, "build": 2.0, "compile": 13.44})
-    assert ("".join(said) + capsys.readouterr().err).splitlines() == ["long", "building 2.0 s, compiling 13.4 s"]
+    steps.compiled(13.44)
+    steps.compiled(0.01)
+    assert ("".join(said) + capsys.readouterr().err).splitlines() == ["long", "building 2.0 s", "compiled for 13.4 s"]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

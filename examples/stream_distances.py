@@ -2,7 +2,8 @@
 
     python -m examples.stream_distances edges.parquet distances.parquet --undirected
 
-The job (``python -m pipelines.batch_sources``, or ``pipelines.run_job``) also certifies its results, and can be resumed.
+The job (``python -m pipelines.batch_sources``, or ``kepler_traverse.pipelines.run_job``) also certifies its results, and can
+be resumed.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
 
 def _needs_another_process(error: Exception) -> bool:
-    errors = sys.modules.get("pipelines.scheduling.errors")
+    errors = sys.modules.get(f"{__package__}.scheduling.errors")
     return errors is not None and isinstance(error, errors.ProcessUnusableError)
 
 

@@ -1,4 +1,4 @@
-"""The job, called from Python: ``pipelines.run_job``."""
+"""The job, called from Python: ``kepler_traverse.pipelines.run_job``."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
 
     Examples
     --------
-    >>> from pipelines import run_job
+    >>> from kepler_traverse.pipelines import run_job
     >>> done = run_job("roads.parquet", output="out", algorithm="sssp", directed=False, sources=["home"])  # doctest: +SKIP
     >>> done.to_pandas()  # doctest: +SKIP
     """

@@ -13,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+import pipelines
 from kepler_traverse import cuda
 from tests.support import tiers
 
@@ -21,6 +22,9 @@ HAS_GPU = cuda.available()
 if not HAS_GPU:  # kernels run on the host harness, and the folder for compiled ones must be writable, as the home may not be
     os.environ.setdefault("CUPY_CACHE_DIR", str(Path(__file__).parents[1] / "out" / "cupy"))
     collect_ignore = ["traversal/test_gpu.py"]  # nothing but tests for a GPU, thousands
+
+# Examples name the job as an installation does; its metrics can be registered only once in a process.
+sys.modules["kepler_traverse.pipelines"] = pipelines
 
 # The same examples each time, so that a red run is the change's doing; new ones are for runs with --all.
 hypothesis.settings.register_profile("few", deadline=None, max_examples=8, print_blob=True, derandomize=True)

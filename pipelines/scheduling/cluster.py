@@ -23,7 +23,7 @@ from .errors import ClusterError
 from .gpu_pool import POOL_SHARE
 from .private_cluster import private
 
-_PRELOAD = ["pipelines.worker.plugin"]  # its dask_setup
+_PRELOAD = [__name__.replace(".scheduling.cluster", ".worker.plugin")]  # its dask_setup
 CONNECT_SECONDS = 30
 _POLL = 0.1  # seconds between two looks for the first worker
 _START_TRIES = 3  # of all workers of an own cluster

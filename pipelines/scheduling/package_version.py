@@ -6,9 +6,8 @@ import functools
 import hashlib
 from pathlib import Path
 
-from kepler_traverse import __version__
+import kepler_traverse
 
-_PACKAGES = ("kepler_traverse", "pipelines")
 _SOURCES = (".py", ".cu", ".cuh")
 
 
@@ -19,8 +18,10 @@ def version_here() -> str:
     It is found out once in a process, about when the process imports the sources.
     """
     found = hashlib.sha256()
-    root = Path(__file__).parents[2]
-    for package in _PACKAGES:
-        for path in sorted(path for path in (root / package).rglob("*") if path.suffix in _SOURCES):
-            found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return f"{__version__}, sources {found.hexdigest()[:12]}"
+    library, job = Path(kepler_traverse.__file__).parent, Path(__file__).parents[1]
+    for folder in (library, job):
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
+            # An installation has the job inside the library.
+            if folder == job or library / "pipelines" not in path.parents:
+                found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{kepler_traverse.__version__}, sources {found.hexdigest()[:12]}"

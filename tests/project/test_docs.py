@@ -347,4 +347,4 @@ def test_the_console_command_can_be_called():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     module, _, function = project["scripts"]["kepler-traverse"].partition(":")
     assert callable(getattr(importlib.import_module(module), function))
-    assert module == "pipelines.__main__"
+    assert module == "kepler_traverse.pipelines.__main__"

@@ -1,0 +1,45 @@
+"""The wheel in an environment of its own, beside other packages of the name ``pipelines``."""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.support.processes import ROOT, ran
+
+
+def succeed(command, **options):
+    done = ran(command, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.exhaustive
+def test_an_installed_wheel_runs_beside_foreign_packages_of_the_jobs_name(tmp_path):
+    succeed([sys.executable, "-m", "build", "--outdir", tmp_path, ROOT])
+    succeed([sys.executable, "-m", "twine", "check", "--strict", *tmp_path.glob("*.whl"), *tmp_path.glob("*.tar.gz")])
+    (wheel,) = tmp_path.glob("*.whl")
+    succeed([Path(sys.executable).with_name("check-wheel-contents"), wheel])
+
+    succeed([sys.executable, "-m", "venv", tmp_path / "venv"])
+    programs = tmp_path / "venv" / "bin"
+    succeed([programs / "pip", "install", "--quiet", f"{wheel}[job]"])
+    (installed,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (installed / "pipelines.py").write_text("NAME = 'of another project'\n")
+    here = tmp_path / "project"
+    (here / "pipelines").mkdir(parents=True)
+    (here / "pipelines" / "__init__.py").write_text("raise RuntimeError('the folder of a user was imported')\n")
+
+    (here / "edges.csv").write_text("from,to\nA,B\nB,C\nD,E\n")
+    for workers in ("1", "2"):
+        words = ["--sources", "A", "--output", f"out-{workers}", "--workers", workers]
+        succeed([programs / "kepler-traverse", "run", "edges.csv", *words], cwd=here)
+        found = pd.concat(map(pd.read_parquet, sorted((here / f"out-{workers}").glob("part-*"))))
+        assert dict(zip(found["vertex"], found["distance"], strict=True)) == {"A": 0, "B": 1, "C": 2}
+    succeed([programs / "kepler-traverse", "verify", "out-2", "edges.csv"], cwd=here)
+    code = "import pipelines; print(pipelines.NAME); import kepler_traverse.pipelines as job; print(job.run_job.__module__)"
+    assert succeed([programs / "python", "-P", "-c", code], cwd=here).split("\n")[:2] == [
+        "of another project",
+        "kepler_traverse.pipelines.job",
+    ]

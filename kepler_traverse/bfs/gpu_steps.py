@@ -11,7 +11,7 @@ from .._arrays import NO_PREDECESSOR, UNREACHED
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
-from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ..cuda.kernel_spec import WARP, entries_of
 from ..cuda.launch import PackedLaunches, launch
 
 if TYPE_CHECKING:
@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 BLOCK = 256  # threads; small, so that a block with a hub occupies few threads
 
 _PUSH_FILE = Path(__file__).parent / "kernels" / "push.cu"
-_PUSH_ARGUMENTS = struct_arguments(_PUSH_FILE, "PushArgs")
+_entry = entries_of(_PUSH_FILE, BLOCK)
 _PUSH = {
-    "thread": Entry("bfs_push_thread", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS),
-    "warp": Entry("bfs_push_warp", _PUSH_FILE, BLOCK, _PUSH_ARGUMENTS, item_threads=WARP),
+    "thread": _entry("bfs_push_thread", struct="PushArgs"),
+    "warp": _entry("bfs_push_warp", struct="PushArgs", item_threads=WARP),
 }
-_COUNT_UNREACHED = Entry(
-    "bfs_count_unreached",
-    _PUSH_FILE,
-    BLOCK,
-    arguments("int64* target_vertices", "int64 n_target_vertices", "int32* distance", "int64* counters"),
+_COUNT_UNREACHED = _entry(
+    "bfs_count_unreached", "int64* target_vertices, int64 n_target_vertices, int32* distance, int64* counters"
 )
 ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 

@@ -26,7 +26,7 @@ from ..cuda import cp
 from ..cuda.compiler import Request, kernel
 from ..cuda.copies import copy_of
 from ..cuda.interleaved import EdgeWeights, InterleavedDistances
-from ..cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ..cuda.kernel_spec import WARP, Entry, entries_of
 from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
@@ -40,30 +40,18 @@ _HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
 _WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
 SIZES = (("CHUNK", CHUNK), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of certificate_tiles.cuh
 _HOP_SIZES = (*SIZES, ("KEY_BYTES", 1))
-
-
-def _hops(name: str, struct: str) -> Entry:
-    return Entry(name, _HOPS_FILE, BLOCK, struct_arguments(_HOPS_FILE, struct), constants=_HOP_SIZES)
-
-
-def _weighted(name: str, struct: str, item_threads: int = 1) -> Entry:
-    return Entry(name, _WEIGHTED_FILE, BLOCK, struct_arguments(_WEIGHTED_FILE, struct), item_threads, constants=SIZES)
-
-
-_LIST_HUBS = Entry(
-    "certificate_list_hubs",
-    _HOPS_FILE,
-    BLOCK,
-    arguments("offset_t* offsets", "int64 n_vertices", "vertex_t* vertices", "uint64* chunks", "int64* counts"),
-    constants=_HOP_SIZES,
+_hops = entries_of(_HOPS_FILE, BLOCK, constants=_HOP_SIZES)
+_weighted = entries_of(_WEIGHTED_FILE, BLOCK, constants=SIZES)
+_LIST_HUBS = _hops(
+    "certificate_list_hubs", "offset_t* offsets, int64 n_vertices, vertex_t* vertices, uint64* chunks, int64* counts"
 )
-_LAY_OUT_HOPS = _hops("certificate_lay_out_hops", "LayOutArgs")
-_MANY_HOPS = _hops("certificate_batch_hops_warp", "CheckArgs")
-_FINALIZE_HOPS = _hops("certificate_finalize_hops", "CheckArgs")
-_LAY_OUT_WEIGHTED = _weighted("certificate_lay_out_weighted", "LayOutArgs")
-_MANY_WEIGHTED = _weighted("certificate_batch_weighted_warp", "CheckArgs")
-_FINALIZE_WEIGHTED = _weighted("certificate_finalize_weighted", "CheckArgs")
-_FOUND = _weighted("certificate_found_warp", "FoundArgs", WARP)
+_LAY_OUT_HOPS = _hops("certificate_lay_out_hops", struct="LayOutArgs")
+_MANY_HOPS = _hops("certificate_batch_hops_warp", struct="CheckArgs")
+_FINALIZE_HOPS = _hops("certificate_finalize_hops", struct="CheckArgs")
+_LAY_OUT_WEIGHTED = _weighted("certificate_lay_out_weighted", struct="LayOutArgs")
+_MANY_WEIGHTED = _weighted("certificate_batch_weighted_warp", struct="CheckArgs")
+_FINALIZE_WEIGHTED = _weighted("certificate_finalize_weighted", struct="CheckArgs")
+_FOUND = _weighted("certificate_found_warp", struct="FoundArgs", item_threads=WARP)
 ENTRIES = (
     *(_LIST_HUBS, _LAY_OUT_HOPS, _MANY_HOPS, _FINALIZE_HOPS),
     *(_LAY_OUT_WEIGHTED, _MANY_WEIGHTED, _FINALIZE_WEIGHTED, _FOUND),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cuda import cp
 from ..cuda.compiler import kernel
-from ..cuda.kernel_spec import WARP, Entry, struct_arguments
+from ..cuda.kernel_spec import WARP, entries_of
 from ..cuda.launch import launch
 from ..errors import InputError
 from . import batch_gpu
@@ -16,16 +16,11 @@ from . import batch_gpu
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "single.cu"
-
-
-def _entry(name: str, struct: str, item_threads: int = 1) -> Entry:
-    return Entry(name, _FILE, BLOCK, struct_arguments(_FILE, struct), item_threads, constants=batch_gpu.SIZES)
-
-
-_CHECK_HOPS = _entry("certificate_check_hops_warp", "HopEdgeArgs", WARP)
-_LOOK_AT_HOPS = _entry("certificate_look_at_hops", "HopVertexArgs")
-_CHECK_WEIGHTED = _entry("certificate_check_weighted_warp", "WeightedEdgeArgs", WARP)
-_LOOK_AT_WEIGHTED = _entry("certificate_look_at_weighted", "WeightedVertexArgs")
+_entry = entries_of(_FILE, BLOCK, constants=batch_gpu.SIZES)
+_CHECK_HOPS = _entry("certificate_check_hops_warp", struct="HopEdgeArgs", item_threads=WARP)
+_LOOK_AT_HOPS = _entry("certificate_look_at_hops", struct="HopVertexArgs")
+_CHECK_WEIGHTED = _entry("certificate_check_weighted_warp", struct="WeightedEdgeArgs", item_threads=WARP)
+_LOOK_AT_WEIGHTED = _entry("certificate_look_at_weighted", struct="WeightedVertexArgs")
 ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 
 

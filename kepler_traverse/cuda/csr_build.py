@@ -27,7 +27,7 @@ from . import cp
 from .compiler import kernel
 from .copies import copy_into, copy_of
 from .graph_statistics import degree_statistics as degree_statistics
-from .kernel_spec import WARP, Entry, arguments, struct_arguments
+from .kernel_spec import WARP, entries_of
 from .launch import launch
 from .vertex_ids import renumber as renumber  # a part of protocols.CsrBackend
 
@@ -37,52 +37,34 @@ MIN_PIECE = 1 << 16  # edges; below it launches cost more than sorting
 SHIFTED_AT_ONCE = 1 << 20  # offsets
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
-_COUNT_DEGREES = Entry(
-    "csr_count_degrees",
-    _FILE,
-    BLOCK,
-    arguments("vertex_t* src", "vertex_t* dst", "int64 n_edges", "int32 both_ways", "int64* counts", "int64* counters"),
+_entry = entries_of(_FILE, BLOCK)
+_COUNT_DEGREES = _entry(
+    "csr_count_degrees", "vertex_t* src, vertex_t* dst, int64 n_edges, int32 both_ways, int64* counts, int64* counters"
 )
-_SCATTER = Entry("csr_scatter", _FILE, BLOCK, struct_arguments(_FILE, "ScatterArgs"))
-_COUNT_TARGETS = Entry("csr_count_targets", _FILE, BLOCK, arguments("vertex_t* targets", "int64 n_edges", "int64* counts"))
-_SCATTER_REVERSE = Entry("csr_scatter_reverse_warp", _FILE, BLOCK, struct_arguments(_FILE, "ReverseArgs"), item_threads=WARP)
-_SORT_KEYS = Entry("csr_sort_keys_warp", _FILE, BLOCK, struct_arguments(_FILE, "SortKeyArgs"), item_threads=WARP)
-_LOWER_WEIGHTS = Entry(
-    "csr_lower_weights",
-    _FILE,
-    BLOCK,
-    arguments("int64* sets", "weight_t* weights", "int64 n_edges", "ordered_t* lowest"),
-)
-_DECODE_WEIGHTS = Entry(
-    "csr_decode_weights", _FILE, BLOCK, arguments("ordered_t* lowest", "int64 n_edges", "weight_t* weights")
-)
+_SCATTER = _entry("csr_scatter", struct="ScatterArgs")
+_COUNT_TARGETS = _entry("csr_count_targets", "vertex_t* targets, int64 n_edges, int64* counts")
+_SCATTER_REVERSE = _entry("csr_scatter_reverse_warp", struct="ReverseArgs", item_threads=WARP)
+_SORT_KEYS = _entry("csr_sort_keys_warp", struct="SortKeyArgs", item_threads=WARP)
+_LOWER_WEIGHTS = _entry("csr_lower_weights", "int64* sets, weight_t* weights, int64 n_edges, ordered_t* lowest")
+_DECODE_WEIGHTS = _entry("csr_decode_weights", "ordered_t* lowest, int64 n_edges, weight_t* weights")
 
 
-def _entry(name: str, *declared: str) -> Entry:
-    return Entry(name, _FILE, BLOCK, arguments(*declared))
-
-
-_FIND_ROWS = _entry("csr_find_rows", "offset_t* offsets", "int64 n_vertices", "int64* marks", "int64 n_marks", "int64* rows")
-_CARRY = _entry("csr_carry", "int64* counts", "int64 position")
-_COUNT_SETS = _entry("csr_count_sets", "int64* keys", "int64 n_keys", "int64* counter")
-_FLAG_SETS = _entry("csr_flag_sets", "int64* keys", "int64 n_keys", "int64* flags")
+_FIND_ROWS = _entry("csr_find_rows", "offset_t* offsets, int64 n_vertices, int64* marks, int64 n_marks, int64* rows")
+_CARRY = _entry("csr_carry", "int64* counts, int64 position")
+_COUNT_SETS = _entry("csr_count_sets", "int64* keys, int64 n_keys, int64* counter")
+_FLAG_SETS = _entry("csr_flag_sets", "int64* keys, int64 n_keys, int64* flags")
 _TAKE_SETS = _entry(
-    "csr_take_sets",
-    *("int64* keys", "int64* sets", "weight_t*? weights", "int64 n_keys", "int64* first_keys", "ordered_t*? lowest"),
+    "csr_take_sets", "int64* keys, int64* sets, weight_t*? weights, int64 n_keys, int64* first_keys, ordered_t*? lowest"
 )
 _REORDER = _entry(
-    "csr_reorder",
-    *("int64* order", "int64* keys", "weight_t* weights", "int64 n_keys", "int64* sorted_keys", "weight_t* sorted_weights"),
+    "csr_reorder", "int64* order, int64* keys, weight_t* weights, int64 n_keys, int64* sorted_keys, weight_t* sorted_weights"
 )
-_STORE_TARGETS = _entry("csr_store_targets", "int64* keys", "int64 n_keys", "int32 target_bits", "vertex_t* targets")
+_STORE_TARGETS = _entry("csr_store_targets", "int64* keys, int64 n_keys, int32 target_bits, vertex_t* targets")
 _FIND_STARTS = _entry(
-    "csr_find_starts",
-    *("int64* keys", "int64 n_keys", "int64 n_rows", "int32 target_bits", "int64 first", "offset_t* starts"),
+    "csr_find_starts", "int64* keys, int64 n_keys, int64 n_rows, int32 target_bits, int64 first, offset_t* starts"
 )
-_MARK_TARGETS = _entry("csr_mark_targets", "vertex_t* targets", "int64 n_edges", "uint8* is_target")
-_COUNT_ISOLATED = _entry(
-    "csr_count_isolated", "offset_t* offsets", "uint8*? is_target", "int64 n_vertices", "int64* counter"
-)
+_MARK_TARGETS = _entry("csr_mark_targets", "vertex_t* targets, int64 n_edges, uint8* is_target")
+_COUNT_ISOLATED = _entry("csr_count_isolated", "offset_t* offsets, uint8*? is_target, int64 n_vertices, int64* counter")
 ENTRIES = (
     *(_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS),
     *(_FIND_ROWS, _CARRY, _COUNT_SETS, _FLAG_SETS, _TAKE_SETS, _REORDER, _STORE_TARGETS, _FIND_STARTS),

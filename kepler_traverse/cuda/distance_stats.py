@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike
 from .._arrays import Array, flatten_distances
 from . import cp
 from .compiler import Kernel, Request, kernel
-from .kernel_spec import WARP, Entry, arguments, struct_arguments
+from .kernel_spec import WARP, Entry, entries_of
 from .launch import launch, launch_blocks, max_grid
 
 BLOCK = 256
@@ -40,44 +40,23 @@ _LEVELS_FILE = Path(__file__).parent / "kernels" / "hop_histograms.cu"
 _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("BINS", BINS), ("TILE", STRETCH), ("RECORD_WORDS", _WORDS))
 
 
-def _of_hops(name: str, *declared: str, item_threads: int = 1) -> Entry:
-    sizes = (("REDUCTION_BLOCK", PIECE), ("TILE", STRETCH), ("LEVELS", LEVELS), ("N_STATISTICS", _N_STATISTICS))
-    constants = (*sizes, ("HOP_BYTES", 1), ("COUNT_BYTES", 8))
-    return Entry(name, _LEVELS_FILE, BLOCK, arguments(*declared), item_threads, constants=constants)
-
-
-_REDUCE = Entry(
-    "distance_stats_reduce_warp",
-    _FILE,
-    BLOCK,
-    struct_arguments(_FILE, "ReduceArgs"),
-    item_threads=WARP,
-    constants=_CONSTANTS,
+_SIZES = (("REDUCTION_BLOCK", PIECE), ("TILE", STRETCH), ("LEVELS", LEVELS), ("N_STATISTICS", _N_STATISTICS))
+_of_hops = entries_of(_LEVELS_FILE, BLOCK, constants=(*_SIZES, ("HOP_BYTES", 1), ("COUNT_BYTES", 8)))
+_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
+_REDUCE = _entry("distance_stats_reduce_warp", struct="ReduceArgs", item_threads=WARP)
+_FOLD = _entry(
+    "distance_stats_fold_warp", "int64* records, int64 n_records, int64 n_sources, int64* folded_records", item_threads=WARP
 )
-_FOLD = Entry(
-    "distance_stats_fold_warp",
-    _FILE,
-    BLOCK,
-    arguments("int64* records", "int64 n_records", "int64 n_sources", "int64* folded_records"),
-    item_threads=WARP,
-    constants=_CONSTANTS,
-)
-_BINS = Entry(
+_BINS = _entry(
     "distance_stats_bins",
-    _FILE,
-    BLOCK,
-    arguments(
-        *("weight_t* distance", "int64 pitch", "int64 n_vertices", "int64 n_sources", "weight_t limit"),
-        *("int64* scales", "int64* bins"),
-    ),
-    constants=_CONSTANTS,
+    "weight_t* distance, int64 pitch, int64 n_vertices, int64 n_sources, weight_t limit, int64* scales, int64* bins",
 )
-_HOP_ARGUMENTS = ("uint8* distance", "int64 pitch", "int64 n_vertices", "int64 n_sources")
-_HOPS = _of_hops("distance_stats_hops_warp", *_HOP_ARGUMENTS, "offset_t* offsets", "int64* found", item_threads=WARP)
-_LEVELS = _of_hops("distance_stats_levels", *_HOP_ARGUMENTS, "int64 n_levels", "int64* levels")
+_HOP_ARGUMENTS = "uint8* distance, int64 pitch, int64 n_vertices, int64 n_sources"
+_HOPS = _of_hops("distance_stats_hops_warp", f"{_HOP_ARGUMENTS}, offset_t* offsets, int64* found", item_threads=WARP)
+_LEVELS = _of_hops("distance_stats_levels", f"{_HOP_ARGUMENTS}, int64 n_levels, int64* levels")
 _OF_LEVELS = _of_hops(
     "summary_of_levels",
-    *("uint8* counts", "int64 pitch", "int64 n_levels", "int64 n_sources", "float64* values", "float64* statistics"),
+    "uint8* counts, int64 pitch, int64 n_levels, int64 n_sources, float64* values, float64* statistics",
 )
 ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 

@@ -12,22 +12,18 @@ from .._arrays import Array
 from . import cp
 from .compiler import kernel
 from .csr_build import decoded_weights
-from .kernel_spec import Entry, arguments, struct_arguments
+from .kernel_spec import entries_of
 from .launch import launch
 
 BLOCK = 256
 ROWS_AT_ONCE = 1 << 24  # whose edges are int64, whatever type they are stored in
 
 _FILE = Path(__file__).parent / "kernels" / "edge_rows.cu"
-_FIND = Entry("edge_rows_find", _FILE, BLOCK, struct_arguments(_FILE, "FindArgs"))
-_LOWER = Entry(
-    "edge_rows_lower", _FILE, BLOCK, arguments("int64* edges", "weight_t* weights", "int64 n_rows", "ordered_t* lowest")
-)
-_FIRST = Entry(
-    "edge_rows_first",
-    _FILE,
-    BLOCK,
-    arguments("int64* edges", "weight_t*? weights", "weight_t*? stored", "int64 n_rows", "int64 first_row", "int64* rows"),
+_entry = entries_of(_FILE, BLOCK)
+_FIND = _entry("edge_rows_find", struct="FindArgs")
+_LOWER = _entry("edge_rows_lower", "int64* edges, weight_t* weights, int64 n_rows, ordered_t* lowest")
+_FIRST = _entry(
+    "edge_rows_first", "int64* edges, weight_t*? weights, weight_t*? stored, int64 n_rows, int64 first_row, int64* rows"
 )
 ENTRIES = (_FIND, _LOWER, _FIRST)
 

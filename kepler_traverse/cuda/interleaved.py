@@ -19,7 +19,7 @@ from .._arrays import as_distance
 from . import cp
 from .compiler import Request, kernel
 from .distance_stats import _WORDS, PIECE, bins, fold_records
-from .kernel_spec import WARP, Entry, struct_arguments
+from .kernel_spec import WARP, Entry, entries_of
 from .launch import launch, launch_blocks, max_grid, resident_threads
 
 BLOCK = 256
@@ -27,16 +27,11 @@ TILE = 256
 UNREACHED = {np.dtype(np.int32): 2**30, np.dtype(np.int64): 2**62}
 _FILE = Path(__file__).parent / "kernels" / "interleaved.cu"
 _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("RECORD_WORDS", _WORDS), ("TILE", TILE), ("FLOAT_BYTES", 4), ("WORDS", 4))
-
-
-def _entry(name: str, struct: str, item_threads: int = 1, block: int = BLOCK) -> Entry:
-    return Entry(name, _FILE, block, struct_arguments(_FILE, struct), item_threads, constants=_CONSTANTS)
-
-
-_TO_ROWS = _entry("interleaved_to_rows", "RowsArgs", block=2 * BLOCK)
-_STATS = _entry("interleaved_stats", "StatsArgs")
-_WEIGHTS = _entry("interleaved_weights", "WeightsArgs")
-_CHECK = _entry("interleaved_check_warp", "CheckArgs", WARP)
+_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
+_TO_ROWS = _entry("interleaved_to_rows", struct="RowsArgs", block=2 * BLOCK)
+_STATS = _entry("interleaved_stats", struct="StatsArgs")
+_WEIGHTS = _entry("interleaved_weights", struct="WeightsArgs")
+_CHECK = _entry("interleaved_check_warp", struct="CheckArgs", item_threads=WARP)
 ENTRIES = (_TO_ROWS, _STATS, _WEIGHTS, _CHECK)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -107,10 +107,23 @@ class Entry:
         return replace(self, block=block or self.block, launches_children=launches_children, constants=chosen)
 
 
+def entries_of(file: Path, block: int, **shared: Any) -> Callable[..., Entry]:
+    """Return ``entry(name, declared)`` and ``entry(name, struct=...)``, which describe one of a file's kernels.
+
+    ``arguments`` reads what is declared. ``shared``, and further keywords of ``entry``, are attributes of the entries.
+    """
+
+    def entry(name: str, declared: str = "", struct: str = "", **more: Any) -> Entry:
+        fields = struct_arguments(file, struct) if struct else arguments(declared)
+        return Entry(name, file, **({"block": block, "arguments": fields} | shared | more))
+
+    return entry
+
+
 def arguments(*declared: str) -> tuple[Argument, ...]:
-    """Read declarations: ``"int64 n_edges"``, ``"vertex_t* targets"``, and ``"vertex_t*? parent"``, which may be None."""
+    """Read declarations: ``"int64 n_edges, vertex_t* targets, vertex_t*? parent"``, of which the last may be None."""
     found = []
-    for text in declared:
+    for text in filter(None, ", ".join(declared).split(", ")):
         kind, name = text.split()
         found.append(Argument(name, kind.rstrip("*?"), "*" in kind, kind.endswith("?")))
     return tuple(found)

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 from .._arrays import Array, flatten_distances, is_hops
 from . import cp
 from .compiler import Kernel, Request, kernel
-from .kernel_spec import WARP, Entry, arguments, struct_arguments
+from .kernel_spec import WARP, Entry, entries_of
 from .launch import launch
 
 BLOCK = 256
@@ -25,24 +25,11 @@ SUMS_AT_ONCE = 1 << 23  # sums of reduction blocks that are held at once: 64 MiB
 
 _FILE = Path(__file__).parent / "kernels" / "opportunities.cu"
 _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("HOP_BYTES", 0), ("DECAY", 0))
-_REDUCE = Entry(
-    "opportunities_reduce_warp",
-    _FILE,
-    BLOCK,
-    struct_arguments(_FILE, "OpportunityArgs"),
-    item_threads=WARP,
-    constants=_CONSTANTS,
-)
-_FOLD = Entry(
+_entry = entries_of(_FILE, BLOCK, item_threads=WARP, constants=_CONSTANTS)
+_REDUCE = _entry("opportunities_reduce_warp", struct="OpportunityArgs")
+_FOLD = _entry(
     "opportunities_fold_warp",
-    _FILE,
-    BLOCK,
-    arguments(
-        *("int64* sums", "int64 n_sums", "int64 n_rows", "int64 n_cutoffs", "int64 n_integers", "int64 n_attributes"),
-        "int64* folded_sums",
-    ),
-    item_threads=WARP,
-    constants=_CONSTANTS,
+    "int64* sums, int64 n_sums, int64 n_rows, int64 n_cutoffs, int64 n_integers, int64 n_attributes, int64* folded_sums",
 )
 ENTRIES = (_REDUCE, _FOLD)
 

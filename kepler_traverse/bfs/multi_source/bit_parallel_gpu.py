@@ -21,7 +21,7 @@ from ..._arrays import Array, hops_dtype
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, prepare_items
 from ...search.strategy import MultiSourceOutcome
 from ..tuning import BitParallelGpuTuning
@@ -39,54 +39,32 @@ _DEFAULTS = BitParallelGpuTuning()
 _SIZES = (("WORDS", 32), ("LANES", 8), ("CHUNK", _DEFAULTS.chunk))
 
 
-def _bits(name: str, item_threads: int, *declared: str) -> Entry:
-    return Entry(name, _BITS, _DEFAULTS.block, arguments(*declared), item_threads=item_threads, constants=_SIZES)
-
-
-def _bits_struct(name: str, struct: str, item_threads: int = 1) -> Entry:
-    fields = struct_arguments(_BITS, struct)
-    return Entry(name, _BITS, _DEFAULTS.block, fields, item_threads=item_threads, constants=_SIZES)
-
-
-def _levels(name: str, item_threads: int, declared) -> Entry:
-    return Entry(
-        name, _LEVELS, _DEFAULTS.block, declared, item_threads=item_threads, constants=(*_SIZES[:2], ("TILE", TILE))
-    )
-
-
-_IDLE = _bits("bfs_bit_parallel_idle_warp", 1, "offset_t* in_offsets", "int64 n_vertices", "uint32* idle")
-_START = _bits_struct("bfs_bit_parallel_start", "StartArgs")
-_PULL = _bits_struct("bfs_bit_parallel_pull_warp", "PullArgs")
+_bits = entries_of(_BITS, _DEFAULTS.block, constants=_SIZES)
+_levels = entries_of(_LEVELS, _DEFAULTS.block, constants=(*_SIZES[:2], ("TILE", TILE)))
+_IDLE = _bits("bfs_bit_parallel_idle_warp", "offset_t* in_offsets, int64 n_vertices, uint32* idle")
+_START = _bits("bfs_bit_parallel_start", struct="StartArgs")
+_PULL = _bits("bfs_bit_parallel_pull_warp", struct="PullArgs")
 _LIST = _bits(
     "bfs_bit_parallel_list",
-    1,
-    *("offset_t* offsets", "int64 n_vertices", "uint32* in_front", "int64 capacity", "uint64* chunks", "int64* counters"),
+    "offset_t* offsets, int64 n_vertices, uint32* in_front, int64 capacity, uint64* chunks, int64* counters",
 )
-_PUSH = _bits_struct("bfs_bit_parallel_push_warp", "PushArgs", WARP)
-_FINALIZE = _bits_struct("bfs_bit_parallel_finalize_warp", "FinalizeArgs")
+_PUSH = _bits("bfs_bit_parallel_push_warp", struct="PushArgs", item_threads=WARP)
+_FINALIZE = _bits("bfs_bit_parallel_finalize_warp", struct="FinalizeArgs")
 _MISSING = _bits(
     "bfs_bit_parallel_missing_warp",
-    WARP,
-    "int64* target_vertices",
-    "int64 n_target_vertices",
-    "uint32* seen",
-    "uint32* alive",
-    "int64* counters",
+    "int64* target_vertices, int64 n_target_vertices, uint32* seen, uint32* alive, int64* counters",
+    item_threads=WARP,
 )
 _WRITE = _levels(
     "bfs_bit_parallel_write",
-    1,
-    arguments(
-        *("uint32* seen", "uint32* planes", "int32 n_planes", "int64 n_vertices", "int64 n_sources", "int64 pitch"),
-        *("int32 hop_bytes", "uint8* distance"),
-    ),
+    "uint32* seen, uint32* planes, int32 n_planes, int64 n_vertices, int64 n_sources, int64 pitch, "
+    "int32 hop_bytes, uint8* distance",
 )
-_COUNT = _levels(
-    "bfs_bit_parallel_count", 1, arguments("uint32* front", "uint32* in_front", "int64 n_vertices", "int64* counts")
-)
+_COUNT = _levels("bfs_bit_parallel_count", "uint32* front, uint32* in_front, int64 n_vertices, int64* counts")
 PREDECESSORS = {
     np.dtype(hops): _levels(
-        f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp", 1, struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops)
+        f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp",
+        arguments=struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops),
     )
     for hops in ("int8", "int16", "int32")
 }

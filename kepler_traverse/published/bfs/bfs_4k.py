@@ -18,7 +18,7 @@ from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import (
     MAX_CHILDREN,
     PackedLaunches,
@@ -47,23 +47,13 @@ _RESERVED = 2048  # bytes of a block's shared memory for other variables and for
 _TABLE_WORD = 8  # bytes
 
 _CONSTANTS = (("DUPLICATES", 1), ("APPEND", 2), ("HEAVY", 0), ("COUNTING", 0))
-
-
-def _entry(name: str, block: int, struct: str) -> Entry:
-    fields = struct_arguments(_FILE, struct)
-    return Entry(name, _FILE, block, fields, constants=_CONSTANTS, argument_struct=struct)
-
-
-MANY_BLOCKS = _entry("bfs_4k_many_blocks", 128, "ManyBlocksArgs")
-SINGLE_BLOCK = _entry("bfs_4k_single_block", 1024, "SingleBlockArgs")  # as many threads as a block may have
+_entry = entries_of(_FILE, 128, constants=_CONSTANTS)
+MANY_BLOCKS = _entry("bfs_4k_many_blocks", struct="ManyBlocksArgs")
+SINGLE_BLOCK = _entry("bfs_4k_single_block", block=1024, struct="SingleBlockArgs")  # as many threads as a block may have
 # Launched by MANY_BLOCKS only. It is declared so that its arguments are checked like those of the others.
-CHILD = _entry("bfs_4k_child", 128, "ChildArgs")
-LIST_LEVEL = Entry(
-    "bfs_4k_list_level",
-    _FILE,
-    128,
-    arguments("int64 n_vertices", "int32 level", "int32* distance", "int64 capacity", "vertex_t* queue", "int64* counters"),
-    constants=_CONSTANTS,
+CHILD = _entry("bfs_4k_child", struct="ChildArgs")
+LIST_LEVEL = _entry(
+    "bfs_4k_list_level", "int64 n_vertices, int32 level, int32* distance, int64 capacity, vertex_t* queue, int64* counters"
 )
 ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD, LIST_LEVEL)
 

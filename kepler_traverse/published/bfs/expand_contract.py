@@ -32,7 +32,7 @@ from ...bfs import gpu_steps
 from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, Entry, entries_of
 from ...cuda.launch import PackedLaunches, launch, resident_threads
 from ...search.strategy import Strategy
 from .params import GatherKnobs
@@ -47,23 +47,14 @@ _CULLING = {"bits": 1, "warp_culling": 2, "history_culling": 4}
 _COUNTED = ("inspected", "by_bits", "by_history", "by_warp", "queued")
 # Degrees from which on a block, and a warp, visits an adjacency list.
 _GATHERED_FROM = {"scan_warp_block": (BLOCK, WARP), "scan_warp": (NEVER, WARP), "scan": (NEVER, NEVER), "warp": (NEVER, 1)}
-
-
-def _entry(name: str, struct: str) -> Entry:
-    fields = struct_arguments(_FILE, struct)
-    return Entry(f"bfs_gather_{name}", _FILE, BLOCK, fields, constants=_CONSTANTS, argument_struct=struct)
-
-
-_EXPAND = _entry("expand", "ExpandArgs")
-_CONTRACT = _entry("contract", "ContractArgs")
-_EXPAND_CONTRACT = _entry("expand_contract", "ExpandContractArgs")
-_CONTRACT_EXPAND = _entry("contract_expand", "ContractExpandArgs")
-_LIST_LEVEL = Entry(
+_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
+_EXPAND = _entry("bfs_gather_expand", struct="ExpandArgs")
+_CONTRACT = _entry("bfs_gather_contract", struct="ContractArgs")
+_EXPAND_CONTRACT = _entry("bfs_gather_expand_contract", struct="ExpandContractArgs")
+_CONTRACT_EXPAND = _entry("bfs_gather_contract_expand", struct="ContractExpandArgs")
+_LIST_LEVEL = _entry(
     "bfs_gather_list_level",
-    _FILE,
-    BLOCK,
-    arguments("int64 n_vertices", "int32 level", "int32* distance", "int64 capacity", "vertex_t* queue", "int64* counter"),
-    constants=_CONSTANTS,
+    "int64 n_vertices, int32 level, int32* distance, int64 capacity, vertex_t* queue, int64* counter",
 )
 ENTRIES = (_EXPAND, _CONTRACT, _EXPAND_CONTRACT, _CONTRACT_EXPAND, _LIST_LEVEL)
 

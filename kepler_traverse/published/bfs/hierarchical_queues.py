@@ -32,7 +32,7 @@ from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import (
     PackedLaunches,
     launch,
@@ -50,29 +50,20 @@ TILE = 1024  # vertices whose flags a block sums at once; Springer's listing has
 
 _KERNELS = Path(__file__).parent / "kernels"
 _QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
-
-
-def _queues(name: str, struct: str, *, is_cooperative: bool = False) -> Entry:
-    fields = struct_arguments(_QUEUES_FILE, struct)
-    return Entry(name, _QUEUES_FILE, BLOCK, fields, is_cooperative=is_cooperative, argument_struct=struct)
-
-
-_LEVEL = _queues("bfs_block_queues", "LevelArgs")
-_GRID = _queues("bfs_block_queues_grid", "GridArgs", is_cooperative=True)
-_SINGLE_BLOCK = _queues("bfs_block_queues_single_block", "SingleBlockArgs")
-_VISIT = Entry(
+_queues = entries_of(_QUEUES_FILE, BLOCK)
+_prefix = entries_of(_PREFIX_FILE, gpu_steps.BLOCK)
+_LEVEL = _queues("bfs_block_queues", struct="LevelArgs")
+_GRID = _queues("bfs_block_queues_grid", struct="GridArgs", is_cooperative=True)
+_SINGLE_BLOCK = _queues("bfs_block_queues_single_block", struct="SingleBlockArgs")
+_VISIT = _prefix(
     "bfs_prefix_visit",
-    _PREFIX_FILE,
-    gpu_steps.BLOCK,
-    arguments(
-        *("offset_t* offsets", "vertex_t* targets", "vertex_t* frontier", "int64 n_frontier"),
-        *("int32 level", "int32* distance", "vertex_t*? predecessor"),
-    ),
+    "offset_t* offsets, vertex_t* targets, vertex_t* frontier, int64 n_frontier, int32 level, "
+    "int32* distance, vertex_t*? predecessor",
 )
-_FLAGS = ("int32* distance", "int64 n_vertices", "int32 level", "int64 tile", "int64* sums")
-_COUNT = Entry("bfs_prefix_count", _PREFIX_FILE, gpu_steps.BLOCK, arguments(*_FLAGS))
-_SUM = Entry("bfs_prefix_sum", _PREFIX_FILE, gpu_steps.BLOCK, arguments("int64 n_tiles", "int64* sums", "int64* counters"))
-_LIST = Entry("bfs_prefix_list", _PREFIX_FILE, gpu_steps.BLOCK, arguments(*_FLAGS, "int64 capacity", "vertex_t* next"))
+_FLAGS = "int32* distance, int64 n_vertices, int32 level, int64 tile, int64* sums"
+_COUNT = _prefix("bfs_prefix_count", f"{_FLAGS}")
+_SUM = _prefix("bfs_prefix_sum", "int64 n_tiles, int64* sums, int64* counters")
+_LIST = _prefix("bfs_prefix_list", f"{_FLAGS}, int64 capacity, vertex_t* next")
 ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 
 

@@ -31,36 +31,23 @@ from ...bfs.cpu_steps import is_dense
 from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import PackedLaunches, launch
 from ...search.strategy import Strategy
 
 BLOCK = 256
 
 _KERNELS = Path(__file__).parent / "kernels"
-
-
-def _hybrid(name: str, struct: str) -> Entry:
-    file = _KERNELS / "hybrid.cu"
-    return Entry(name, file, BLOCK, struct_arguments(file, struct), argument_struct=struct)
-
-
-_LAYER_PUSH = _hybrid("bfs_layer_push_thread", "PushArgs")
-_PULL = _hybrid("bfs_pull_thread", "PullArgs")
-_PRODUCT = Entry(
-    "bfs_product",
-    _KERNELS / "spmv.cu",
-    BLOCK,
-    arguments("offset_t* in_offsets", "vertex_t* in_targets", "int64 n_vertices", "int32 width", "uint8* x", "vertex_t* y"),
+_hybrid = entries_of(_KERNELS / "hybrid.cu", BLOCK)
+_spmv = entries_of(_KERNELS / "spmv.cu", BLOCK)
+_LAYER_PUSH = _hybrid("bfs_layer_push_thread", struct="PushArgs")
+_PULL = _hybrid("bfs_pull_thread", struct="PullArgs")
+_PRODUCT = _spmv(
+    "bfs_product", "offset_t* in_offsets, vertex_t* in_targets, int64 n_vertices, int32 width, uint8* x, vertex_t* y"
 )
-_TAKE = Entry(
+_TAKE = _spmv(
     "bfs_product_take",
-    _KERNELS / "spmv.cu",
-    BLOCK,
-    arguments(
-        *("int64 n_vertices", "int32 level", "vertex_t* y", "uint8* x"),
-        *("int32* distance", "vertex_t*? predecessor", "int64* counters"),
-    ),
+    "int64 n_vertices, int32 level, vertex_t* y, uint8* x, int32* distance, vertex_t*? predecessor, int64* counters",
 )
 ENTRIES = (_LAYER_PUSH, _PULL, _PRODUCT, _TAKE)
 

@@ -19,7 +19,7 @@ from ...bfs import gpu_steps
 from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, Entry, entries_of
 from ...cuda.launch import PackedLaunches, launch
 from ...search.strategy import Strategy
 from .params import DeferKnobs, VirtualWarpKnobs
@@ -27,61 +27,32 @@ from .params import DeferKnobs, VirtualWarpKnobs
 BLOCK = 256
 
 _KERNELS = Path(__file__).parent / "kernels"
-_GRAPH = ("offset_t* offsets", "vertex_t* targets")
-
-
-def _entry(file: str, name: str, *declared: str, item_threads: int = 1) -> Entry:
-    return Entry(name, _KERNELS / f"{file}.cu", BLOCK, arguments(*declared), item_threads=item_threads)
-
-
-def _scan(name: str, struct: str) -> Entry:
-    file = _KERNELS / "topology_driven.cu"
-    return Entry(name, file, BLOCK, struct_arguments(file, struct), argument_struct=struct)
-
-
-_LEVEL = _scan("bfs_scan_level_thread", "LevelArgs")
-_REDIRECTED = _scan("bfs_scan_redirected_thread", "RedirectedArgs")
-_VIRTUAL_WARP = _scan("bfs_scan_virtual_warp", "VirtualWarpArgs")
-_DEFERRED = _scan("bfs_scan_deferred", "DeferredArgs")
-_LEVEL_OF_EDGES = _scan("bfs_scan_edges", "EdgesArgs")
-_FLAGS = _scan("bfs_scan_flags_thread", "FlagsArgs")
-_ADVANCE_FLAGS = _entry(
-    "topology_driven",
-    "bfs_scan_flags_advance",
-    "int64 n_vertices",
-    "uint8* visited",
-    "uint8* frontier",
-    "uint8* updated",
-    "int64* counters",
+_GRAPH = "offset_t* offsets, vertex_t* targets"
+_scan = entries_of(_KERNELS / "topology_driven.cu", BLOCK)
+_hops = entries_of(_KERNELS / "bellman_ford_hops.cu", BLOCK)
+_LEVEL = _scan("bfs_scan_level_thread", struct="LevelArgs")
+_REDIRECTED = _scan("bfs_scan_redirected_thread", struct="RedirectedArgs")
+_VIRTUAL_WARP = _scan("bfs_scan_virtual_warp", struct="VirtualWarpArgs")
+_DEFERRED = _scan("bfs_scan_deferred", struct="DeferredArgs")
+_LEVEL_OF_EDGES = _scan("bfs_scan_edges", struct="EdgesArgs")
+_FLAGS = _scan("bfs_scan_flags_thread", struct="FlagsArgs")
+_ADVANCE_FLAGS = _scan(
+    "bfs_scan_flags_advance", "int64 n_vertices, uint8* visited, uint8* frontier, uint8* updated, int64* counters"
 )
-_RELAX = _entry("bellman_ford_hops", "bfs_relax_thread", *_GRAPH, "int64 n_vertices", "int32* distance", "int64* counters")
-_RELAX_EDGES = _entry(
-    "bellman_ford_hops",
-    "bfs_relax_edges",
-    *("vertex_t* sources", "vertex_t* targets", "int64 n_edges", "int32* distance", "int64* counters"),
+_RELAX = _hops("bfs_relax_thread", f"{_GRAPH}, int64 n_vertices, int32* distance, int64* counters")
+_RELAX_EDGES = _hops(
+    "bfs_relax_edges", "vertex_t* sources, vertex_t* targets, int64 n_edges, int32* distance, int64* counters"
 )
-_COUNT_UNSETTLED = _entry(
-    "bellman_ford_hops",
-    "bfs_count_unsettled",
-    "int64* target_vertices",
-    "int64 n_target_vertices",
-    "int32 rounds",
-    "int32* distance",
-    "int64* counters",
+_COUNT_UNSETTLED = _hops(
+    "bfs_count_unsettled", "int64* target_vertices, int64 n_target_vertices, int32 rounds, int32* distance, int64* counters"
 )
-_FIND_PREDECESSORS = _entry(
-    "bellman_ford_hops",
-    "bfs_find_predecessors_warp",
-    *(*_GRAPH, "int64 n_vertices", "int32* distance", "vertex_t* predecessor"),
-    item_threads=WARP,
+_FIND_PREDECESSORS = _hops(
+    "bfs_find_predecessors_warp", f"{_GRAPH}, int64 n_vertices, int32* distance, vertex_t* predecessor", item_threads=WARP
 )
-_LIST_SOURCES = _entry(
-    "bellman_ford_hops", "bfs_list_sources_warp", *_GRAPH, "int64 n_vertices", "vertex_t* sources", item_threads=WARP
-)
-_RENAME = _entry(
-    "bellman_ford_hops",
+_LIST_SOURCES = _hops("bfs_list_sources_warp", f"{_GRAPH}, int64 n_vertices, vertex_t* sources", item_threads=WARP)
+_RENAME = _hops(
     "bfs_rename_warp",
-    *(*_GRAPH, "vertex_t* rank", "offset_t* renamed_offsets", "int64 n_vertices", "vertex_t* renamed"),
+    f"{_GRAPH}, vertex_t* rank, offset_t* renamed_offsets, int64 n_vertices, vertex_t* renamed",
     item_threads=WARP,
 )
 ENTRIES = (

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import PackedLaunches, launch, resident_threads
 from ...search.strategy import Strategy
 from ...sssp import gpu_steps
@@ -35,30 +35,20 @@ from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppin
 
 _KERNELS = Path(__file__).parent / "kernels"
 _TOPOLOGY_FILE, _WORK_FRONT_FILE = _KERNELS / "topology_driven.cu", _KERNELS / "workfront_sweep.cu"
-
-
-def _entry(name: str, file: Path, struct: str, item_threads: int = 1) -> Entry:
-    return Entry(name, file, BLOCK, struct_arguments(file, struct), item_threads=item_threads, argument_struct=struct)
-
-
-_SWEEP = _entry("sssp_sweep_thread", _TOPOLOGY_FILE, "SweepArgs")
+_topology = entries_of(_TOPOLOGY_FILE, BLOCK)
+_work_front_entry = entries_of(_WORK_FRONT_FILE, BLOCK)
+_SWEEP = _topology("sssp_sweep_thread", struct="SweepArgs")
 _MASK = {
-    "relax": _entry("sssp_mask_relax_thread", _TOPOLOGY_FILE, "MaskArgs"),
-    "update": Entry(
-        "sssp_mask_update",
-        _TOPOLOGY_FILE,
-        BLOCK,
-        arguments("ordered_t* updating", "int64 n_vertices", "ordered_t* keys", "int32* mask", "int64* counters"),
+    "relax": _topology("sssp_mask_relax_thread", struct="MaskArgs"),
+    "update": _topology(
+        "sssp_mask_update", "ordered_t* updating, int64 n_vertices, ordered_t* keys, int32* mask, int64* counters"
     ),
 }
 _WORK_FRONT = {
-    "degrees": Entry(
-        "sssp_work_front_degrees",
-        _WORK_FRONT_FILE,
-        BLOCK,
-        arguments("offset_t* offsets", "vertex_t* frontier", "int64 n_frontier", "offset_t* degrees"),
+    "degrees": _work_front_entry(
+        "sssp_work_front_degrees", "offset_t* offsets, vertex_t* frontier, int64 n_frontier, offset_t* degrees"
     ),
-    "relax": _entry("sssp_work_front_relax", _WORK_FRONT_FILE, "RelaxArgs", WARP),
+    "relax": _work_front_entry("sssp_work_front_relax", struct="RelaxArgs", item_threads=WARP),
 }
 ENTRIES = (_SWEEP, *_MASK.values(), *_WORK_FRONT.values(), *threshold_methods.ENTRIES)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, Entry, entries_of
 from ...cuda.launch import MAX_CHILDREN, PackedLaunches, launch, max_grid, n_blocks, resident_threads
 from ...errors import FrontierOverflowError, StrategyError
 from ...search.strategy import Strategy
@@ -43,24 +43,18 @@ _BEFORE_ALL_ROUNDS = 0xFFFFFFFF
 _INFINITE_KEY = 0x7F800000
 
 _CONSTANTS = (("DUPLICATES", 1), ("CLASSES", 1), ("MODIFIERS", 1), ("ENQUEUE", 2), ("HEAVY", 1), ("COUNTING", 0))
-
-
-def _entry(name: str, *declared: str, struct: str = "", item_threads: int = 1) -> Entry:
-    fields = struct_arguments(_FILE, struct) if struct else arguments(*declared)
-    return Entry(name, _FILE, BLOCK, fields, item_threads=item_threads, constants=_CONSTANTS, argument_struct=struct)
-
-
+_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
 RELAX = _entry("h_bf_relax", struct="RelaxArgs")
 RELAX_HUBS = _entry("h_bf_relax_hubs", struct="RelaxHubsArgs")
 # Launched by RELAX only. It is declared so that its arguments are checked like those of the others.
 RELAX_LIST = _entry("h_bf_relax_list", struct="RelaxListArgs")
-COUNT_TARGETS = _entry("h_bf_count_targets", "vertex_t* targets", "int64 n_edges", "int32* in_degrees")
+COUNT_TARGETS = _entry("h_bf_count_targets", "vertex_t* targets, int64 n_edges, int32* in_degrees")
 CLASSIFY = _entry("h_bf_classify_warp", struct="ClassifyArgs", item_threads=WARP)
-UNPACK = _entry("h_bf_unpack", "int64* words", "int64 n_vertices", "ordered_t* keys")
+UNPACK = _entry("h_bf_unpack", "int64* words, int64 n_vertices, ordered_t* keys")
 CLOSE = _entry(
     "h_bf_close_warp",
-    *("offset_t* offsets", "vertex_t* targets", "weight_t* weights", "int64 n_vertices"),
-    *("weight_t limit", "ordered_t* keys", "int64*? counted"),
+    "offset_t* offsets, vertex_t* targets, weight_t* weights, int64 n_vertices, weight_t limit, "
+    "ordered_t* keys, int64*? counted",
     item_threads=WARP,
 )
 ENTRIES = (RELAX, RELAX_HUBS, RELAX_LIST, COUNT_TARGETS, CLASSIFY, UNPACK, CLOSE)

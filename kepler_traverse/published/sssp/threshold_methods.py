@@ -26,38 +26,26 @@ import numpy as np
 
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, arguments, struct_arguments
+from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import PackedLaunches, launch
 from ...search.strategy import Outcome
 from ...sssp import gpu_steps
 from .params import BLOCK
 
 _FILE = Path(__file__).parent / "kernels" / "threshold_methods.cu"
-_LIGHTEST = Entry(
+_entry = entries_of(_FILE, BLOCK)
+_LIGHTEST = _entry(
     "sssp_piles_lightest_warp",
-    _FILE,
-    BLOCK,
-    arguments(*("offset_t* offsets", "vertex_t* targets", "weight_t* weights"), "int64 n_vertices", "ordered_t* lightest"),
+    "offset_t* offsets, vertex_t* targets, weight_t* weights, int64 n_vertices, ordered_t* lightest",
     item_threads=WARP,
 )
 _KERNELS = {
-    "nearest": Entry(
+    "nearest": _entry(
         "sssp_piles_nearest",
-        _FILE,
-        BLOCK,
-        arguments(
-            "vertex_t* pile", "int64 size", "ordered_t* keys", "ordered_t floor", "ordered_t*? lightest", "int64* counters"
-        ),
+        "vertex_t* pile, int64 size, ordered_t* keys, ordered_t floor, ordered_t*? lightest, int64* counters",
     ),
-    "split": Entry("sssp_piles_split", _FILE, BLOCK, struct_arguments(_FILE, "SplitArgs"), argument_struct="SplitArgs"),
-    "relax": Entry(
-        "sssp_piles_relax",
-        _FILE,
-        BLOCK,
-        struct_arguments(_FILE, "RelaxArgs"),
-        item_threads=WARP,
-        argument_struct="RelaxArgs",
-    ),
+    "split": _entry("sssp_piles_split", struct="SplitArgs"),
+    "relax": _entry("sssp_piles_relax", struct="RelaxArgs", item_threads=WARP),
 }
 ENTRIES = (_LIGHTEST, *_KERNELS.values())
 

@@ -23,7 +23,7 @@ from ...cuda.interleaved import (
     sums_up_to,
     words_per_thread,
 )
-from ...cuda.kernel_spec import WARP, Entry, struct_arguments
+from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import (
     launch,
     launch_blocks,
@@ -46,17 +46,12 @@ _NARROW = 128  # vertices of a level that one block per 32 sources sweeps
 _EDGES = 3  # upward edges per vertex that the estimate of memory assumes
 _FILE = Path(__file__).parents[1] / "kernels" / "hierarchy_sweep.cu"
 _CONSTANTS = (("WORDS", 4),)
-
-
-def _entry(name: str, struct: str, block: int, item_threads: int = 1) -> Entry:
-    return Entry(name, _FILE, block, struct_arguments(_FILE, struct), item_threads, constants=_CONSTANTS)
-
-
-_SEARCH = _entry("hierarchy_search_upward", "SearchArgs", _SEARCH_BLOCK)
-_CLEAR = _entry("hierarchy_clear_lines_warp", "ClearArgs", _LEVEL_BLOCK, WARP)
-_PLACE = _entry("hierarchy_place_sums", "PlaceArgs", _SEARCH_BLOCK)
-_TOP = _entry("hierarchy_sweep_top", "TopArgs", _TOP_BLOCK)
-_LEVEL = _entry("hierarchy_sweep_level_warp", "LevelArgs", _LEVEL_BLOCK, WARP)
+_entry = entries_of(_FILE, _SEARCH_BLOCK, constants=_CONSTANTS)
+_SEARCH = _entry("hierarchy_search_upward", struct="SearchArgs")
+_CLEAR = _entry("hierarchy_clear_lines_warp", struct="ClearArgs", block=_LEVEL_BLOCK, item_threads=WARP)
+_PLACE = _entry("hierarchy_place_sums", struct="PlaceArgs")
+_TOP = _entry("hierarchy_sweep_top", struct="TopArgs", block=_TOP_BLOCK)
+_LEVEL = _entry("hierarchy_sweep_level_warp", struct="LevelArgs", block=_LEVEL_BLOCK, item_threads=WARP)
 ENTRIES = (_SEARCH, _CLEAR, _PLACE, _TOP, _LEVEL)
 
 

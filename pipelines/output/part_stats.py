@@ -175,9 +175,7 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
         return None
     width, first, n_bins = _scale(low, high, 1.0 if hops else 0.0)
     shift = int(width).bit_length() - 1
-    if n_bins == 1:  # its number may be too large for an index
-        counts = (distance >= 0 if hops else distance < np.inf).sum(keepdims=True)
-    elif not hops:
+    if not hops:
         # Multiplication is exact, because the width is a power of two.
         counts = bins_of(distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins)[0]
     elif xp is np:
@@ -215,8 +213,6 @@ def histogram_of_group(distance: Any, limit: float | None, figures: Any) -> Hist
         return None
     low, high = figures.lowest[there].astype(np.float64), figures.farthest[there].astype(np.float64)
     width, first, n_bins = _scale_of_all(low, high, 0.0)
-    if n_bins == 1:  # its number may be too large for an index
-        return {"width": width, "first": first, "counts": [int(figures.reached.sum())]}
     k = figures.reached.size
     counts = bins_of(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
@@ -267,7 +263,10 @@ def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[floa
     """Return the ``_scale`` of the sum of histograms from ``low`` to ``high`` each."""
     # The width of the sum is that of the widest: the same for each power of two that a share of the range is below.
     widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
-    width = max(_width(float(low[widest]), float(high[widest]), least), 1.0 if (low == high).any() else least)
+    width = _width(float(low[widest]), float(high[widest]), least)
+    if (low == high).any():
+        alone = float(np.abs(low[low == high]).max())
+        width = max(width, _width(alone, alone, least))
     lowest, highest = float(low.min()), float(high.max())
     while math.floor(highest / width) - math.floor(lowest / width) >= MAX_BINS:
         width *= 2
@@ -278,7 +277,7 @@ def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[floa
 def _width(low: float, high: float, least: float) -> float:
     """Return the smallest power of two, at least ``least``, with which ``low`` to ``high`` fits into ``MAX_BINS`` bins."""
     if low == high:
-        return least or 1.0
+        return max(least, 1.0, math.ulp(low))  # so that the number of the bin is an integer of float64
     # One bin less, because the range may begin within a bin. Divided first, because the difference may overflow.
     share = max(high / (MAX_BINS - 1) - low / (MAX_BINS - 1), sys.float_info.min)
     return max(least, 2.0 ** math.ceil(math.log2(share)))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
+from pipelines.monitoring import plot_data
 from pipelines.output.part_stats import (
     MAX_BINS,
     GroupStats,
@@ -13,6 +14,7 @@ from pipelines.output.part_stats import (
     edges_of,
     histogram_of,
     histogram_of_levels,
+    histogram_of_rows,
     histogram_of_values,
     merged,
 )
@@ -94,7 +96,10 @@ def test_histogram_is_none_if_nothing_is_reached():
 
 @pytest.mark.parametrize("distances", [[0.0, 5e-324], [-1.7e308, 1.7e308], [1e300, 1.0000000000000002e300], [1e300], [7.0]])
 def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
-    assert sum(histogram_of(Distances(distances))["counts"]) == len(distances)
+    of_rows = histogram_of_rows("sssp", np.array(distances), np.array([len(distances)]))
+    for found in (histogram_of(Distances(distances)), of_rows):
+        assert sum(found["counts"]) == len(distances)
+        assert plot_data.histogram_of(found, "sssp").columns["last"][-1] >= distances[-1]
 
 
 def test_levels_beyond_the_bins_are_counted_as_distances_are():

@@ -109,3 +109,11 @@ def hubs(offsets: Array, least: int) -> tuple[np.ndarray, np.ndarray]:
     listed = found[: 2 * int(counter.get()[0])].get().reshape(-1, 2)
     listed = listed[np.argsort(listed[:, 0])]
     return listed[:, 0], listed[:, 1]
+
+
+def chunks_of_hubs(offsets: Array, chunk: int) -> Array:
+    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
+    vertices, lengths = hubs(offsets, chunk)
+    n_chunks = -(-lengths // chunk)
+    index = np.arange(int(n_chunks.sum())) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
+    return cp.asarray(index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64))

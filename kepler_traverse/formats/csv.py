@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import EdgeListError, option_text
-from .column_names import choose_columns
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
 from .files import DataFile, reading, shown
-from .header import holds_names, numeric_columns
-from .text import SAMPLE_LINES, TextLayout, first_lines, id_type_of, is_plain_integer, no_rows, read_lines
+from .header import holds_names, layout_of_rows
+from .text import SAMPLE_LINES, TextLayout, first_lines, is_plain_integer, no_rows, read_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
@@ -60,23 +59,10 @@ def layout_of(file: DataFile, options: ReadOptions) -> TextLayout:
         raise EdgeListError(
             f"{file}: column {shown(twice[0])} occurs {names.count(twice[0])} times in the header; rename all but one"
         )
-    data = rows[1:] if header else rows
-    if not data:
-        raise no_rows(file)
-    columns = choose_columns(
-        [*names, *file.partition_names],
-        options,
-        file,
-        positions=0 if header else len(names),
-        numeric=numeric_columns(names, data),
-    )
-    found = options.id_type == "auto"
-    return TextLayout(
+    layout = layout_of_rows(file, options, names, rows, header, options.id_type)
+    return replace(
+        layout,
         names=tuple(written),
-        columns=columns,
-        id_type=id_type_of(file, columns, names, data[0]) if found else options.id_type,
-        found=found,
-        header=header,
         delimiter=delimiter,
         quotes=True,
         # A quote behind a blank would be a part of the value.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from .column_names import end_pairs
+from .column_names import choose_columns, end_pairs
 from .edge_list import ReadOptions
-from .text import is_number
+from .files import DataFile
+from .text import TextLayout, id_type_of, is_number, no_rows
 
 # What stands in a column of numbers where there is none.
 _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNORECASE)
@@ -59,3 +60,17 @@ def numeric_columns(names: list[str], rows: list[list[str]]) -> frozenset[str]:
     return frozenset(
         name for at, name in enumerate(names) if rows and all(at < len(row) and is_number(row[at]) for row in rows)
     )
+
+
+def layout_of_rows(
+    file: DataFile, options: ReadOptions, names: list[str], rows: list[list[str]], header: bool, id_type: str
+) -> TextLayout:
+    """Return the layout of a file by its first rows, of which the first may hold the names."""
+    data = rows[1:] if header else rows
+    if not data:
+        raise no_rows(file)
+    positions = 0 if header else len(names)
+    numeric = numeric_columns(names, data)
+    columns = choose_columns([*names, *file.partition_names], options, file, positions=positions, numeric=numeric)
+    id_type = id_type_of(file, columns, names, data[0]) if id_type == "auto" else id_type
+    return TextLayout(names=tuple(names), columns=columns, id_type=id_type, found=options.id_type == "auto", header=header)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 
 from ..errors import EdgeListError, option_text
-from .column_names import choose_columns
 from .edge_list import EdgeList, ReadOptions, read_each
 from .files import DataFile, reading
-from .header import has_words_over_numbers, holds_names, numeric_columns
-from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, id_type_of, no_rows, read_lines
+from .header import has_words_over_numbers, holds_names, layout_of_rows
+from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, no_rows, read_lines
 
 
 def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -43,23 +42,7 @@ def _layout_of(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout
         )
     header = _has_header(file, rows, options)
     names = rows[0] if header else [str(i) for i in range(len(rows[0]))]
-    data = rows[1:] if header else rows
-    if not data:
-        raise no_rows(file)
-    columns = choose_columns(
-        [*names, *file.partition_names],
-        options,
-        file,
-        positions=0 if header else len(names),
-        numeric=numeric_columns(names, data),
-    )
-    return TextLayout(
-        names=tuple(names),
-        columns=columns,
-        id_type=id_type_of(file, columns, names, data[0]) if id_type == "auto" else id_type,
-        found=options.id_type == "auto",
-        header=header,
-    )
+    return layout_of_rows(file, options, names, rows, header, id_type)
 
 
 def _has_header(file: DataFile, rows: list[list[str]], options: ReadOptions) -> bool:

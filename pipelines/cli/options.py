@@ -14,7 +14,7 @@ import re
 import shlex
 import sys
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -92,11 +92,11 @@ def setting(
     return field(default=default, metadata=metadata | {"table": table})
 
 
-def _ids(text: str) -> list[str]:
-    ids = [piece.strip() for piece in text.split(",")]
-    if not all(ids):
-        raise argparse.ArgumentTypeError(f"{text!r} holds an empty id; give ids with one comma between two of them")
-    return ids
+def _listed(what: str, text: str) -> list[str]:
+    found = [piece.strip() for piece in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{text!r} holds an empty {what}; give {what}s with one comma between two of them")
+    return found
 
 
 def _integer(text: str) -> int:
@@ -112,16 +112,11 @@ def _number(text: str) -> float:
     return float(text)
 
 
-def _integer_or_auto(text: str) -> int | str:
-    if text != "auto" and not _INTEGER.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a whole number nor 'auto'")
-    return text if text == "auto" else int(text)
-
-
-def _number_or_auto(text: str) -> float | str:
-    if text != "auto" and not _NUMBER.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'auto'")
-    return text if text == "auto" else float(text)
+def _or_auto(parse: Callable[[str], float], what: str, text: str) -> float | str:
+    try:
+        return text if text == "auto" else parse(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {what} nor 'auto'") from None
 
 
 def _size(text: str) -> int:
@@ -130,13 +125,6 @@ def _size(text: str) -> int:
         units = ", ".join(unit for unit in _UNITS if unit)
         raise argparse.ArgumentTypeError(f"{text!r} is not a size; give bytes, or a number with one of {units}")
     return int(float(match[1]) * _UNITS[match[2]])
-
-
-def _names(text: str) -> list[str]:
-    names = [piece.strip() for piece in text.split(",")]
-    if not all(names):
-        raise argparse.ArgumentTypeError(f"{text!r} holds an empty name; give names with one comma between two of them")
-    return names
 
 
 def _numbers(text: str) -> list[int | float]:
@@ -153,10 +141,10 @@ PARSE: dict[str, Any] = {
     "integer": _integer,
     "number": _number,
     "size": _size,
-    "integer_or_auto": _integer_or_auto,
-    "number_or_auto": _number_or_auto,
-    "ids": _ids,
-    "names": _names,
+    "integer_or_auto": functools.partial(_or_auto, _integer, "a whole number"),
+    "number_or_auto": functools.partial(_or_auto, _number, "a number"),
+    "ids": functools.partial(_listed, "id"),
+    "names": functools.partial(_listed, "name"),
     "numbers": _numbers,
     "switch": None,
 }

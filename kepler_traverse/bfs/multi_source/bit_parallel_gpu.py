@@ -215,7 +215,7 @@ class _Run:
             cp.empty(bitmap, np.uint32) for _ in range(5)
         )
         launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
-        self._hubs = _chunks_of_hubs(self._incoming[0], tuning.chunk)
+        self._hubs = graph_statistics.chunks_of_hubs(self._incoming[0], tuning.chunk)
         self._capacity = np.int64(_push_capacity(n, m, tuning))
         self._chunks = cp.empty(int(self._capacity), np.uint64)
         # Two copies: one is read while the other is written.
@@ -412,11 +412,3 @@ def clear(*arrays) -> None:
     """Set all bits to zero."""
     for array in arrays:
         array.data.memset_async(0, array.nbytes)
-
-
-def _chunks_of_hubs(offsets, chunk: int):
-    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
-    vertices, lengths = graph_statistics.hubs(offsets, chunk)
-    n_chunks = -(-lengths // chunk)
-    index = np.arange(int(n_chunks.sum())) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
-    return cp.asarray(index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64))

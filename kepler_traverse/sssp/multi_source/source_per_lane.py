@@ -117,7 +117,7 @@ class _Run:
         self._keys = self._distances.view(f"i{real.itemsize}")
         self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
-        self._hubs = _chunks_of_hubs(graph.offsets, chunk)
+        self._hubs = graph_statistics.chunks_of_hubs(graph.offsets, chunk)
         self._counters = cp.zeros(3, np.int64)
         self._launches: dict[Any, Any] = {}
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
@@ -227,11 +227,3 @@ def _beyond(distance, width):
     real = type(distance)
     with np.errstate(over="ignore"):
         return max(real(distance + width), np.nextafter(distance, real(np.inf)))
-
-
-def _chunks_of_hubs(offsets, chunk: int):
-    """Return the edge chunks of long adjacency lists as words: chunk index in the upper half, vertex in the lower."""
-    vertices, lengths = graph_statistics.hubs(offsets, chunk)
-    n_chunks = -(-lengths // chunk)
-    index = np.arange(int(n_chunks.sum())) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
-    return cp.asarray(index.astype(np.uint64) << np.uint64(32) | np.repeat(vertices, n_chunks).astype(np.uint64))

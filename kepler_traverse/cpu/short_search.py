@@ -712,7 +712,7 @@ def checksums(next_item, n_items, row_offsets, vertices, bits, sources, found):
 
 
 @njit(cache=True, nogil=True)
-def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, mark, found):
+def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, found):
     """Check rows by the rules of ``certificate``, over the vertices that they hold and the edges that leave these.
 
     C1: the source is at 0. C2: vertices ascend, and distances are numbers from 0 up to the limit. C3: no edge that leaves a
@@ -728,13 +728,11 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
     limits : array of shape (k,), of the type of distances
     place : int32 array of shape (n_vertices,)
         0 in each place, before and after.
-    mark : uint8 array of shape (n_vertices,)
-        0 in each place, before and after.
     found : int64 array of shape (5, 3)
         For each rule the number of violations, and the position of the source and the vertex of an example. They are added.
     """
     one = weights.dtype.type(1)
-    queue = np.empty(64, vertices.dtype)
+    row, state, queue = np.empty(64, distance.dtype), np.zeros(64, np.uint8), np.empty(64, np.int64)
     for i in range(sources.size):
         begin, end = row_offsets[i], row_offsets[i + 1]
         is_sound, has_source = True, False
@@ -752,52 +750,54 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             _note(found, C1, i, sources[i])
         if not is_sound:
             continue
-        for at in range(begin, end):
-            place[vertices[at]] = at - begin + 1
-        mark[sources[i]] = _EXPLAINED
-        for at in range(begin, end):
-            u, d = vertices[at], distance[at]
+        size = end - begin + 1
+        if size > row.size:
+            row, state, queue = (
+                np.empty(2 * size, distance.dtype),
+                np.zeros(2 * size, np.uint8),
+                np.empty(2 * size, np.int64),
+            )
+        row[0] = -1  # of what is not in the row
+        for at in range(1, size):
+            row[at] = distance[begin + at - 1]
+            place[vertices[begin + at - 1]] = at
+        state[place[sources[i]]] = _EXPLAINED
+        for at in range(1, size):
+            u, d, is_broken = vertices[begin + at - 1], row[at], False
             if weights.size == 0 and d >= limits[i]:
                 continue  # one hop more is beyond the limit
+            for e in range(offsets[u], offsets[u + 1]):  # without branches, which would be predicted badly
+                other, further = place[targets[e]], d + (weights[e] if weights.size else one)
+                is_broken |= (further < row[other]) | ((other == 0) & (further <= limits[i]))
+                is_equal = further == row[other]
+                # What a nearer vertex does not explain waits until a chain from the source reaches it.
+                state[other] |= _WAITS * is_equal | _EXPLAINED * (is_equal & (d < further))
+            for e in range(offsets[u], offsets[u + 1] if is_broken else offsets[u]):
+                other, further = place[targets[e]], d + (weights[e] if weights.size else one)
+                if further < row[other] or (other == 0 and further <= limits[i]):
+                    _note(found, C3, i, targets[e])
+        first = last = 0
+        for at in range(1, size):
+            last += state[at] == _WAITS
+        if last:
+            last = 0
+            for at in range(1, size):
+                queue[last] = at
+                last += state[at] >= _EXPLAINED
+        while first < last:
+            at = queue[first]
+            u, d = vertices[begin + at - 1], row[at]
+            first += 1
             for e in range(offsets[u], offsets[u + 1]):
-                v = targets[e]
-                further, there = d + (weights[e] if weights.size else one), begin + place[v] - 1
-                if there < begin:
-                    if further <= limits[i]:
-                        _note(found, C3, i, v)
-                elif further < distance[there]:
-                    _note(found, C3, i, v)
-                elif further == distance[there]:
-                    # What a nearer vertex does not explain waits until a chain from the source reaches it.
-                    mark[v] = _EXPLAINED if d < further else max(mark[v], np.uint8(_WAITS))
-        waiting = 0
-        for at in range(begin, end):
-            waiting += mark[vertices[at]] == _WAITS
-        if waiting:
-            if end - begin > queue.size:
-                queue = np.empty(2 * (end - begin), vertices.dtype)
-            size = 0
-            for at in range(begin, end):
-                if mark[vertices[at]] == _EXPLAINED:
-                    queue[size] = vertices[at]
-                    size += 1
-            at = 0
-            while at < size:
-                u = queue[at]
-                d = distance[begin + place[u] - 1]
-                at += 1
-                for e in range(offsets[u], offsets[u + 1]):
-                    v = targets[e]
-                    if mark[v] == _WAITS and d + (weights[e] if weights.size else one) == distance[begin + place[v] - 1]:
-                        mark[v] = _EXPLAINED
-                        queue[size] = v
-                        size += 1
-        for at in range(begin, end):
-            v = vertices[at]
-            if mark[v] != _EXPLAINED:
-                _note(found, C5 if mark[v] == _WAITS else C4, i, v)
-            place[v], mark[v] = 0, 0
-        mark[sources[i]] = 0
+                other = np.int64(place[targets[e]])
+                if state[other] == _WAITS and d + (weights[e] if weights.size else one) == row[other]:
+                    state[other] = _EXPLAINED
+                    queue[last] = other
+                    last += 1
+        for at in range(1, size):
+            if state[at] < _EXPLAINED:
+                _note(found, C5 if state[at] == _WAITS else C4, i, vertices[begin + at - 1])
+            place[vertices[begin + at - 1]], state[at] = 0, 0
 
 
 @njit(cache=True, nogil=True)

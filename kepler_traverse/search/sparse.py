@@ -251,8 +251,8 @@ class SparseDistances:
         def check_some(item: int, _thread: int) -> None:
             part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
             rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
-            with self.marks.lent() as (place, mark, _):
-                cpu.check(graph.offsets, graph.targets, weights, *rows, place, mark, found[item])
+            with self.marks.lent() as (place, _, _):
+                cpu.check(graph.offsets, graph.targets, weights, *rows, place, found[item])
 
         threads.for_each(check_some, len(found))
         every = np.zeros((5, 3), np.int64)

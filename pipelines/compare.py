@@ -16,7 +16,7 @@ from typing import Any
 from kepler_traverse.graph import Graph
 
 from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, flag_text
-from .cli.terminal import called_as, show
+from .cli.terminal import called_as, several, show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
@@ -245,8 +245,8 @@ def _table(facts: dict[str, Any]) -> list[str]:
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"
     where = facts["gpu"] or f"{facts['cores']} CPU cores"
-    size = f"{graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges"
-    lines = [f"{size}, {kind}; {facts['sources']} sources; {where}"]
+    size = f"{several(graph['vertices'], 'vertex')}, {several(graph['stored_edges'], 'stored edge')}"
+    lines = [f"{size}, {kind}; {several(facts['sources'], 'source')}; {where}"]
     lines.append(f"{'':<22}{'median ms':>12}{'total ms':>12}{'peak MiB':>10}")
     for run in facts["runs"]:
         peaks = run.get("peak_rss_bytes", {})

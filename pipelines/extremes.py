@@ -16,7 +16,7 @@ from typing import Any
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli.options import Once, OnceParser
-from .cli.terminal import called_as, say, show
+from .cli.terminal import called_as, say, several, show
 
 RESULTS = ("extremes", "top-closeness")
 
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             show(*json.dumps(found | answer, indent=2).splitlines())
         else:
             _write(Path(output), found, answer, table)
-            say(f"{found['searches']} searches; {given['result']} written to {output}")
+            say(f"{several(found['searches'], 'search')}; {given['result']} written to {output}")
         return 0
     except KeyboardInterrupt:
         say("interrupted")

@@ -31,6 +31,7 @@ from kepler_traverse.runtime.display import html_table, in_units
 
 from .cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError
 from .cli.settings import MG, settings_of
+from .cli.terminal import several
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
 from .run import driver
@@ -152,8 +153,8 @@ class JobResult:
 
     def __repr__(self) -> str:
         return (
-            f"<JobResult: {self.manifest['result']} of {self.n_sources:,} sources, {self.n_rows:,} rows in "
-            f"{len(self.parts):,} parts, {in_units(self.nbytes)}, {self.manifest['status']}, {str(self.path)!r}>"
+            f"<JobResult: {self.manifest['result']} of {several(self.n_sources, 'source')}, {several(self.n_rows, 'row')} "
+            f"in {several(len(self.parts), 'part')}, {in_units(self.nbytes)}, {self.manifest['status']}, {str(self.path)!r}>"
         )
 
     def _repr_html_(self) -> str:
@@ -162,7 +163,7 @@ class JobResult:
             ("status", self.manifest["status"]),
             ("result", f"{self.manifest['algorithm']}, {self.manifest['result']}"),
             ("sources", f"{self.n_sources:,}"),
-            ("rows", f"{self.n_rows:,} in {len(self.parts):,} parts, {in_units(self.nbytes)}"),
+            ("rows", f"{self.n_rows:,} in {several(len(self.parts), 'part')}, {in_units(self.nbytes)}"),
             ("strategy", f"{self.manifest['strategy']} on {self.manifest['device']}"),
             ("seconds", ", ".join(f"{name} {value:.1f}" for name, value in self.seconds.items())),
             ("digest", self.digest),
@@ -265,7 +266,7 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     if result.failed:
         n_failed = sum(len(failure["sources"]) for failure in result.failed)
         raise JobFailedError(
-            f"{n_failed:,} of {result.n_sources:,} sources failed, the first of them: {result.failed[0]['error']}; "
+            f"{n_failed:,} of {several(result.n_sources, 'source')} failed, the first of them: {result.failed[0]['error']}; "
             f"the results of the others are in {result.path}, and resume=True tries these again",
             result,
         )

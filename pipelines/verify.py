@@ -25,7 +25,7 @@ from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
 from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
-from .cli.terminal import called_as, say, show
+from .cli.terminal import called_as, say, several, show
 from .output.manifest_types import Manifest
 from .output.matrix_file import VERTICES, vertices_table
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
@@ -106,7 +106,7 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
     if findings.untold:
         lines.append(f"and {findings.untold} more")
     how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
-    looked = f"{findings.sources} sources, {findings.rows} rows in {seconds:.1f} s; methods: {how}"
+    looked = f"{several(findings.sources, 'source')}, {several(findings.rows, 'row')} in {seconds:.1f} s; methods: {how}"
     verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "verified"
     show(*lines, f"{folder}: {verdict} ({looked})")
 

@@ -22,7 +22,7 @@ from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import Settings
-from ..cli.terminal import in_units, printable, say, show
+from ..cli.terminal import in_units, printable, say, several, show
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -195,9 +195,9 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     built = graph.report
     chosen = "chosen for this graph" if settings.strategy == "auto" else "as asked for"
     lines = [
-        ("graph", f"{graph.n_vertices:,} vertices, {graph.n_edges:,} stored edges, {_kind(graph)}"),
+        ("graph", f"{several(graph.n_vertices, 'vertex')}, {several(graph.n_edges, 'stored edge')}, {_kind(graph)}"),
         ("degrees", f"at most {graph.derived.max_degree:,}"),
-        ("built", f"{built.rows:,} rows; dropped: {_dropped(built)}"),
+        ("built", f"{several(built.rows, 'row')}; dropped: {_dropped(built)}"),
         *([("where", built.where)] if built.where else []),
         ("columns", columns_text(built.facts())),
         *(("note", note) for note in notes),
@@ -302,13 +302,13 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     if settings.json:
         show(json.dumps(facts))
         return
-    kept = f" ({facts['kept']} batches were computed before)" if facts["kept"] else ""
-    sources = f"{facts['sources']:,} sources{_duplicates(facts['duplicate_sources'])}"
+    kept = f" ({several(facts['kept'], 'batch')} computed before)" if facts["kept"] else ""
+    sources = f"{several(facts['sources'], 'source')}{_duplicates(facts['duplicate_sources'])}"
     if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         sources = "the whole graph"
     lines = [
-        f"{sources}, {facts['rows']:,} rows in {seconds:.1f} s{kept}",
-        f"results: {settings.output} ({len(manifest['parts'])} parts, {in_units(facts['bytes'])})",
+        f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{kept}",
+        f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}))}",
     ]
     if manifest.get("choice"):

@@ -9,6 +9,7 @@ import kepler_traverse
 from pipelines import batch_sources
 from pipelines.__main__ import COMMANDS, main
 from pipelines.cli.options import parser
+from pipelines.cli.terminal import several
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,15 @@ def test_the_console_command_names_itself_as_it_was_typed(words, said, monkeypat
     with contextlib.suppress(SystemExit):  # of argparse
         main()
     assert "".join(capfd.readouterr()).startswith(said)
+
+
+def test_several_of_a_thing_are_counted_in_words():
+    assert [several(n, "vertex") for n in (0, 1, 2000)] == ["0 vertices", "1 vertex", "2,000 vertices"]
+    assert [several(n, noun) for n, noun in ((1, "batch"), (2, "search"), (3, "source"))] == [
+        "1 batch",
+        "2 searches",
+        "3 sources",
+    ]
 
 
 def test_help_of_a_result_kind_lists_its_options_alone(monkeypatch):

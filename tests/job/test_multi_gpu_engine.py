@@ -125,7 +125,7 @@ def test_wrong_distance_fails_its_source_alone_and_resuming_repairs_it(edges, tm
     assert "CertificateError: source 7: the result is wrong: C3: " in failure["error"]
     monkeypatch.setattr(rapids.dask, "sssp", fake_rapids.sssp)
     assert run(edges, tmp_path / "out", *words, "--resume") == 0
-    assert "(2 batches were computed before)" in capsys.readouterr().out
+    assert "(2 batches computed before)" in capsys.readouterr().out
     assert proven(tmp_path / "out", edges)["valid"]
 
 

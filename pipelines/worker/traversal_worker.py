@@ -37,7 +37,7 @@ from .host_limits import CPU_COUNT
 from .planning import plan_for
 from .request import Request, weights_of
 from .together import TogetherTraverser
-from .traverse import Batches, BatchTraverser, TraversedBatch, release_cached_memory
+from .traverse import Batches, BatchTraverser, release_cached_memory
 from .writer_pool import Writers, can_write_in_background, writers_for
 
 Traverser = BatchTraverser | TogetherTraverser
@@ -310,18 +310,18 @@ class TraversalWorker:
         """Traverse from the sources of the parts; yield for each part a function that writes it."""
         for kept in answers.traverse_batches(batches, mark):
             self._report_load(kept.context)
-            yield functools.partial(self._end, answers, kept, mark)
+            yield functools.partial(self._ended, answers, kept.part, answers.rows_of_batch(kept), kept.context, mark)
 
-    def _end(self, answers: BatchTraverser, kept: TraversedBatch, mark: Mark) -> BatchOutcome:
-        outcome = self._ended(kept.part, answers.rows_of_batch(kept), kept.context, mark)
-        return {**outcome, "measured": answers.measured.pop(kept.part, None)}
-
-    def _ended(self, part: int, rows: Iterator[Answer], context: BatchContext, mark: Mark) -> BatchOutcome:
+    def _ended(
+        self, answers: Traverser, part: int, rows: Iterator[Answer], context: BatchContext, mark: Mark
+    ) -> BatchOutcome:
+        """Write a part and return its outcome."""
         with context.clock("write"):
             summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
         if summary is not None:
             context.finish(summary, self.address)
-        return {"part": part, "summary": summary, "failed": context.failed}
+        measured = answers.measured.pop(part, None)
+        return {"part": part, "summary": summary, "failed": context.failed, "measured": measured}
 
     def _report_load(self, context: BatchContext) -> None:
         """Add the seconds of loading and planning to those of the first batch after it."""
@@ -334,6 +334,6 @@ class TraversalWorker:
         self._report_load(context)
         mark.at(part)
         with watched(self.work.request.algorithm) as note:
-            outcome = self._ended(part, answers.of(part, sources, isolate, context), context, mark)
+            outcome = self._ended(answers, part, answers.of(part, sources, isolate, context), context, mark)
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
-        return {**outcome, "measured": answers.measured.pop(part, None)}
+        return outcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..search import short_search
 from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, persistent
@@ -65,39 +67,35 @@ STRATEGIES = (
     ),
 )
 
+_of_many = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
 MULTI_SOURCE = (
     *short_search.strategies(
         cpu_steps.plan_short,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         complexity="O(S (reached vertices and edges))",
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         bit_parallel_cpu,
         name="bit_parallel",
-        takes_target_lists=True,
         reverses=True,
         device="cpu",
         paper="Then et al. 2014 (MS-BFS)",
         rationale="one bit per source: one pass over the edges serves hundreds of searches",
         complexity="O(D (V + E)) per group of sources, at most",
         advantage="two cores, 256 sources: on graphs of few levels, 9 to 25 times as fast as the best library",
-        default=True,
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         source_per_thread,
         name="source_per_thread",
-        takes_target_lists=True,
         device="cpu",
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         rationale="where levels are many and small, one core per source needs no barrier",
         complexity="O(S (V + E))",
         advantage="two cores, 256 sources: on USA-road-NE, 3 times as fast as the best library",
-        default=True,
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         hierarchy_sweep,
         name="hierarchy_sweep",
-        takes_target_lists=True,
         finds_paths=True,
         aliases=("phast", "rphast"),
         device="cpu",
@@ -105,30 +103,25 @@ MULTI_SOURCE = (
         paper="Delling, Goldberg, Nowatzyk, Werneck 2011 (PHAST); Geisberger, Sanders, Schultes, Delling 2008",
         rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
-        default=True,
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         bit_parallel_gpu,
         name="bit_parallel",
-        takes_target_lists=True,
         reverses=True,
         device="cuda",
         needs=frozenset({"narrow"}),
         paper="Then et al. 2014 (MS-BFS)",
         rationale="a source bitset is one cache line, and a finished source does not delay the others",
-        default=True,
         complexity="O(D (V + E)) per group of sources, at most",
         advantage="H200, 1,024 sources: on graphs of few levels, 230 to 1,300 times as fast as cuGraph's loop",
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         source_per_block,
         name="source_per_block",
-        takes_target_lists=True,
         device="cuda",
         needs=frozenset({"narrow"}),
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         rationale="where levels are many and small, one block per source needs no barrier of the grid",
-        default=True,
         complexity="O(S (V + E))",
         advantage="H200, 1,024 sources: on roads and lattices, 370 to 10,000 times as fast as cuGraph's loop",
     ),

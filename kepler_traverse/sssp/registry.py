@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..search import short_search
 from ..search.strategy import MultiSourceStrategy, Strategy
 from . import cpu_steps, gpu_steps, integer_sums, near_far_cpu, near_far_gpu
@@ -72,6 +74,7 @@ STRATEGIES = (
     ),
 )
 
+_of_many = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
 MULTI_SOURCE = (
     *short_search.strategies(
         cpu_steps.plan_short,
@@ -79,22 +82,19 @@ MULTI_SOURCE = (
         paper="Meyer, Sanders 2003 (delta-stepping)",
         complexity="O(S (reached edges) (looks per edge)), less where sources are near each other",
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         source_per_thread,
         name="near_far_per_thread",
-        takes_target_lists=True,
         device="cpu",
         needs=frozenset({"weights", "non_negative"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         rationale="one core per source, near and far piles, no atomic",
         complexity="S times that of near_far",
         advantage="two cores, 64 sources: 3.4 to 6.2 times as fast as the best library on all four graphs measured",
-        default=True,
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         hierarchy_sweep,
         name="hierarchy_sweep",
-        takes_target_lists=True,
         finds_paths=True,
         aliases=("phast", "rphast"),
         device="cpu",
@@ -103,12 +103,10 @@ MULTI_SOURCE = (
         rationale="short searches upward in a contraction hierarchy, then one sweep downward for 16 sources side by side",
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
         advantage="two cores: 34 and 54 times as fast as near_far_per_thread on two road networks",
-        default=True,
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         hierarchy_sweep_gpu,
         name="hierarchy_sweep",
-        takes_target_lists=True,
         aliases=("phast", "rphast"),
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow", "hierarchy"}),
@@ -116,29 +114,24 @@ MULTI_SOURCE = (
         rationale="short searches upward in a contraction hierarchy, then one sweep downward for 1,024 sources side by side",
         complexity="O(S (V + shortcuts)), after the hierarchy is built",
         advantage="H200, 1,024 sources: 10 and 21 times as fast as source_per_block on two road networks",
-        default=True,
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         source_per_block,
         name="source_per_block",
-        takes_target_lists=True,
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014",
         rationale="one block per source: near and far piles without a barrier of the grid",
-        default=True,
         complexity="S times that of near_far",
         advantage="H200, 1,024 sources: on roads, 11,000 to 22,000 times as fast as cuGraph's loop",
     ),
-    MultiSourceStrategy.from_module(
+    _of_many(
         source_per_lane,
         name="source_per_lane",
-        takes_target_lists=True,
         device="cuda",
         needs=frozenset({"weights", "non_negative", "narrow"}),
         paper="Davidson, Baxter, Garland, Owens 2014; Then et al. 2014 (MS-BFS)",
         rationale="distances from 32 sources interleaved: each edge is read once for all of them",
-        default=True,
         complexity="that of near_far per 32 sources, if their piles are similar",
         advantage="H200, 1,024 sources: on R-MAT, 97 to 260 times as fast as cuGraph's loop",
     ),

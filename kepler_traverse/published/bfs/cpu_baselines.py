@@ -16,6 +16,8 @@ vertices times degree times frontier.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numba import njit
 
@@ -157,41 +159,38 @@ def _pull(next_chunk, n_chunks, offsets, sources, in_frontier, level, distance, 
 
 _SEVILMIS = "Sevilmis, Sivri, Aydin 2019"
 
+_on_cpu = partial(Strategy, device="cpu")
 STRATEGIES = (
-    Strategy(
+    _on_cpu(
         name="fifo",
         aliases=("clrs",),
-        device="cpu",
         plan=levels(cpu_steps.Run, _fifo),
         memory=cpu_steps.memory,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         rationale="one core needs no atomic: what all others are measured against",
         complexity="O(V + E)",
     ),
-    Strategy(
+    _on_cpu(
         name="buffers",
         aliases=("top_down",),
-        device="cpu",
         plan=levels(BuffersRun, _push_into_buffers),
         memory=_buffers_memory,
         paper=f"{_SEVILMIS}, section 4.2.1",
         rationale="each thread counts what it found, and a sum gives its place in the next queue",
         complexity="O(V + E)",
     ),
-    Strategy(
+    _on_cpu(
         name="pull_integers",
         aliases=("bottom_up_integers",),
-        device="cpu",
         plan=levels(IntegersRun, _pull_by_integers),
         memory=_integers_memory,
         paper=f"{_SEVILMIS}, section 4.2.2, item 2",
         rationale="bottom-up in each level: the first levels cost as much as the large ones",
         complexity="O(D (V + E))",
     ),
-    Strategy(
+    _on_cpu(
         name="pull_bits",
         aliases=("bottom_up_bitset",),
-        device="cpu",
         plan=levels(cpu_steps.Run, cpu_steps.pull),
         memory=cpu_steps.memory,
         paper=f"{_SEVILMIS}, section 4.2.2, item 3",

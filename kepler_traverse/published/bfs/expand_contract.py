@@ -215,49 +215,34 @@ def edge_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 
 
 _PAPER = "Merrill, Garland, Grimshaw 2012"
+_gathering = partial(Strategy, device="cuda", paper=_PAPER, complexity="O(V + E)", knobs=GatherKnobs)
 STRATEGIES = (
-    Strategy(
+    _gathering(
         name="gather_expand_contract",
-        device="cuda",
         plan=levels(VertexRun, expand_contract),
         memory=vertex_memory,
-        paper=_PAPER,
         rationale="an adjacency list goes to lanes, a warp or a block by its length; each vertex passes through memory once",
-        complexity="O(V + E)",
         aliases=("merrill-expand-contract",),
-        knobs=GatherKnobs,
     ),
-    Strategy(
+    _gathering(
         name="gather_contract_expand",
-        device="cuda",
         plan=levels(EdgeRun, contract_expand),
         memory=edge_memory,
-        paper=_PAPER,
         rationale="a queue of edges gives threads equal work, for as much traffic as there are edges",
-        complexity="O(V + E)",
         aliases=("merrill-contract-expand",),
-        knobs=GatherKnobs,
     ),
-    Strategy(
+    _gathering(
         name="gather_two_phase",
-        device="cuda",
         plan=levels(EdgeRun, two_phase),
         memory=edge_memory,
-        paper=_PAPER,
         rationale="two kernels per level, each of which gives its threads equal work",
-        complexity="O(V + E)",
         aliases=("merrill-two-phase",),
-        knobs=GatherKnobs,
     ),
-    Strategy(
+    _gathering(
         name="gather_switch",
-        device="cuda",
         plan=levels(EdgeRun, switch(two_phase, contract_expand, is_small)),
         memory=edge_memory,
-        paper=_PAPER,
         rationale="one launch while the frontier is small, two kernels while it is large",
-        complexity="O(V + E)",
         aliases=("merrill-hybrid",),
-        knobs=GatherKnobs,
     ),
 )

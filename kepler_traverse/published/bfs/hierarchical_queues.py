@@ -22,6 +22,7 @@ multiprocessor. Here it is that of a cooperative launch of as many blocks. High-
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,10 +218,10 @@ def prefix_sum_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * (n_vertices // TILE + 1)
 
 
+_on_gpu = partial(Strategy, device="cuda")
 STRATEGIES = (
-    Strategy(
+    _on_gpu(
         name="queue_of_blocks",
-        device="cuda",
         plan=levels(BlockQueueRun, expand),
         memory=gpu_steps.memory,
         paper="Springer, section 3.6; Luo, Wong, Hwu 2010, section 3.2",
@@ -229,9 +230,8 @@ STRATEGIES = (
         aliases=("springer-frontier-queue",),
         knobs=BlockQueueKnobs,
     ),
-    Strategy(
+    _on_gpu(
         name="queue_by_prefix_sum",
-        device="cuda",
         plan=levels(PrefixSumRun, visit_and_list),
         memory=prefix_sum_memory,
         paper="Springer, section 3.7; scan of Harris, Sengupta, Owens 2007",
@@ -239,9 +239,8 @@ STRATEGIES = (
         complexity="O(D V + E)",
         aliases=("springer-frontier-scan",),
     ),
-    Strategy(
+    _on_gpu(
         name="queue_of_warps",
-        device="cuda",
         plan=levels(WarpQueueRun, step),
         memory=warp_queue_memory,
         paper="Luo, Wong, Hwu 2010 (UIUC-BFS)",

@@ -20,6 +20,7 @@ vertex but not which. Minima instead of sums give the predecessor directly.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +151,10 @@ def product_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     return layer_memory(n_vertices, n_edges, predecessors) + n_vertices * (1 + (4 if n_vertices < 2**31 else 8))
 
 
+_on_gpu = partial(Strategy, device="cuda")
 STRATEGIES = (
-    Strategy(
+    _on_gpu(
         name="scan_switch",
-        device="cuda",
         plan=levels(LayerRun, switch(push_layer, pull_layer, is_dense)),
         memory=layer_memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.1, hybrid",
@@ -161,9 +162,8 @@ STRATEGIES = (
         complexity="O(D V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-layer-hybrid",),
     ),
-    Strategy(
+    _on_gpu(
         name="queue_switch",
-        device="cuda",
         plan=levels(QueueRun, switch(gpu_steps.push("thread"), pull_queue, is_dense)),
         memory=gpu_steps.memory,
         paper="Sevilmis, Sivri, Aydin 2019, section 5.2, hybrid; Beamer, Asanovic, Patterson 2012",
@@ -171,9 +171,8 @@ STRATEGIES = (
         complexity="O(V + E) pushing, O(V + E) per level pulling",
         aliases=("sevilmis-frontier-hybrid",),
     ),
-    Strategy(
+    _on_gpu(
         name="sparse_product",
-        device="cuda",
         plan=levels(ProductRun, multiply),
         memory=product_memory,
         paper="Deng, Wang, Mu 2009, by Luo, Wong, Hwu 2010, section 2",

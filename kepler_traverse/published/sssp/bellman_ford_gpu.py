@@ -18,6 +18,7 @@ a search early.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +133,11 @@ def _work_front(run: WorkFrontRun, count: int) -> None:
 _DAVIDSON = "Davidson, Baxter, Garland, Owens 2014"
 _NON_NEGATIVE = frozenset({"weights", "non_negative"})
 
+_on_gpu = partial(Strategy, device="cuda")
 STRATEGIES = (
-    Strategy(
+    _on_gpu(
         name="mask_thread",
         aliases=("harish_narayanan",),
-        device="cuda",
         plan=rounds(MaskRun, _mask),
         memory=_mask_memory,
         needs=frozenset({"weights"}),
@@ -144,10 +145,9 @@ STRATEGIES = (
         rationale="a second array of distances and a second kernel, so that nothing changes while it is read",
         complexity="O(D V) looks, O(V E) relaxations at worst",
     ),
-    Strategy(
+    _on_gpu(
         name="topology_thread",
         aliases=("lonestar",),
-        device="cuda",
         plan=rounds(SweepRun, _sweep),
         memory=gpu_steps.memory,
         needs=frozenset({"weights"}),
@@ -155,10 +155,9 @@ STRATEGIES = (
         rationale="no frontier: every round costs all edges, however little is left to do",
         complexity="O(D E), D up to V",
     ),
-    Strategy(
+    _on_gpu(
         name="work_front",
         aliases=("workfront_sweep",),
-        device="cuda",
         plan=rounds(WorkFrontRun, _work_front),
         memory=lambda n, m, predecessors: 16 * n + gpu_steps.memory(n, m, predecessors),
         needs=frozenset({"weights"}),
@@ -166,10 +165,9 @@ STRATEGIES = (
         rationale="a scan and a binary search distribute edges evenly, whatever the degrees",
         complexity="O(V E)",
     ),
-    Strategy(
+    _on_gpu(
         name="near_far_piles",
         aliases=("near_far_pile",),
-        device="cuda",
         plan=threshold_methods.thresholds(
             lambda graph, knobs: threshold_methods.by_width(threshold_methods.mean_width(graph, knobs.edges_a_pile), 1),
             NearFarKnobs(),
@@ -181,10 +179,9 @@ STRATEGIES = (
         complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
         knobs=NearFarKnobs,
     ),
-    Strategy(
+    _on_gpu(
         name="buckets",
         aliases=("bucketing",),
-        device="cuda",
         plan=threshold_methods.thresholds(
             lambda graph, knobs: threshold_methods.by_width(
                 threshold_methods.mean_width(graph, knobs.edges_a_bucket), knobs.n_buckets
@@ -198,10 +195,9 @@ STRATEGIES = (
         complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
         knobs=BucketKnobs,
     ),
-    Strategy(
+    _on_gpu(
         name="delta_stepping",
         aliases=("meyer_sanders",),
-        device="cuda",
         plan=threshold_methods.thresholds(
             lambda graph, knobs: threshold_methods.by_width(
                 threshold_methods.delta_for(graph, knobs.delta), DELTA_BUCKETS, has_heavy=True
@@ -215,10 +211,9 @@ STRATEGIES = (
         complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
         knobs=DeltaSteppingKnobs,
     ),
-    Strategy(
+    _on_gpu(
         name="threshold_front",
         aliases=("martin", "ortega_arranz"),
-        device="cuda",
         plan=threshold_methods.thresholds(
             lambda graph, knobs: threshold_methods.by_vertices(graph, knobs.threshold == "lightest_edges"), ThresholdKnobs()
         ),

@@ -15,6 +15,8 @@ Only a time without predecessors is therefore the time of one core.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numba import njit
 
@@ -172,11 +174,11 @@ def _sweep_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     return index * n_vertices + cpu_steps.memory(n_vertices, n_edges, predecessors)
 
 
+_on_cpu = partial(Strategy, device="cpu")
 STRATEGIES = (
-    Strategy(
+    _on_cpu(
         name="sweeps",
         aliases=("bellman_ford",),
-        device="cpu",
         plan=rounds(SweepRun, _sweep),
         memory=_sweep_memory,
         needs=frozenset({"weights"}),
@@ -184,10 +186,9 @@ STRATEGIES = (
         rationale="relax every edge again and again until nothing falls",
         complexity="O(V E)",
     ),
-    Strategy(
+    _on_cpu(
         name="fifo",
         aliases=("bellman_ford_queue",),
-        device="cpu",
         plan=rounds(cpu_steps.Run, _pass),
         memory=cpu_steps.memory,
         needs=frozenset({"weights"}),
@@ -195,10 +196,9 @@ STRATEGIES = (
         rationale="only a vertex that fell has anything new to offer",
         complexity="O(V E)",
     ),
-    Strategy(
+    _on_cpu(
         name="heap",
         aliases=("dijkstra",),
-        device="cpu",
         plan=_plan_heap,
         memory=cpu_steps.memory,
         needs=frozenset({"weights", "non_negative"}),

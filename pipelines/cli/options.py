@@ -92,6 +92,15 @@ def setting(
     return field(default=default, metadata=metadata | {"table": table})
 
 
+# Settings by the groups of --help and of docs/settings.md.
+_output = functools.partial(setting, group="output")
+_traversal = functools.partial(setting, group="traversal")
+_result = functools.partial(setting, group="result")
+_sources = functools.partial(setting, group="sources (give one)")
+_edge_list = functools.partial(setting, group="edge list")
+_running = functools.partial(setting, group="running")
+
+
 def _listed(what: str, text: str) -> list[str]:
     found = [piece.strip() for piece in text.split(",")]
     if not all(found):
@@ -173,55 +182,46 @@ class Settings:
     edges: list[str] = field(
         metadata={"help": "files, folders, globs or URLs of the edge list", "example": ("edges.parquet",)}
     )
-    output: str | None = setting(
-        group="output",
+    output: str | None = _output(
         kind="folder",
         example="out",
         help="output folder; must be new or empty (see --resume)",
     )
-    algorithm: Literal["bfs", "sssp"] = setting(
+    algorithm: Literal["bfs", "sssp"] = _traversal(
         "bfs",
-        group="traversal",
         help="bfs counts hops, sssp sums edge weights",
     )
-    device: Literal["auto", "cpu", "cuda"] = setting(
+    device: Literal["auto", "cpu", "cuda"] = _traversal(
         "auto",
-        group="traversal",
         help="auto uses a GPU if one is available",
     )
-    engine: Literal["auto", "kepler", "cugraph-mg"] = setting(
+    engine: Literal["auto", "kepler", "cugraph-mg"] = _traversal(
         "auto",
-        group="traversal",
         help="kepler: this library, with the whole graph on each GPU; cugraph-mg: cuGraph, with the graph partitioned over "
         "all GPUs, one source after another; auto: kepler, with an error that names cugraph-mg if the graph is too large",
     )
-    strategy: str = setting(
+    strategy: str = _traversal(
         "auto",
-        group="traversal",
         help="traversal strategy; an unknown name lists the valid ones",
     )
-    max_depth: int | None = setting(
-        group="traversal",
+    max_depth: int | None = _traversal(
         least=0,
         example=5,
         help="bfs: maximum number of hops",
     )
-    cutoff: float | None = setting(
-        group="traversal",
+    cutoff: float | None = _traversal(
         least=0,
         example=1000.0,
         help="sssp: maximum distance; vertices farther away are left out",
     )
-    limit_column: str | None = setting(
-        group="traversal",
+    limit_column: str | None = _traversal(
         table="sources_file",
         example="minutes",
         help="column of --sources-file with the largest distance of each source: a number of hops (bfs), or a distance "
         "(sssp); it takes the place of --max-depth and --cutoff",
     )
-    result: ResultName = setting(
+    result: ResultName = _result(
         "distances",
-        group="result",
         help="what to write. distances: one row per source and reached vertex; predecessors: the same with the "
         "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
         "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
@@ -232,310 +232,258 @@ class Settings:
         "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; "
         "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources",
     )
-    geometry: Literal["points", "hulls"] | None = setting(
-        group="result",
+    geometry: Literal["points", "hulls"] | None = _result(
         table="vertices",
         example="points",
         help="for --result isochrones: write a GeoParquet file, too, by the columns x and y of the --vertices file. points: "
         "_points.pq has a point per row; hulls: _hulls.pq has a concave hull per source and cutoff "
         "(pip install 'kepler-traverse[geo]')",
     )
-    nearest_k: int | None = setting(
-        group="result",
+    nearest_k: int | None = _result(
         least=1,
         example=3,
         help="for --result nearest, which is then k_nearest: write this many of the nearest sources of each vertex, with "
         "their ranks. Hops and integer weights take one search from all sources, unless --strategy names one; other weights "
         "take one per source",
     )
-    nearest_group: str | None = setting(
-        group="result",
+    nearest_group: str | None = _result(
         table="sources_file",
         example="kind",
         help="for --nearest-k: column of --sources-file with the group of each source, a number or a text; written are the "
         "nearest sources of each group, such as the nearest school and the nearest hospital",
     )
-    along: list[str] | None = setting(
-        group="result",
+    along: list[str] | None = _result(
         example=("metres", "toll"),
         help="columns of the edge list to add up along the paths of --result paths: one column each, with the sum from the "
         "origin up to the vertex",
     )
-    unreached: Literal["omit", "null", "cugraph"] = setting(
+    unreached: Literal["omit", "null", "cugraph"] = _result(
         "omit",
-        group="result",
         help="for --result distances and predecessors: vertices without a path have no row, a row with nulls, or the marks, "
         "types and order of columns of cuGraph",
     )
-    unconnected: Literal["refuse", "largest"] = setting(
+    unconnected: Literal["refuse", "largest"] = _result(
         "refuse",
-        group="result",
         help="for --result extremes, of a graph that is not (strongly) connected: an error, or its largest component",
     )
-    direction: Literal["out", "in"] = setting(
+    direction: Literal["out", "in"] = _result(
         "out",
-        group="result",
         help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
         "others, in is from the others to the source, as in NetworkX",
     )
-    targets: list[int | str] | None = setting(
-        group="result",
+    targets: list[int | str] | None = _result(
         example=(7, 8),
         help="ids of the targets; only their distances are written",
     )
-    targets_file: str | None = setting(
-        group="result",
+    targets_file: str | None = _result(
         kind="file",
         example="targets.txt",
         help="file with the ids of the targets, in the format of --sources-file",
     )
-    target_column: str | None = setting(
-        group="result",
+    target_column: str | None = _result(
         example="clinic",
         help="column of the ids in --targets-file, a Parquet file or CSV with a header",
     )
-    sources: list[int | str] | None = setting(
-        group="sources (give one)",
+    sources: list[int | str] | None = _sources(
         example=(3, 17, 99),
         help="ids of the sources",
     )
-    sources_file: str | None = setting(
-        group="sources (give one)",
+    sources_file: str | None = _sources(
         kind="file",
         example="sources.txt",
         help="file with one id per line (lines that begin with # are comments), or a Parquet file with one "
         "column or with the column source",
     )
-    source_column: str | None = setting(
-        group="sources (give one)",
+    source_column: str | None = _sources(
         example="stop",
         help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary, "
         "opportunities and within then add their columns to that table, in _sources.pq",
     )
-    keep_columns: list[str] | None = setting(
-        group="sources (give one)",
+    keep_columns: list[str] | None = _sources(
         table="sources_file",
         example=("name", "zone"),
         help="columns of --sources-file to keep in _sources.pq (default: all). With it, --result levels and targets write "
         "that table, too",
     )
-    random_sources: int | None = setting(
-        group="sources (give one)",
+    random_sources: int | None = _sources(
         least=1,
         example=64,
         help="number of distinct random vertices with an outgoing edge, drawn with --seed",
     )
-    all_sources: bool = setting(
+    all_sources: bool = _sources(
         False,
-        group="sources (give one)",
         help="search from every vertex",
     )
-    pairs: str | None = setting(
-        group="sources (give one)",
+    pairs: str | None = _sources(
         kind="file",
         example="trips.parquet",
         help="table of pairs, Parquet or CSV with a header: one origin and one destination per row. The origins are the "
         "sources, and the default result is pairs",
     )
-    origin_column: str | None = setting(
-        group="sources (give one)",
+    origin_column: str | None = _sources(
         example="origin",
         help="column of the origins in --pairs (default: the column with a known name, such as origin, source, from)",
     )
-    destination_column: str | None = setting(
-        group="sources (give one)",
+    destination_column: str | None = _sources(
         example="destination",
         help="column of the destinations in --pairs (default: the column paired with that of the origins)",
     )
-    seed: int = setting(
+    seed: int = _sources(
         1,
-        group="sources (give one)",
         least=0,
         help="random seed of --random-sources",
     )
-    directed: bool = setting(
+    directed: bool = _edge_list(
         True,
-        group="edge list",
         help="--undirected reads each row as an edge in both directions",
         in_file="false reads each row as an edge in both directions",
     )
-    format: str = setting(
+    format: str = _edge_list(
         "auto",
-        group="edge list",
         help="file format; auto derives it from the file's name; an unknown name lists the formats",
     )
-    src_column: str | None = setting(
-        group="edge list",
+    src_column: str | None = _edge_list(
         example="src",
         help="column of the edges' start vertices (default: the column with a known name, such as src, source, from, u, "
         "origin; in text without column names the first). Columns without names are called 0, 1 and so on",
     )
-    dst_column: str | None = setting(
-        group="edge list",
+    dst_column: str | None = _edge_list(
         example="dst",
         help="column of the edges' end vertices (default: the column paired with the start column, such as dst, target, "
         "to, v, destination; in text without column names the second)",
     )
-    weight_column: str | None = setting(
-        group="edge list",
+    weight_column: str | None = _edge_list(
         example="weight",
         help="column of the weights (sssp; default: the only column with a known name, such as weight, length, cost, "
         "time, distance, minutes; in text without column names the third)",
     )
-    header: Literal["auto", "yes", "no"] = setting(
+    header: Literal["auto", "yes", "no"] = _edge_list(
         "auto",
-        group="edge list",
         help="whether a CSV file or SNAP text starts with column names",
     )
-    delimiter: str | None = setting(
-        group="edge list",
+    delimiter: str | None = _edge_list(
         example=",",
         help="column delimiter of a CSV file (default: comma, semicolon, tab or |, whichever splits all lines alike)",
     )
-    id_type: str = setting(
+    id_type: str = _edge_list(
         "auto",
-        group="edge list",
         help="type of the vertex ids: auto, int64, string, ...",
     )
-    weight_type: Literal["auto", "float32", "float64"] = setting(
+    weight_type: Literal["auto", "float32", "float64"] = _edge_list(
         "auto",
-        group="edge list",
         help="type of float weights and of their distances; distances of integer weights are exact integers; with a "
         "float type they are floats, and a distance that is not exact is an error",
     )
-    vertices: str | None = setting(
-        group="edge list",
+    vertices: str | None = _edge_list(
         kind="file",
         example="vertices.txt",
         help="file with the ids of additional vertices, which may have no edge: one id per line, a Parquet file, or a .csv "
         "table with column names; the other columns of a table are attributes for --values",
     )
-    where: str | None = setting(
-        group="edge list",
+    where: str | None = _edge_list(
         example="highway != 'motorway'",
         help="rows to read, by the values of their columns: comparisons, in, is null, and, or, not "
         "(docs/quickstart.md#which-rows-are-edges)",
     )
-    oneway_column: str | None = setting(
-        group="edge list",
+    oneway_column: str | None = _edge_list(
         example="oneway",
         help="column that says which rows are edges in one direction: yes, true, 1 (start to end); no, false, 0 (both); "
         "-1, reverse (end to start)",
     )
-    only_vertices: str | None = setting(
-        group="edge list",
+    only_vertices: str | None = _edge_list(
         kind="file",
         example="inside.txt",
         help="file with the ids of the vertices of the graph; edges between others are left out: one id per line, or a "
         "Parquet file",
     )
-    batch_size: int | Literal["auto"] = setting(
+    batch_size: int | Literal["auto"] = _running(
         "auto",
-        group="running",
         least=1,
         help="sources per part file; auto derives it from rows, workers and memory",
     )
-    workers: int | Literal["auto"] = setting(
+    workers: int | Literal["auto"] = _running(
         "auto",
-        group="running",
         least=1,
         help="number of workers; auto is one per GPU, or one per core if memory allows; the cores are divided evenly",
     )
-    gpu_memory: int | None = setting(
-        group="running",
+    gpu_memory: int | None = _running(
         kind="size",
         least=1,
         example=40 * 2**30,
         help="memory limit per GPU, such as 40GiB, for this library's engine (default: free memory)",
         in_file="memory limit per GPU in bytes, for this library's engine (default: free memory)",
     )
-    scheduler_address: str | None = setting(
-        group="running",
+    scheduler_address: str | None = _running(
         example="tcp://127.0.0.1:8786",
         help="address of an existing Dask scheduler to run on (default: the job starts its own)",
     )
-    scheduler_file: str | None = setting(
-        group="running",
+    scheduler_file: str | None = _running(
         kind="file",
         example="scheduler.json",
         help="file of an existing Dask scheduler to run on; also read from the environment variable SCHEDULER_FILE",
     )
-    tls_ca_file: str | None = setting(
-        group="running",
+    tls_ca_file: str | None = _running(
         kind="file",
         example="ca.pem",
         help="CA certificate (PEM) that signed the scheduler's certificate",
     )
-    tls_cert: str | None = setting(
-        group="running",
+    tls_cert: str | None = _running(
         kind="file",
         example="client.pem",
         help="this job's own certificate (PEM), for a scheduler with TLS",
     )
-    tls_key: str | None = setting(
-        group="running",
+    tls_key: str | None = _running(
         kind="file",
         example="client-key.pem",
         help="private key (PEM) of --tls-cert",
     )
-    worker_timeout: float = setting(
+    worker_timeout: float = _running(
         60.0,
-        group="running",
         least=1,
         help="stop the run after this many seconds without any worker",
     )
-    batch_deadline: float | Literal["auto"] = setting(
+    batch_deadline: float | Literal["auto"] = _running(
         "auto",
-        group="running",
         least=1,
         help="restart a worker if a batch takes longer than this many seconds; auto is the larger of 600 and 20 times "
         "the slowest batch so far",
     )
-    graph_cache: str | None = setting(
-        group="running",
+    graph_cache: str | None = _running(
         kind="folder",
         example="graphs",
         help="folder in which built graphs are stored; later runs of the same files skip reading and building",
     )
-    hierarchy: Literal["auto", "yes", "no"] = setting(
+    hierarchy: Literal["auto", "yes", "no"] = _running(
         "auto",
-        group="running",
         help="build a contraction hierarchy of a road network, or use a stored one: if the estimate says that it pays "
         "(auto), always (yes), or never (no)",
     )
-    dashboard_address: str = setting(
+    dashboard_address: str = _running(
         "127.0.0.1:0",
-        group="running",
         help="address of the dashboard of the job's own scheduler; port 0 selects a free port",
     )
-    certify: Literal["all", "sample", "none"] = setting(
+    certify: Literal["all", "sample", "none"] = _running(
         "all",
-        group="running",
         help="certify every result before it is written (all), the first one of each batch (sample), or none",
     )
-    resume: bool = setting(
+    resume: bool = _running(
         False,
-        group="running",
         help="finish an interrupted run in the output folder; only missing parts are computed",
     )
-    report: bool = setting(
+    report: bool = _output(
         True,
-        group="output",
         help="write _report.html into the output folder: settings, checks, times and failures of the run",
     )
-    plan: bool = setting(
+    plan: bool = _output(
         False,
-        group="output",
         help="print the plan of the run, and stop",
     )
-    json: bool = setting(
+    json: bool = _output(
         False,
-        group="output",
         help="print one JSON object on stdout and nothing else",
     )
-    debug: bool = setting(
+    debug: bool = _output(
         False,
-        group="output",
         help="show the traceback of an error and Dask's log",
     )
     knobs: dict[str, bool | int | float | str] | None = field(

@@ -182,37 +182,18 @@ class Settings:
     edges: list[str] = field(
         metadata={"help": "files, folders, globs or URLs of the edge list", "example": ("edges.parquet",)}
     )
-    output: str | None = _output(
-        kind="folder",
-        example="out",
-        help="output folder; must be new or empty (see --resume)",
-    )
-    algorithm: Literal["bfs", "sssp"] = _traversal(
-        "bfs",
-        help="bfs counts hops, sssp sums edge weights",
-    )
-    device: Literal["auto", "cpu", "cuda"] = _traversal(
-        "auto",
-        help="auto uses a GPU if one is available",
-    )
+    output: str | None = _output(kind="folder", example="out", help="output folder; must be new or empty (see --resume)")
+    algorithm: Literal["bfs", "sssp"] = _traversal("bfs", help="bfs counts hops, sssp sums edge weights")
+    device: Literal["auto", "cpu", "cuda"] = _traversal("auto", help="auto uses a GPU if one is available")
     engine: Literal["auto", "kepler", "cugraph-mg"] = _traversal(
         "auto",
         help="kepler: this library, with the whole graph on each GPU; cugraph-mg: cuGraph, with the graph partitioned over "
         "all GPUs, one source after another; auto: kepler, with an error that names cugraph-mg if the graph is too large",
     )
-    strategy: str = _traversal(
-        "auto",
-        help="traversal strategy; an unknown name lists the valid ones",
-    )
-    max_depth: int | None = _traversal(
-        least=0,
-        example=5,
-        help="bfs: maximum number of hops",
-    )
+    strategy: str = _traversal("auto", help="traversal strategy; an unknown name lists the valid ones")
+    max_depth: int | None = _traversal(least=0, example=5, help="bfs: maximum number of hops")
     cutoff: float | None = _traversal(
-        least=0,
-        example=1000.0,
-        help="sssp: maximum distance; vertices farther away are left out",
+        least=0, example=1000.0, help="sssp: maximum distance; vertices farther away are left out"
     )
     limit_column: str | None = _traversal(
         table="sources_file",
@@ -271,23 +252,14 @@ class Settings:
         help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
         "others, in is from the others to the source, as in NetworkX",
     )
-    targets: list[int | str] | None = _result(
-        example=(7, 8),
-        help="ids of the targets; only their distances are written",
-    )
+    targets: list[int | str] | None = _result(example=(7, 8), help="ids of the targets; only their distances are written")
     targets_file: str | None = _result(
-        kind="file",
-        example="targets.txt",
-        help="file with the ids of the targets, in the format of --sources-file",
+        kind="file", example="targets.txt", help="file with the ids of the targets, in the format of --sources-file"
     )
     target_column: str | None = _result(
-        example="clinic",
-        help="column of the ids in --targets-file, a Parquet file or CSV with a header",
+        example="clinic", help="column of the ids in --targets-file, a Parquet file or CSV with a header"
     )
-    sources: list[int | str] | None = _sources(
-        example=(3, 17, 99),
-        help="ids of the sources",
-    )
+    sources: list[int | str] | None = _sources(example=(3, 17, 99), help="ids of the sources")
     sources_file: str | None = _sources(
         kind="file",
         example="sources.txt",
@@ -306,14 +278,9 @@ class Settings:
         "that table, too",
     )
     random_sources: int | None = _sources(
-        least=1,
-        example=64,
-        help="number of distinct random vertices with an outgoing edge, drawn with --seed",
+        least=1, example=64, help="number of distinct random vertices with an outgoing edge, drawn with --seed"
     )
-    all_sources: bool = _sources(
-        False,
-        help="search from every vertex",
-    )
+    all_sources: bool = _sources(False, help="search from every vertex")
     pairs: str | None = _sources(
         kind="file",
         example="trips.parquet",
@@ -328,19 +295,14 @@ class Settings:
         example="destination",
         help="column of the destinations in --pairs (default: the column paired with that of the origins)",
     )
-    seed: int = _sources(
-        1,
-        least=0,
-        help="random seed of --random-sources",
-    )
+    seed: int = _sources(1, least=0, help="random seed of --random-sources")
     directed: bool = _edge_list(
         True,
         help="--undirected reads each row as an edge in both directions",
         in_file="false reads each row as an edge in both directions",
     )
     format: str = _edge_list(
-        "auto",
-        help="file format; auto derives it from the file's name; an unknown name lists the formats",
+        "auto", help="file format; auto derives it from the file's name; an unknown name lists the formats"
     )
     src_column: str | None = _edge_list(
         example="src",
@@ -358,17 +320,13 @@ class Settings:
         "time, distance, minutes; in text without column names the third)",
     )
     header: Literal["auto", "yes", "no"] = _edge_list(
-        "auto",
-        help="whether a CSV file or SNAP text starts with column names",
+        "auto", help="whether a CSV file or SNAP text starts with column names"
     )
     delimiter: str | None = _edge_list(
         example=",",
         help="column delimiter of a CSV file (default: comma, semicolon, tab or |, whichever splits all lines alike)",
     )
-    id_type: str = _edge_list(
-        "auto",
-        help="type of the vertex ids: auto, int64, string, ...",
-    )
+    id_type: str = _edge_list("auto", help="type of the vertex ids: auto, int64, string, ...")
     weight_type: Literal["auto", "float32", "float64"] = _edge_list(
         "auto",
         help="type of float weights and of their distances; distances of integer weights are exact integers; with a "
@@ -397,9 +355,7 @@ class Settings:
         "Parquet file",
     )
     batch_size: int | Literal["auto"] = _running(
-        "auto",
-        least=1,
-        help="sources per part file; auto derives it from rows, workers and memory",
+        "auto", least=1, help="sources per part file; auto derives it from rows, workers and memory"
     )
     workers: int | Literal["auto"] = _running(
         "auto",
@@ -423,25 +379,13 @@ class Settings:
         help="file of an existing Dask scheduler to run on; also read from the environment variable SCHEDULER_FILE",
     )
     tls_ca_file: str | None = _running(
-        kind="file",
-        example="ca.pem",
-        help="CA certificate (PEM) that signed the scheduler's certificate",
+        kind="file", example="ca.pem", help="CA certificate (PEM) that signed the scheduler's certificate"
     )
     tls_cert: str | None = _running(
-        kind="file",
-        example="client.pem",
-        help="this job's own certificate (PEM), for a scheduler with TLS",
+        kind="file", example="client.pem", help="this job's own certificate (PEM), for a scheduler with TLS"
     )
-    tls_key: str | None = _running(
-        kind="file",
-        example="client-key.pem",
-        help="private key (PEM) of --tls-cert",
-    )
-    worker_timeout: float = _running(
-        60.0,
-        least=1,
-        help="stop the run after this many seconds without any worker",
-    )
+    tls_key: str | None = _running(kind="file", example="client-key.pem", help="private key (PEM) of --tls-cert")
+    worker_timeout: float = _running(60.0, least=1, help="stop the run after this many seconds without any worker")
     batch_deadline: float | Literal["auto"] = _running(
         "auto",
         least=1,
@@ -459,33 +403,18 @@ class Settings:
         "(auto), always (yes), or never (no)",
     )
     dashboard_address: str = _running(
-        "127.0.0.1:0",
-        help="address of the dashboard of the job's own scheduler; port 0 selects a free port",
+        "127.0.0.1:0", help="address of the dashboard of the job's own scheduler; port 0 selects a free port"
     )
     certify: Literal["all", "sample", "none"] = _running(
-        "all",
-        help="certify every result before it is written (all), the first one of each batch (sample), or none",
+        "all", help="certify every result before it is written (all), the first one of each batch (sample), or none"
     )
-    resume: bool = _running(
-        False,
-        help="finish an interrupted run in the output folder; only missing parts are computed",
-    )
+    resume: bool = _running(False, help="finish an interrupted run in the output folder; only missing parts are computed")
     report: bool = _output(
-        True,
-        help="write _report.html into the output folder: settings, checks, times and failures of the run",
+        True, help="write _report.html into the output folder: settings, checks, times and failures of the run"
     )
-    plan: bool = _output(
-        False,
-        help="print the plan of the run, and stop",
-    )
-    json: bool = _output(
-        False,
-        help="print one JSON object on stdout and nothing else",
-    )
-    debug: bool = _output(
-        False,
-        help="show the traceback of an error and Dask's log",
-    )
+    plan: bool = _output(False, help="print the plan of the run, and stop")
+    json: bool = _output(False, help="print one JSON object on stdout and nothing else")
+    debug: bool = _output(False, help="show the traceback of an error and Dask's log")
     knobs: dict[str, bool | int | float | str] | None = field(
         default=None,
         metadata={

@@ -22,11 +22,13 @@ from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
 from ..output.matrix_file import VERTICES
-from ..output.pair_answers import HULLS, PAIRS, POINTS, SOURCES, rows_by_pair, rows_of_parts
+from ..output.part_reader import open_part
 from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import ids_in_column, named_columns, read_given_table
 from .pair_file import DISTANCE, read_pair_table
 
+# Readers of the parts take all files that end in .parquet, or none that begin with an underscore: these are in neither.
+PAIRS, SOURCES, POINTS, HULLS = "_pairs.pq", "_sources.pq", "_points.pq", "_hulls.pq"
 GEO, GEOS = b"geo", b"geos"  # metadata of a GeoParquet file: its geometries, and the version of GEOS that made hulls
 _DIFFERS = "it is not the given table with the results of the part files"
 Make = Callable[[Sequence[Path]], Iterable[pa.Table]]  # each table becomes a row group
@@ -133,6 +135,34 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     for name in rows.column_names[1:]:
         table = table.append_column(name, rows[name].take(order))
     return table
+
+
+def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
+    """Return ``source, target, distance`` of some part files, in the order of the rows of the table of pairs.
+
+    Raises
+    ------
+    ValueError
+        The parts do not hold each row of the table once.
+    """
+    found = rows_of_parts(parts)
+    row = found["pair"].to_numpy()
+    if row.size and (row.min() < 0 or row.max() >= row.size):
+        raise ValueError("a part holds a row that the table of pairs does not have")
+    order = np.full(row.size, -1, np.int64)
+    order[row] = np.arange(row.size)
+    if (order < 0).any():
+        raise ValueError(f"no part holds row {int((order < 0).argmax())} of the table of pairs")
+    return found.drop_columns(["pair"]).take(pa.array(order))
+
+
+def rows_of_parts(parts: Sequence[Path]) -> pa.Table:
+    """Return all rows of some part files."""
+    tables: list[pa.Table] = []
+    for part in parts:
+        with open_part(part) as file:
+            tables += [table.replace_schema_metadata(None) for table in file.tables()]
+    return pa.concat_tables(tables)
 
 
 def _are_strings(kind: pa.DataType) -> bool:

@@ -15,8 +15,8 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import run_job, verify
 from pipelines.batch_sources import main
-from pipelines.output.pair_answers import rows_by_pair
 from pipelines.output.rows import Vertices
+from pipelines.run.answered_tables import rows_by_pair
 from tests.support.devices import on_a_device, running
 
 N = 60

@@ -12,8 +12,7 @@ from ..._arrays import UNREACHED as NO_HOPS
 from ..._arrays import hops_dtype
 from ...cpu import threads
 from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
-from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, count_hops, search, write_hops
-from ...hierarchy.sweep_state import SweepState
+from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, SweepState, count_hops, search, write_hops
 from ...search.results import Routes
 from ...search.strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps

@@ -18,8 +18,7 @@ import numpy as np
 from ..._arrays import EXACT_BELOW, as_distance
 from ...cpu import threads
 from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
-from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, search, write_rows
-from ...hierarchy.sweep_state import SweepState
+from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, SweepState, search, write_rows
 from ...search.results import Routes
 from ...search.strategy import MultiSourceOutcome, sources_per_worker
 from .. import cpu_steps

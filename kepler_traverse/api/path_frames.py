@@ -12,6 +12,7 @@ from ..formats.column_names import end_pairs, listed
 from ..graph import Graph
 from ..kinds.pairs import frame_of_pairs, numbers_of_pairs, pair_table
 from ..kinds.paths import columns_along
+from ..kinds.result_kinds import RESULT_KINDS
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
@@ -130,6 +131,8 @@ def _paths_of_pairs(
         knobs=None,
         memory=memory,
         targets_per_source=table.rows.size / max(table.sources.size, 1),
+        sample=table.sample(),
+        forms=RESULT_KINDS["paths"].reads,
     )
     return frame_of_pairs("paths", plan, table, "source", along=sums, edges=edges)
 

@@ -142,7 +142,7 @@ def _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above
     for e in range(offsets[v], offsets[v + 1]):
         u = np.int64(sources[e])
         far = distance_at(u, distance, above)
-        if 0 <= far < own and far + _length(weights, e, unit) == own:
+        if 0 <= far < own and distance.dtype.type(far + _length(weights, e, unit)) == own:  # in the type of the sums
             return u
     return np.int64(NO_EDGE)
 
@@ -175,7 +175,7 @@ def _along_level(v, source, own, size, walks):
             elif not is_found:
                 for e in range(offsets[x], offsets[x + 1]):
                     u = np.int64(sources[e])
-                    is_tight = level[u] == _UNSEEN and own + _length(weights, e, unit) == own
+                    is_tight = level[u] == _UNSEEN and distance.dtype.type(own + _length(weights, e, unit)) == own
                     if is_tight and distance_at(u, distance, above) == own:
                         level[u] = depth + 1
                         queue[last] = u
@@ -194,7 +194,7 @@ def _along_level(v, source, own, size, walks):
             if level[x] < depth:
                 for e in range(offsets[x], offsets[x + 1]):
                     u = sources[e]
-                    leads |= level[u] == level[x] + 1 and own + _length(weights, e, unit) == own
+                    leads |= level[u] == level[x] + 1 and distance.dtype.type(own + _length(weights, e, unit)) == own
             if not leads:
                 level[x] = _OFF
         found = size
@@ -202,7 +202,7 @@ def _along_level(v, source, own, size, walks):
         while level[at] < depth:
             for e in range(offsets[at], offsets[at + 1]):
                 u = sources[e]
-                if level[u] == level[at] + 1 and own + _length(weights, e, unit) == own:
+                if level[u] == level[at] + 1 and distance.dtype.type(own + _length(weights, e, unit)) == own:
                     at = u
                     break
             path[found] = at

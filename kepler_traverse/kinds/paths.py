@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, at_most, is_reached, namespace, to_host
+from .._arrays import Array, at_most, is_reached, is_rows, namespace, to_host, unreached_of
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, Walks, walk
@@ -56,13 +56,21 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
     found: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
 
     def walk_from(i: int, thread: int) -> None:
-        states[thread] = states[thread] or (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))
+        if states[thread] is None:
+            rows = None if is_rows(distance) else np.full(n, unreached_of(distance.dtype), distance.dtype)
+            states[thread] = rows, (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))
+        row, scratch = states[thread]
         begin, end = lists.offsets[i : i + 2].tolist()
         targets = lists.vertices[begin:end]
-        is_found = is_reached(distance[i][targets])
+        if row is None:
+            row = distance[i]
+        else:
+            reached = slice(*distance.offsets[i : i + 2].tolist())
+            row[distance.vertices[reached]] = distance.distance[reached]
+        is_found = is_reached(row[targets])
         if limit is not None:
-            is_found &= at_most(distance[i][targets], limit)
-        source, walks = int(traversals.sources[i]), Walks(*edges, distance[i], None, *states[thread])
+            is_found &= at_most(row[targets], limit)
+        source, walks = int(traversals.sources[i]), Walks(*edges, row, None, *scratch)
         for j in np.flatnonzero(is_found).tolist():
             size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
@@ -72,6 +80,8 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
                 )
             found[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
+        if not is_rows(distance):
+            row[distance.vertices[reached]] = unreached_of(distance.dtype)
 
     threads.for_each(walk_from, len(traversals))
     nothing = np.empty(0, graph.targets.dtype)

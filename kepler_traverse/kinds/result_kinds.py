@@ -453,6 +453,7 @@ _KINDS = (
         keeps="paths",
         numbers=3,
         **_made_by("paths", "records_of", "columns_of"),
+        reads=("sparse",),
         options=("pairs", "along"),
         needs=("pairs",),
     ),

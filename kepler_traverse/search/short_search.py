@@ -54,7 +54,7 @@ def memory(shape: Shape, query: Query, group: int) -> int:
         return marks
     marks += int(8 * group * min(shape.depth, query.limit or shape.depth)) if query.output == "counts" else 0
     rows = int(2.5 * group * reached * (shape.index + width))
-    if query.output == "all" and ("sparse" not in query.forms or query.predecessors):
+    if query.output in ("all", "paths") and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     # Larger groups save nothing per source, and those whose rows leave the cache take longer.
     is_small = group <= _ROWS_PER_CORE * threads.count()
@@ -215,7 +215,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
             return MultiSourceOutcome(None, None, ends, rounds, _counts_of(found, graph) if is_on_gpu else _as_counts(found))
-        if "sparse" in query.forms and not query.predecessors:
+        if "sparse" in query.forms and not (is_on_gpu and query.predecessors):  # paths follow from the distances
             return MultiSourceOutcome(found, None, ends, rounds)
         rows = narrowest(found.rows())
         predecessor = move(point_back(graph.derived.on_host, sources, rows)) if query.predecessors else None

@@ -43,7 +43,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         "shape": request.shape,
         # Certificates need all distances. Counts cannot be cut at a limit of each source.
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
-        "forms": () if kind.merged or kind.has_predecessors else _forms(kind, request),
+        "forms": () if kind.merged or (kind.has_predecessors and not kind.needs_pairs) else _forms(kind, request),
     }
     if kind.needs_pairs:
         options |= _options_of_pairs(graph, request)

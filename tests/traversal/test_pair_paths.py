@@ -56,6 +56,15 @@ def test_every_strategy_gives_the_same_paths(strategy):
     assert paths(graph, pairs, strategy=strategy).equals(paths(graph, pairs))
 
 
+@pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
+def test_searches_that_end_at_the_targets_give_the_same_paths(algorithm):
+    rows = [row[:2] for row in NAMED["power law"]]
+    graph = build(rows, np.random.default_rng(7).random(len(rows)).astype(np.float32), directed=True)  # sums are rounded
+    pairs, whole = some_pairs(graph, 40), {"bfs": "source_per_thread", "sssp": "near_far_per_thread"}[algorithm]
+    short, whole = (paths(graph, pairs, algorithm=algorithm, strategy=name) for name in ("short_search", whole))
+    assert short.equals(whole)
+
+
 def table_with_columns(rows, seed=2):
     rng, ends = np.random.default_rng(seed), np.array(rows)
     more = {"metres": rng.integers(1, 900, len(rows)), "toll": rng.random(len(rows))}

@@ -26,7 +26,7 @@ NOTHING, ROWS, COUNTS = range(3)
 CHUNK = 64  # rows that a thread takes at a time
 _FEW, _MANY = 24, 512  # vertices of a row up to which sorting by insertion, and by shorter digits, is faster
 _DIGITS = 6, 10  # bits
-_LOOK, _LOOKS = 256, 8  # vertices among which sources near each other are looked for: of a line, and on average per source
+_LOOK, LOOKS = 256, 8  # vertices among which sources near each other are looked for: of a line, and on average per source
 _RING = 1 << 10  # buckets
 _NEVER = np.int64(1) << 62
 C1, C2, C3, C4, C5 = range(5)  # as in ``certificate.batch``
@@ -64,7 +64,7 @@ def near_each_other(offsets, targets, sources, place, mark):
                     start = u
                     break
                 place[u] = 0
-                looks += _LOOKS
+                looks += LOOKS
                 n_near += head > 1
                 while i < n and sources[i] == u:
                     order[size] = i
@@ -176,11 +176,11 @@ def search_sums(
                 ),
                 *(most - walked, lines, met, due, entries, heads, place, doublings),
             )
+            walked += edges
             if size:
                 break
             capacity *= 2
             lines, met, due, entries = _table_of(capacity, side, limits.dtype, targets.dtype)
-            walked += edges
         while keeps and found.size <= first + side * size:
             found, kept = _longer(found, first), _longer(kept, first)
         for i in range(begin, end):

@@ -28,6 +28,7 @@ _MOST = 1 << 28  # bytes of the rows of larger groups
 _AT_ONCE = 128  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
+_PER_LINE = 64  # bytes of a vertex that searches reach, besides its distances
 _CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
 _WEIGHTS, _BUCKETS_PER_EDGE = 1 << 10, 2.0  # weights from which their mean is estimated, and buckets as wide as that
 SAMPLE, _SEED = 64, 7  # sources whose reach is measured
@@ -75,10 +76,14 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
 
 def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
     """``terms`` where sources near each other are searched from together, as if these were spread evenly over a plane."""
-    found, line = terms(shape, n_sources, group, machine), 1 << len(cpu.LINE)
+    found = terms(shape, n_sources, group, machine)
     reached, own = shape.n_vertices * shape.reach, shape.n_vertices / max(n_sources, 1)
-    together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2
-    return found | {"edge": found["edge"] * min(1.0, together / max(line * reached, 1.0))}
+    line = 1 << len(cpu.LINE if own <= cpu.LOOKS else cpu.ALONE)
+    together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2 if line > 1 else reached
+    return found | {
+        "edge": found["edge"] * min(1.0, together / max(line * reached, 1.0)),
+        "miss": found["vertex"] * machine.missing(together * (line * shape.weight + _PER_LINE)),
+    }
 
 
 def group_size_on_gpu(n_sources: int) -> int:

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 import kepler_traverse.cuda.short_search as on_gpu
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
+from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.cpu import short_search as cpu
-from kepler_traverse.search.query import SourceValues
+from kepler_traverse.search import short_search
+from kepler_traverse.search.query import Query, SourceValues
 from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import Marks, SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
@@ -150,6 +152,19 @@ def test_searches_from_several_sources_at_once_take_weights_of_any_size(scale):
         order, n_near = cpu.near_each_other(graph.offsets, graph.targets, np.sort(few), *Marks(1500).arrays()[:2])
         assert np.array_equal(np.sort(order), np.arange(few.size))
         assert (2 * n_near > few.size) == (name == "near each other")
+
+
+@pytest.mark.parametrize("algorithm", MANY)
+def test_a_sample_sees_how_far_searches_reach_and_what_they_walk(algorithm):
+    graph = random_graph(7, 300, 700, fractions=True)
+    query = Query(predecessors=False, limit=3, targets=None, knobs=None, tuning=None)
+    found = short_search.sampled(graph, outline(graph), query, algorithm == "bfs", 1 << 30)
+    rows = MANY[algorithm][0](graph, "all", **{MANY[algorithm][1]: 3})
+    reached = rows.groupby("source")["vertex"].agg(list)
+    degrees = dict(zip(graph.ids.tolist(), np.diff(graph.offsets).tolist(), strict=True))
+    walked = np.mean([sum(degrees[v] for v in vertices) for vertices in reached])
+    assert found.reach * graph.n_vertices == pytest.approx(reached.map(len).mean(), rel=0.5)  # 64 of 300 sources
+    assert 0.3 * walked < found.walked * graph.n_edges < 3 * walked  # some more than once, those at the limit not
 
 
 def test_vertices_that_explain_only_each_other_break_a_certificate():

@@ -137,7 +137,7 @@ def _as_weighted(graph, distance) -> tuple[Any, ...]:
     """Weights and distances of one float type; an edge without a weight counts 1."""
     if distance.dtype.kind == "f":
         return graph.weights, distance
-    return np.ones(graph.targets.size), np.where(distance == UNREACHED, np.inf, distance)
+    return np.broadcast_to(np.float64(1), graph.targets.shape), np.where(distance == UNREACHED, np.inf, distance)
 
 
 def chunks_of(offsets) -> np.ndarray:

@@ -207,8 +207,9 @@ def test_queue_overflow_is_an_error_and_not_a_short_result(loop, run_of, step):
     with pytest.raises(FrontierOverflowError, match="100 vertices"):
         traverse(0)
     assert (to_host(run.frontier.next)[99:] == -7).all(), "written past the capacity"
-    run.frontier.capacity = 101  # of the vertices that have a predecessor, too
-    distance, *_ = traverse(0)
+    run = run_of(graph, Query())  # a run tells its kernels the capacity once: 101, with the source
+    assert run.frontier.capacity == 101
+    distance, *_ = loop(lambda _graph, _query: run, step)(graph, Query())(0)
     assert (to_host(distance) >= 0).all()
 
 

@@ -86,6 +86,8 @@ tests() {
 
 # The longest first.
 check "types" "$VENV/bin/mypy"
+# What one process compiles of the tests here, the two below need not.
+check "tests can be collected" "$PYTHON" -m pytest -qqq --collect-only -rN -p no:cacheprovider
 check "words" "$PYTHON" scripts/ci/check_words.py
 check "known vulnerabilities" "$PYTHON" -m scripts.ci.audit
 check "ruff check" "$VENV/bin/ruff" check .

@@ -1,7 +1,6 @@
 """The wheel in an environment of its own, beside other packages of the name ``pipelines``."""
 
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -17,10 +16,13 @@ def succeed(command, **options):
 
 @pytest.mark.exhaustive
 def test_an_installed_wheel_runs_beside_foreign_packages_of_the_jobs_name(tmp_path):
-    succeed([sys.executable, "-m", "build", "--outdir", tmp_path, ROOT])
-    succeed([sys.executable, "-m", "twine", "check", "--strict", *tmp_path.glob("*.whl"), *tmp_path.glob("*.tar.gz")])
+    succeed([sys.executable, "-m", "venv", tmp_path / "tools"])
+    tools = tmp_path / "tools" / "bin"
+    succeed([tools / "pip", "install", "--quiet", "build", "check-wheel-contents", "twine"])
+    succeed([tools / "python", "-m", "build", "--outdir", tmp_path, ROOT])
+    succeed([tools / "twine", "check", "--strict", *tmp_path.glob("*.whl"), *tmp_path.glob("*.tar.gz")])
     (wheel,) = tmp_path.glob("*.whl")
-    succeed([Path(sys.executable).with_name("check-wheel-contents"), wheel])
+    succeed([tools / "check-wheel-contents", wheel])
 
     succeed([sys.executable, "-m", "venv", tmp_path / "venv"])
     programs = tmp_path / "venv" / "bin"

@@ -65,6 +65,11 @@ cuda_format() {
     sources '*.cu' '*.cuh' && "$VENV/bin/clang-format" --dry-run --Werror "${files[@]}"
 }
 
+# What one process compiles of the tests here, the two that run them need not.
+collect() {
+    "$PYTHON" -m pytest -q --collect-only -p no:cacheprovider >out/check/collected || { tail -n 60 out/check/collected && false; }
+}
+
 some_test_ran() {
     "$PYTHON" - out/tests.xml <<'END'
 import sys
@@ -86,8 +91,7 @@ tests() {
 
 # The longest first.
 check "types" "$VENV/bin/mypy"
-# What one process compiles of the tests here, the two below need not.
-check "tests can be collected" "$PYTHON" -m pytest -qqq --collect-only -rN -p no:cacheprovider
+check "tests can be collected" collect
 check "words" "$PYTHON" scripts/ci/check_words.py
 check "known vulnerabilities" "$PYTHON" -m scripts.ci.audit
 check "ruff check" "$VENV/bin/ruff" check .

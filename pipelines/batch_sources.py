@@ -11,6 +11,18 @@ from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, say, show_traceback
 from .output.schemas import OUTPUT_SCHEMAS
 
+# Modules that the extra ``job`` installs, and Dask's own that they import.
+_OF_EXTRA_JOB = {
+    "bokeh",
+    "cryptography",
+    "dask",
+    "distributed",
+    "jinja2",
+    "markupsafe",
+    "prometheus_client",
+    "pydantic",
+    "rich",
+}
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
 
 
@@ -84,8 +96,9 @@ def report_error(error: Exception, debug: bool) -> int:
         elif isinstance(error, NegativeCycleError):
             code = EXIT_NEGATIVE_CYCLE
         message = str(error)
-        if isinstance(error, ModuleNotFoundError):
-            message = f"the job needs {error.name}, which is not installed: pip install 'kepler-traverse[job]'"
+        missing = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if missing in _OF_EXTRA_JOB:
+            message = f"the job needs {missing}, which is not installed: pip install 'kepler-traverse[job]'"
         elif not isinstance(error, KeplerError):
             message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
     say(f"error: {message}")

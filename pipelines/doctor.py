@@ -1,4 +1,3 @@
-#!/usr/bin/env python
 """Report what works on this machine, and what to install for the rest. Needs only Python.
 
 Exit code 0 means that the job can run on the CPU, 1 that it cannot.

@@ -40,8 +40,11 @@ def baseline_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]
 
 
 def _scipy(graph: Graph, algorithm: str) -> Baseline:
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import dijkstra
+    try:
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import dijkstra
+    except ImportError:
+        raise InputError("comparing on a CPU needs SciPy: pip install scipy") from None
 
     if max(graph.n_vertices, graph.n_edges) > np.iinfo(np.int32).max:
         raise InputError("SciPy's shortest paths take at most 2^31 - 1 vertices and edges")

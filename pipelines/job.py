@@ -119,7 +119,7 @@ class JobResult:
         return [self.path / part["file"] for part in self.manifest["parts"]]
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Yield the rows as pyarrow tables of about a million rows each, so that they need not fit into memory.
+        """Yield the rows as pyarrow tables, one per row group, so that they need not fit into memory.
 
         Parameters
         ----------

@@ -30,8 +30,8 @@ from .checksums import MASK, checksums_in
 from .manifest_types import FORMAT, Footer, PartEntry, PartSummary, checked
 from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
-from .row_groups import Encoding, RowGroupWriter
-from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
+from .row_groups import Encoding, RowGroupWriter, rows_per_group
+from .schemas import OUTPUT_SCHEMAS
 
 _GATHERED = 2**20  # bytes that are buffered per write
 FOOTER_KEY = b"kepler_traverse"
@@ -205,12 +205,14 @@ def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
     with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
         writer: RowGroupWriter | None = None
         held: list[pa.Table] = []
-        n_held = 0
+        n_held = filled = 0
         for answer in answers:
             table, ends, begin, after = answer.table, np.cumsum(answer.sizes), 0, 0
-            writer = writer or _writer(stream, _plain_schema(table.schema), form)
-            # A row group ends with the first source that fills it, whatever the number of sources in a table.
-            while (full := int(np.searchsorted(ends, begin + ROWS_PER_GROUP - n_held))) < ends.size:
+            if writer is None:
+                schema = _plain_schema(table.schema)
+                writer, filled = _writer(stream, schema, form), rows_per_group(schema)
+            # Rows are encoded from the first source that fills a row group, whatever the number of sources in a table.
+            while (full := int(np.searchsorted(ends, begin + filled - n_held))) < ends.size:
                 held.append(table.slice(begin, ends[full] - begin))
                 _flush(writer, held)
                 begin, after, n_held = int(ends[full]), full + 1, 0
@@ -276,8 +278,8 @@ def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
         options={"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True},
         dictionary=tuple(name for name in (GROUP, "source", "target") if name in schema.names),
         differences=tuple(name for name in ("vertex", "distance") if name in whole),
-        statistics=tuple(name for name in ("source", "vertex", "target") if name in schema.names),
         repeated=("vertex",) if form.records == "vertex" else (),
+        order={"vertex": ("source", "vertex"), "nearest": (GROUP, "vertex", "rank")}.get(form.records, ("source",)),
     )
     return RowGroupWriter(file, schema, encoding)
 

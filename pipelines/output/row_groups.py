@@ -1,8 +1,8 @@
 """A Parquet file whose row groups are assembled from encoded columns: the pages of a repeated column are encoded once.
 
 pyarrow encodes each column, as a file of one column in memory, and the schema and the metadata of the file. Here the columns
-are concatenated, and their positions are entered into the footer. Vertices repeat for all sources that reach the same ones,
-and the pages of the column of sources depend only on the number of rows per source.
+are concatenated, and their positions are entered into the footer and the page index. Vertices repeat for all sources that
+reach the same ones, and the pages of the column of sources depend only on the number of rows per source.
 """
 
 from __future__ import annotations
@@ -15,18 +15,25 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .thrift import BINARY, I32, I64, LIST, STRUCT, Items, Reader, Struct, encoded
+from .schemas import GROUP_BYTES
+from .thrift import BINARY, FALSE, I32, I64, LIST, STRUCT, TRUE, Items, Reader, Struct, encoded
 
 _MAGIC = b"PAR1"
-_MAX_ROWS = 2**26  # per row group, as in pyarrow
+_TEXT_BYTES = 16  # of a text, an estimate
+_MAX_STATISTICS = 4096  # bytes of a largest or smallest value, as in pyarrow
 _MAX_DICTIONARY_BYTES = 2**19  # pyarrow encodes without a dictionary if it outgrows 2^20 bytes
 
 # Numbers of fields in parquet.thrift.
 _FILE_ROWS, _FILE_GROUPS = 3, 4
-_GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_COMPRESSED = 1, 2, 3, 5, 6
+_GROUP_COLUMNS, _GROUP_UNCOMPRESSED, _GROUP_ROWS, _GROUP_SORTING, _GROUP_OFFSET, _GROUP_COMPRESSED = 1, 2, 3, 4, 5, 6
+_SORTING_COLUMN, _SORTING_DESCENDING, _SORTING_NULLS_FIRST = 1, 2, 3
 _ENTRY_METADATA = 3
+_INDEXES = ((4, 5), (6, 7))  # offset and size of the offset index and of the column index, which has the values of pages
+_PAGES = 1  # of the offset index
+_NULL_PAGES, _MINIMA, _MAXIMA, _BOUNDARY_ORDER, _NULL_COUNTS = 1, 2, 3, 4, 5
 _N_VALUES, _UNCOMPRESSED, _COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE = 5, 6, 7, 9, 11
 _STATISTICS, _ENCODING_STATS, _SIZE_STATISTICS = 12, 13, 16
 _PAGE_UNCOMPRESSED, _PAGE_COMPRESSED, _PAGE_CRC = 2, 3, 4
@@ -77,6 +84,14 @@ def release_encoded_columns() -> None:
     _RUNS.clear()
 
 
+class Place(NamedTuple):
+    """Where a data page is: struct ``PageLocation``; the offset counts from the first page of the column."""
+
+    offset: int
+    size: int
+    first_row: int
+
+
 class ColumnChunk(NamedTuple):
     """One column of a row group.
 
@@ -87,11 +102,17 @@ class ColumnChunk(NamedTuple):
         Struct ``ColumnMetaData``; its offsets count from the first page.
     entry : dict
         Struct ``ColumnChunk``, which holds the metadata.
+    values : bytes
+        Struct ``ColumnIndex``; empty if there is none.
+    places : list of Place
+        Of its data pages.
     """
 
     pages: tuple[Any, ...]
     metadata: Struct
     entry: Struct
+    values: bytes
+    places: list[Place]
 
 
 class Encoding(NamedTuple):
@@ -101,30 +122,32 @@ class Encoding(NamedTuple):
     ----------
     options : dict
         Options of all columns.
-    dictionary, differences, statistics, repeated : tuple of str
-        Columns with a dictionary, with encoded differences, with statistics, and columns of which a row group often holds
-        the same arrays as the one before.
+    dictionary, differences, repeated : tuple of str
+        Columns with a dictionary, with encoded differences, and columns of which a row group often holds the same arrays as
+        the one before.
+    order : tuple of str
+        Columns by which rows ascend if they ascend by the first.
     """
 
     options: dict[str, Any]
     dictionary: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
-    statistics: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
     def key(self, name: str) -> Hashable:
         """Return what tells apart the pages of one column in different encodings."""
-        flags = (name in self.dictionary, name in self.differences, name in self.statistics)
-        return (tuple(self.options.items()), flags)
+        return (tuple(self.options.items()), name in self.dictionary, name in self.differences)
 
     def of(self, name: str, is_stated: bool = True) -> dict[str, Any]:
         """Return the options of pyarrow's writer for one column, with statistics or without."""
         return {
             **self.options,
             "store_schema": False,
+            "write_page_index": True,
             "use_dictionary": [name] if name in self.dictionary else False,
             "column_encoding": {name: "DELTA_BINARY_PACKED"} if name in self.differences else None,
-            "write_statistics": [name] if is_stated and name in self.statistics else False,
+            "write_statistics": is_stated,
         }
 
 
@@ -143,20 +166,35 @@ class RowGroupWriter:
     def __init__(self, file: Any, schema: pa.Schema, encoding: Encoding):
         self._file, self._schema, self._encoding = file, schema, encoding
         self._groups: list[Struct] = []
+        self._indexes: list[tuple[Struct, tuple[bytes, bytes]]] = []  # of each column of each group, with its entry
         self._rows = 0
-        self._at = len(_MAGIC)
-        file.write(_MAGIC)
+        self._at = 0
+        self._put(_MAGIC)
 
     def write(self, table: pa.Table) -> None:
-        """Write a table as one row group, or as several if it has more than 2^26 rows.
+        """Write a table as one row group, or as several of equal size if it has more than twice the rows of one.
 
         A dictionary array stands for its values.
         """
-        for start in range(0, table.num_rows, _MAX_ROWS):
-            piece = table.slice(start, _MAX_ROWS)
-            self._add([encoded_column(piece[f.name], f, self._encoding) for f in self._schema], piece.num_rows)
+        if not table.num_rows:
+            return
+        size = -(-table.num_rows // max(1, table.num_rows // rows_per_group(self._schema)))
+        for start in range(0, table.num_rows, size):
+            piece = table.slice(start, size)
+            self._add(
+                [encoded_column(piece[f.name], f, self._encoding) for f in self._schema], self._order_of(piece), len(piece)
+            )
 
-    def _add(self, chunks: list[ColumnChunk], rows: int) -> None:
+    def _put(self, data: Any) -> None:
+        self._file.write(data)
+        self._at += len(data)
+
+    def _order_of(self, table: pa.Table) -> list[int]:
+        """Return the positions of the columns by which the rows ascend."""
+        names = [name for name in self._encoding.order if name in table.schema.names]
+        return [table.schema.get_field_index(name) for name in names] if names and _ascends(table[names[0]]) else []
+
+    def _add(self, chunks: list[ColumnChunk], order: list[int], rows: int) -> None:
         begin, entries, uncompressed = self._at, [], 0
         for chunk in chunks:
             metadata = dict(chunk.metadata)
@@ -164,15 +202,18 @@ class RowGroupWriter:
                 if field in metadata:
                     metadata[field] = (I64, self._at + metadata[field][1])
             entries.append({**chunk.entry, _ENTRY_METADATA: (STRUCT, metadata)})
+            self._indexes.append((entries[-1], (_offset_index(chunk.places, self._at), chunk.values)))
             for page in chunk.pages:
-                self._file.write(page)
-            self._at += metadata[_COMPRESSED][1]
+                self._put(page)
             uncompressed += metadata[_UNCOMPRESSED][1]
+        ascending: Struct = {_SORTING_DESCENDING: (FALSE, False), _SORTING_NULLS_FIRST: (FALSE, False)}
+        sorting = [{_SORTING_COLUMN: (I32, column), **ascending} for column in order]
         self._groups.append(
             {
                 _GROUP_COLUMNS: (LIST, Items(STRUCT, entries)),
-                _GROUP_BYTES: (I64, uncompressed),
+                _GROUP_UNCOMPRESSED: (I64, uncompressed),
                 _GROUP_ROWS: (I64, rows),
+                **({_GROUP_SORTING: (LIST, Items(STRUCT, sorting))} if sorting else {}),
                 _GROUP_OFFSET: (I64, begin),
                 _GROUP_COMPRESSED: (I64, self._at - begin),
             }
@@ -180,7 +221,12 @@ class RowGroupWriter:
         self._rows += rows
 
     def close(self, metadata: dict[bytes, str]) -> None:
-        """Write the footer, with the given metadata of the file."""
+        """Write the page index and the footer, with the given metadata of the file."""
+        for which, (offset, size) in enumerate(_INDEXES):
+            for entry, indexes in self._indexes:
+                if index := indexes[which]:
+                    entry |= {offset: (I64, self._at), size: (I32, len(index))}
+                    self._put(index)
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(sink, self._schema, **self._encoding.options) as writer:
             writer.add_key_value_metadata(metadata)
@@ -189,6 +235,29 @@ class RowGroupWriter:
         footer[_FILE_GROUPS] = (LIST, Items(STRUCT, self._groups))
         data = encoded(footer)
         self._file.write(data + len(data).to_bytes(4, "little") + _MAGIC)
+
+
+def rows_per_group(schema: pa.Schema) -> int:
+    """Return the least number of rows of a row group that is not the last."""
+    return GROUP_BYTES // sum(field.type.bit_width // 8 if _has_width(field.type) else _TEXT_BYTES for field in schema)
+
+
+def _has_width(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def _ascends(column: pa.ChunkedArray) -> bool:
+    """Whether no value is null or less than the one before; of a dictionary array, whose runs are sources, or the same."""
+    is_before = pc.less_equal
+    if pa.types.is_dictionary(column.type):
+        column, is_before = pa.chunked_array([_runs_of(chunk)[0] for chunk in column.chunks if len(chunk)]), pc.less
+    return not column.null_count and pc.all(is_before(column[:-1], column[1:])).as_py() is not False
+
+
+def _offset_index(places: list[Place], begin: int) -> bytes:
+    """Return the struct ``OffsetIndex`` of a column whose pages begin at an offset of the file."""
+    pages = [{1: (I64, begin + place.offset), 2: (I32, place.size), 3: (I64, place.first_row)} for place in places]
+    return encoded({_PAGES: (LIST, Items(STRUCT, pages))})
 
 
 def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding) -> ColumnChunk:
@@ -213,9 +282,13 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     options = encoding.of(field.name)
     if field.name not in encoding.repeated:
         return _encoded(column, field, options)
-    # The column is kept with its pages, so that no other array gets its address.
-    arrays = tuple((*(b.address if b else 0 for b in c.buffers()), c.offset, len(c)) for c in column.chunks)
-    return _REPEATED.get((field, encoding.key(field.name), arrays), lambda: (column, _encoded(column, field, options)))[1]
+    # An array is kept with the pages of its slices, so that no other one gets its address.
+    arrays = tuple(tuple(b.address if b else 0 for b in c.buffers()) for c in column.chunks)
+    _, slices = _REPEATED.get((field, encoding.key(field.name), frozenset(arrays)), lambda: (column, {}))
+    at = tuple((*array, c.offset, len(c)) for array, c in zip(arrays, column.chunks, strict=True))
+    if at not in slices:
+        slices[at] = _encoded(column, field, options)
+    return slices[at]
 
 
 def _runs_of(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
@@ -239,14 +312,28 @@ def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChu
     for name in (_DATA_PAGE, _DICTIONARY_PAGE):
         if name in metadata:
             metadata[name] = (I64, metadata[name][1] - len(_MAGIC))
-    return ColumnChunk((data.slice(len(_MAGIC), metadata[_COMPRESSED][1]),), metadata, entry)
+    indexes = [(entry.pop(at, None), entry.pop(size, None)) for at, size in _INDEXES]
+    offsets, values = (data.slice(at[1], size[1]).to_pybytes() if at and size else b"" for at, size in indexes)
+    pages = [[value for _, value in page.values()] for page in Reader(offsets).struct()[_PAGES][1].values]
+    places = [Place(at - len(_MAGIC), size, row) for at, size, row in pages]
+    return ColumnChunk((data.slice(len(_MAGIC), metadata[_COMPRESSED][1]),), metadata, entry, values, places)
 
 
 class _Runs(NamedTuple):
-    """Data pages of values that repeat, their metadata and size without compression, and a column of such values."""
+    """Data pages of values that repeat, as a column chunk without its dictionary page; and a column of such values.
+
+    Attributes
+    ----------
+    pages, metadata, places
+        As those of ``ColumnChunk``; places count from the first of these pages.
+    n_bytes : int
+        Size of the pages without compression.
+    example : ColumnChunk
+    """
 
     pages: Any
     metadata: Struct
+    places: list[Place]
     n_bytes: int
     example: ColumnChunk
 
@@ -278,7 +365,31 @@ def _encoded_runs(values: pa.Array, sizes: tuple[int, ...], field: pa.Field, enc
     }
     if field.type not in _PLAIN:
         del metadata[_SIZE_STATISTICS]  # those of strings count their bytes, too
-    return ColumnChunk((page, runs.pages), metadata, runs.example.entry)
+    places = [place._replace(offset=len(page) + place.offset) for place in runs.places]
+    return ColumnChunk((page, runs.pages), metadata, runs.example.entry, _column_index(values, sizes, places), places)
+
+
+def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place]) -> bytes:
+    """Return the struct ``ColumnIndex`` of a column that repeats each of several values; empty if one is too long."""
+    ends = np.cumsum(sizes)
+    begins = [place.first_row for place in places]
+    first, last = np.searchsorted(ends, begins, "right"), np.searchsorted(ends, [*begins[1:], ends[-1]])
+    listed = values.to_pylist()
+    bounds = [(min(listed[a : b + 1]), max(listed[a : b + 1])) for a, b in zip(first, last, strict=True)]
+    width = values.type.bit_width // 8 if values.type in _PLAIN else 0
+    found = [[v.to_bytes(width, "little", signed=True) if width else v.encode() for v in each] for each in bounds]
+    if any(len(value) > _MAX_STATISTICS for each in found for value in each):
+        return b""
+    minima, maxima = zip(*found, strict=True)
+    return encoded(
+        {
+            _NULL_PAGES: (LIST, Items(TRUE, [FALSE] * len(places))),
+            _MINIMA: (LIST, Items(BINARY, list(minima))),
+            _MAXIMA: (LIST, Items(BINARY, list(maxima))),
+            _BOUNDARY_ORDER: (I32, 0),  # none is stated
+            _NULL_COUNTS: (LIST, Items(I64, [0] * len(places))),
+        }
+    )
 
 
 def _dictionary_of(values: pa.Array, example: ColumnChunk, encoding: Encoding) -> tuple[bytes, int, Struct]:
@@ -301,8 +412,8 @@ def _dictionary_of(values: pa.Array, example: ColumnChunk, encoding: Encoding) -
     return head + packed, len(head) + len(plain), {_STATISTICS: (STRUCT, statistics)}
 
 
-def _data_pages(sizes: tuple[int, ...], options: dict[str, Any]) -> tuple[Any, Struct, int]:
-    """Return the data pages of positions that repeat so often each, their metadata, and their size without compression.
+def _data_pages(sizes: tuple[int, ...], options: dict[str, Any]) -> tuple[Any, Struct, list[Place], int]:
+    """Return the data pages of positions that repeat so often each, as the first fields of ``_Runs``.
 
     Without statistics of pages, which would hold values.
     """
@@ -310,7 +421,8 @@ def _data_pages(sizes: tuple[int, ...], options: dict[str, Any]) -> tuple[Any, S
     positions = pa.array(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
     chunk = _encoded(positions, pa.field(name, pa.int32()), options)
     page, n_bytes = _dictionary_page(chunk)
-    return chunk.pages[0].slice(len(page)), chunk.metadata, chunk.metadata[_UNCOMPRESSED][1] - n_bytes
+    places = [place._replace(offset=place.offset - len(page)) for place in chunk.places]
+    return chunk.pages[0].slice(len(page)), chunk.metadata, places, chunk.metadata[_UNCOMPRESSED][1] - n_bytes
 
 
 def _dictionary_page(chunk: ColumnChunk) -> tuple[Any, int]:

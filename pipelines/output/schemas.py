@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
-ROWS_PER_GROUP = 1_000_000
+GROUP_BYTES = 2**22  # of a row group before encoding: 100,000 to 500,000 rows, as readers like it
+ROWS_PER_GROUP = GROUP_BYTES // 8  # at most: of rows of two columns with 4 bytes each
 SOURCES_PER_PART = 2**15  # keeps the footer of a part file small if the graph is tiny
 
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.

@@ -299,7 +299,7 @@ def test_the_summary_for_people_names_the_folder(undisturbed, options, capsys):
 @pytest.mark.parametrize("rows_per_group", [1, 4, 10, 1000])
 @pytest.mark.parametrize("ids", ["integers", "strings"])
 def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch, rows_per_group, ids):
-    monkeypatch.setattr("pipelines.output.part_file.ROWS_PER_GROUP", rows_per_group)
+    monkeypatch.setattr("pipelines.output.row_groups.GROUP_BYTES", 40 * rows_per_group)
     if ids == "integers":
         graph = graph_from_edges(np.array([5, 7, 9]), np.array([7, 9, 11]), np.array([1, 2, 3]))
         sources = [7, 11, 5]

@@ -158,8 +158,14 @@ def test_the_manifest_and_every_part_say_what_was_written(case, job):
         assert schema.names == list(form.columns)
         assert schema.metadata[RESULT_KEY].decode() == form.name
         assert schema.metadata[MEANS_KEY].decode() == form.means
-        footer = json.loads(pq.read_metadata(job(case) / part["file"]).metadata[FOOTER_KEY])
+        file = pq.ParquetFile(job(case) / part["file"])
+        footer = json.loads(file.metadata.metadata[FOOTER_KEY])
         assert (footer["result"], footer["sources"]) == (form.name, part["sources"])
+        group, rows = file.metadata.row_group(0), file.read_row_group(0)
+        assert all(group.column(i).statistics.has_min_max for i in range(group.num_columns))
+        order = [(rows.column_names[each.column_index], "ascending") for each in group.sorting_columns]
+        assert order or part["sources"] != sorted(part["sources"])
+        assert not order or rows.sort_by(order).select(names := [name for name, _ in order]).equals(rows.select(names))
     assert len(manifest["parts"]) == (1 if form.merged else 3)
 
 

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -15,7 +16,7 @@ from pipelines.output.row_groups import Encoding, RowGroupWriter, release_encode
 from pipelines.output.thrift import Reader, encoded
 
 OPTIONS = {"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True}
-ENCODING = Encoding(OPTIONS, dictionary=("source",), statistics=("source", "vertex"), repeated=("vertex",))
+ENCODING = Encoding(OPTIONS, dictionary=("source",), repeated=("vertex",), order=("source", "vertex"))
 
 
 def rows(source, vertex, distance):
@@ -49,7 +50,7 @@ def written(groups, encoding=ENCODING):
 
 def by_pyarrow(groups):
     file = io.BytesIO()
-    options = {"use_dictionary": ["source"], "write_statistics": ["source", "vertex"]}
+    options = {"use_dictionary": ["source"], "write_page_index": True}
     options["column_encoding"] = dict.fromkeys(whole_in(groups), "DELTA_BINARY_PACKED")
     with pq.ParquetWriter(file, schema_of(groups[0]), **OPTIONS, **options) as writer:
         for group in groups:
@@ -60,7 +61,7 @@ def by_pyarrow(groups):
 
 INTEGERS = pa.array(np.arange(50_000, dtype=np.int32) * 3)
 SOME = pa.array(np.arange(0, 50_000, 7, dtype=np.int32))
-STRINGS = pa.array([f"town {i}" for i in range(30_000)])
+STRINGS = pa.array([f"town {i:05}" for i in range(30_000)])
 CASES = {
     "one source per group": [rows(s, INTEGERS, pa.array(np.arange(50_000) % (s + 5))) for s in (7, 3, 9)],
     "floats": [rows(s, INTEGERS, pa.array(np.arange(50_000) / 7)) for s in (7, 3)],
@@ -76,6 +77,24 @@ CASES = {
     "slices": [rows(1, INTEGERS.slice(5, 90), SOME.slice(0, 90)), rows(2, INTEGERS.slice(9, 90), SOME.slice(0, 90))],
     "no dictionary arrays": [pa.table({"source": SOME, "vertex": SOME, "distance": SOME})] * 2,
 }
+
+
+def page_index(data):
+    """Yield, per column of each row group, the first row of each page, and its smallest and largest value."""
+    footer = row_groups._footer_of(pa.py_buffer(data))
+    columns = [entry for group in footer[4][1].values for entry in group[1][1].values]
+    for entry in columns:
+        values, places = Reader(data, entry[6][1]).struct(), Reader(data, entry[4][1]).struct()
+        pages = [tuple(value for _, value in place.values()) for place in places[1][1].values]
+        for offset, size, _ in pages:
+            header = Reader(data, offset)
+            assert header.struct()[3][1] == size - (header.at - offset)
+        assert pages[0][0] == entry[3][1][9][1]
+        yield [row for *_, row in pages], values[2][1].values, values[3][1].values
+
+
+def is_sorted(rows, names):
+    return not names or rows.select(names).equals(rows.select(names).sort_by([(name, "ascending") for name in names]))
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +118,40 @@ def test_the_file_is_that_of_pyarrow(case):
                 one, other = (file.metadata.row_group(i).column(c).to_dict() for file in (ours, theirs))
                 where = [key for key in one if "offset" in key or "total" in key]
                 assert {k: v for k, v in one.items() if k not in where} == {k: v for k, v in other.items() if k not in where}
+                assert one["statistics"]["has_min_max"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_page_index_and_order_are_those_of_the_rows(case, monkeypatch):
+    for group_bytes in (2**22, 2**19):
+        monkeypatch.setattr(row_groups, "GROUP_BYTES", group_bytes)
+        data = bytes_of(CASES[case])
+        file, pages = pq.ParquetFile(io.BytesIO(data)), page_index(data)
+        claims = []
+        for i in range(file.num_row_groups):
+            rows, claimed = file.read_row_group(i), file.metadata.row_group(i).sorting_columns
+            claims.append([rows.column_names[each.column_index] for each in claimed])
+            assert is_sorted(rows, claims[-1])
+            for values in rows.columns:
+                first, least, largest = next(pages)
+                assert first[0] == 0
+                for begin, end, low, high in zip(first, [*first[1:], len(values)], least, largest, strict=True):
+                    bounds = pc.min_max(values[begin:end])
+                    for bound, stored in (("min", low), ("max", high)):
+                        expected = bounds[bound].as_py()
+                        is_text = isinstance(expected, str)
+                        kind = None if is_text else values.type.to_pandas_dtype()
+                        assert expected == (stored.decode() if is_text else np.frombuffer(stored, kind)[0])
+        assert (case in ("several sources per group", "a source twice")) == (claims[0] == [])
+
+
+def test_readers_skip_row_groups_far_from_a_source(monkeypatch):
+    """Where vertices with close numbers lie close to each other, as in road networks."""
+    monkeypatch.setattr(row_groups, "GROUP_BYTES", 2**14)
+    groups = [rows(s, INTEGERS, pa.array(abs(np.arange(50_000) - 1_000 * s))) for s in (7, 30)]
+    metadata = written(groups).metadata
+    near = [metadata.row_group(i).column(2).statistics.min < 100 for i in range(metadata.num_row_groups)]
+    assert 0 < sum(near) * 10 < len(near)
 
 
 def test_an_array_at_the_address_of_an_earlier_one_is_encoded():
@@ -134,9 +187,9 @@ def test_long_names_are_written_without_keeping_a_dictionary():
 
 
 def test_row_groups_split_more_rows_than_one_takes(monkeypatch):
-    monkeypatch.setattr(row_groups, "_MAX_ROWS", 20_000)
+    monkeypatch.setattr(row_groups, "GROUP_BYTES", 20_000 * 20)
     file = written(CASES["one source per group"][:1])
-    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [20_000, 20_000, 10_000]
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [25_000, 25_000]
     assert file.read().equals(plain(CASES["one source per group"][0]).replace_schema_metadata(file.schema_arrow.metadata))
 
 
@@ -156,11 +209,15 @@ def test_a_footer_is_read_and_written_again():
         Reader(footer[:-1]).struct()
 
 
-def test_duckdb_reads_the_file(tmp_path):
-    duckdb = pytest.importorskip("duckdb")
-    groups = CASES["several sources per group"]
+def test_duckdb_and_polars_read_the_file(tmp_path):
+    path, groups = str(tmp_path / "part.parquet"), CASES["several sources per group"]
     (tmp_path / "part.parquet").write_bytes(bytes_of(groups))
-    table = duckdb.sql(f"select * from '{tmp_path / 'part.parquet'}'").to_arrow_table()
-    assert table.to_pydict() == plain(pa.concat_tables(groups)).to_pydict()
-    where = f"select count(*), max(vertex) from '{tmp_path / 'part.parquet'}' where source = 11"
-    assert duckdb.sql(where).fetchall() == [(50_000, 149_997)]
+    all_rows = plain(pa.concat_tables(groups)).to_pydict()
+    duckdb = pytest.importorskip("duckdb")
+    assert duckdb.sql(f"select * from '{path}'").to_arrow_table().to_pydict() == all_rows
+    where = f"select count(*), max(vertex) from '{path}' where source = 11 and distance < 300"
+    assert duckdb.sql(where).fetchall() == [(100, 297)]
+    polars = pytest.importorskip("polars")
+    assert polars.read_parquet(path).to_dict(as_series=False) == all_rows
+    found = polars.scan_parquet(path).filter((polars.col("source") == 11) & (polars.col("distance") < 300)).collect()
+    assert (found.height, found["vertex"].max()) == (100, 297)

@@ -266,7 +266,7 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
     command = [sys.executable, "-m", "scripts.bench", "--suite", "gpu", "--graphs", str(DATA), "--part", "single", "many"]
     command += ["--output", str(OUT / "speed.json"), "--peer-seconds", "2", "--many-seconds", "2", "--seconds", "60"]
     command += ["--commit", commit(), "--only", *graphs] + ([] if has_peer else ["--without-peer"])
-    yield Job("speed", "one source and many", command, judge_speed("speed.json", options.works), seconds=200)
+    yield Job("speed", "one source and many", command, judge_speed("speed.json", options.works), seconds=120)
     file = DATA / f"{HIERARCHY}.parquet"
     command = [
         sys.executable,
@@ -278,7 +278,7 @@ def jobs_of_speed(options: argparse.Namespace) -> Iterator[Job]:
         str(OUT / "hierarchy.json"),
     ]
     missing = () if file.exists() else (str(file),)
-    yield Job("speed", "hierarchy", command, judge_speed("hierarchy.json", options.works), missing, seconds=50)
+    yield Job("speed", "hierarchy", command, judge_speed("hierarchy.json", options.works), missing, seconds=30)
 
 
 JOBS = {

@@ -23,6 +23,9 @@ if not HAS_GPU:  # kernels run on the host harness, and the folder for compiled 
     os.environ.setdefault("CUPY_CACHE_DIR", str(Path(__file__).parents[1] / "out" / "cupy"))
     collect_ignore = ["traversal/test_gpu.py"]  # nothing but tests for a GPU, thousands
 
+# With Python's own thresholds a tenth of a run is spent on looking for cycles of references.
+gc.set_threshold(50_000, 10, 10)
+
 # Examples name the job as an installation does; its metrics can be registered only once in a process.
 sys.modules["kepler_traverse.pipelines"] = pipelines
 
@@ -62,9 +65,9 @@ def _server_of_workers():
     yield
 
 
-def pytest_collection_finish():
-    # Thousands of tests and all imports stay until the end, so the garbage collector need not traverse them again.
-    gc.collect()
+@pytest.fixture(autouse=True, scope="module")
+def _old_objects_stay():
+    """Imports, tests and compiled functions stay until the end, so the garbage collector need not traverse them again."""
     gc.freeze()
 
 

@@ -15,12 +15,12 @@ from typing import Any
 
 from kepler_traverse.graph import Graph
 
-from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, flag_text
+from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, edge_columns, flag_text
 from .cli.terminal import called_as, several, show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
-_SHARED = ("device", "strategy", "seed", "directed", "format", "src_column", "dst_column", "weight_column", "header",
-           "delimiter", "id_type", "weight_type", "vertices", "where", "oneway_column", "only_vertices",
+_SHARED = ("device", "strategy", "seed", "directed", "format", "columns", "header",
+           "delimiter", "id_type", "weight_type", "vertices", "where", "only_vertices",
            "json", "debug")  # fmt: skip
 
 
@@ -61,13 +61,15 @@ def _arguments(argv: list[str]) -> Any:
 
 def _refuse_idle(given: Any) -> None:
     """Raise UsageError for a flag that has no effect in combination with the others."""
-    weights = {"--hash-weights": given.hash_weights, "--weight-column": given.weight_column is not None}
+    columns = edge_columns(given.columns, alone=True)
+    weight = flag_text("weight_column")
+    weights = {"--hash-weights": given.hash_weights, weight: columns["weight_column"] is not None}
     weights["--weight-type"] = given.weight_type != "auto"
     if given.algorithm == "bfs" and any(weights.values()):
         flag = next(flag for flag, is_given in weights.items() if is_given)
         raise UsageError(f"{flag} has no effect: bfs counts hops and takes no weights; leave it out")
-    if given.hash_weights and given.weight_column is not None:
-        raise UsageError("--weight-column has no effect: --hash-weights makes the weights; take one of the two")
+    if given.hash_weights and columns["weight_column"] is not None:
+        raise UsageError(f"{weight} has no effect: --hash-weights makes the weights; take one of the two")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -132,13 +134,14 @@ def _graph(given: Any, algorithm: str) -> Any:
 
     from .comparison.hashed_weights import hashed_weights
 
+    columns = edge_columns(given.columns)
+    if algorithm == "bfs":
+        columns["weight_column"] = None
     graph: Any = read_graph(
         given.edges,
         directed=given.directed,
         device=given.device,
-        src_column=given.src_column,
-        dst_column=given.dst_column,
-        weight_column=None if given.hash_weights or algorithm == "bfs" else given.weight_column,
+        **columns,
         weighted=algorithm == "sssp" and not given.hash_weights,
         format=given.format,
         header=given.header,
@@ -147,7 +150,6 @@ def _graph(given: Any, algorithm: str) -> Any:
         weight_type=given.weight_type,
         vertices=given.vertices,
         where=given.where,
-        oneway_column=given.oneway_column,
         only_vertices=given.only_vertices,
     )
     if algorithm == "bfs":

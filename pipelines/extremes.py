@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
-from .cli.options import Once, OnceParser
+from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, flag_text
 from .cli.terminal import called_as, say, several, show
 
 RESULTS = ("extremes", "top-closeness")
@@ -64,8 +64,7 @@ def _parser() -> OnceParser:
         parser.add_argument(flag, action=Once, choices=choices, help=text)
     for flag, name in (("--directed", "as they are (default)"), ("--undirected", "in both directions")):
         parser.add_argument(flag, dest="directed", action=Once, nargs=0, help=f"take edges {name}")
-    for flag in ("--src-column", "--dst-column", "--weight-column"):
-        parser.add_argument(flag, action=Once, metavar="NAME", help="as of a run")
+    add_option(parser, next(option for option in OPTIONS if option.key == "columns"))
     parser.add_argument("-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)")
     parser.add_argument(
         "--output", action=Once, metavar="FILE", help="a new file, .json or .parquet; default: JSON on stdout"
@@ -100,16 +99,15 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
         if flag in given and not fits:
             raise InputError(f"--{flag} does not belong to --result {given['result']}; leave it out")
     weighted = given["algorithm"] == "sssp"
-    if given.get("weight_column") and not weighted:
-        raise InputError("--weight-column needs --algorithm sssp")
+    columns = edge_columns(given.get("columns"), alone=True)
+    if columns["weight_column"] and not weighted:
+        raise InputError(f"{flag_text('weight_column')} needs --algorithm sssp")
     graph = read_graph(
         given["edges"],
         directed=given.get("directed", True),
         device=given["device"],
         weighted=weighted,
-        src_column=given.get("src_column"),
-        dst_column=given.get("dst_column"),
-        weight_column=given.get("weight_column"),
+        **columns,
     )
     facts = {
         "result": given["result"],

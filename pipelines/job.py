@@ -24,12 +24,13 @@ from kepler_traverse.errors import (
     OutputError,
     StrategyError,
     UnknownVertexError,
+    options_spelled,
 )
 from kepler_traverse.formats.tables import is_table
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
 
-from .cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError
+from .cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
 from .cli.settings import MG, settings_of
 from .cli.terminal import several
 from .output.manifest_types import Failure, Manifest
@@ -42,10 +43,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _OF_FILES = ("format", "header", "delimiter", "id_type")
-_OF_TABLES = (
-    *("directed", "src_column", "dst_column", "weight_column", "weight_type", "vertices"),
-    *("where", "oneway_column", "only_vertices"),
-)
+_OF_TABLES = (*("directed", "weight_type", "vertices", "where", "only_vertices"),)
 _OF_COMMANDS = ("plan", "json", "debug")
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
@@ -212,7 +210,8 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
         output folder at the same path.
     **options
         The options of the job by their names in docs/settings.md, as ``algorithm="sssp"``, ``cutoff=3600`` or
-        ``result="summary"``. ``sources`` is what ``bfs_many`` takes: ids, one id, or ``"all"``.
+        ``result="summary"``, and ``columns`` a mapping. ``sources`` is what ``bfs_many`` takes (ids, one id, or
+        ``"all"``), or a ``pathlib.Path`` of a file; so is ``targets``.
 
     Returns
     -------
@@ -286,9 +285,9 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
             raise InputError(f"{name} is no option of the job" + (f"; did you mean {near[0]}?" if near else ""))
     values = {name: value for name, value in options.items() if value is not None}
     for option in OPTIONS:
-        if isinstance(values.get(option.key), os.PathLike):
+        if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):
             values[option.key] = _path(option.key, values[option.key])
-    if "targets" in values:
+    if "targets" in values and not isinstance(options["targets"], os.PathLike):
         values["targets"] = _listed(arguments.ids("targets", values["targets"]))
     return values
 
@@ -303,9 +302,13 @@ def _name_sources(values: dict[str, Any]) -> bool:
     """Put ``sources`` into the form of the job's settings; return whether they are ``"all"``."""
     if "sources" not in values:
         return False
+    is_file = isinstance(values["sources"], os.PathLike)
     given = [name for name in SOURCE_CHOICES if name != "sources" and values.get(name) not in (None, False)]
     if given:
         raise InputError(f"sources are given more than once, by sources and {given[0]}; take one")
+    if is_file:
+        values["sources"] = _path("sources", values["sources"])
+        return False
     sources = given_sources(values["sources"])
     if isinstance(sources, str):
         del values["sources"]
@@ -346,19 +349,23 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
         raise InputError(
             "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"
         )
+    columns = dict(values.pop("columns", None) or {})
+    of_edges = {role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"}
+    if columns:
+        values["columns"] = columns
     if is_graph:
+        for role, name in of_edges.items():
+            if name is not None:
+                raise InputError(f"columns names {role} {name!r}, and edges are a graph; leave it out")
         graph = edges
     elif is_table(edges):
         graph = graph_from_edges(
             edges,
-            src=values.pop("src_column", None),
-            dst=values.pop("dst_column", None),
-            weight=values.pop("weight_column", None),
+            **of_edges,
             directed=values.get("directed", True),
             vertices=values.pop("vertices", None),
             weight_type=values.pop("weight_type", "auto"),
             where=values.pop("where", None),
-            oneway=values.pop("oneway_column", None),
             only_vertices=values.pop("only_vertices", None),
             edge_ids=values.get("result") == "paths",
         )
@@ -381,7 +388,7 @@ def _check_ids(graph: Graph, values: dict[str, Any]) -> None:
     The job takes texts from a command line also for integers.
     """
     for name in ("sources", "targets"):
-        if name in values:
+        if isinstance(values.get(name), list):
             graph.numbers_of(values[name], name[:-1])
 
 
@@ -413,7 +420,8 @@ def _use_of(client: Client) -> AbstractContextManager[None]:
 def _in_words_of_python() -> Iterator[None]:
     """Write the options in messages of the job as arguments: ``--graph-cache`` is ``graph_cache``."""
     try:
-        yield
+        with options_spelled(_spelled):
+            yield
     except UsageError as error:
         raise InputError(_as_arguments(str(error))) from None
     except _RESPELLED as error:
@@ -422,10 +430,23 @@ def _in_words_of_python() -> Iterator[None]:
         raise type(error)(_as_arguments(str(error))) from error
 
 
+def _spelled(name: str, value: object = None) -> str:
+    flag = flag_text(name, value)
+    if flag.startswith("--columns"):
+        return _as_arguments(flag)
+    return name if value is None else f"{name}={value!r}"
+
+
 def _as_arguments(message: str) -> str:
     message = re.sub(r"\bNone: \[?(\w+)\]?", r"\1", message).replace("EDGES", "edges")
     message = message.replace("--undirected", "directed=False").replace("--resume", "resume=True")
+    message = re.sub(r"--columns (\w+=[^\s,;]+(,\w+=[^\s,;]+)*)", _as_mapping, message)
     return re.sub(r"--(no-)?([a-z][a-z-]*[a-z])", _as_argument, message)
+
+
+def _as_mapping(found: re.Match[str]) -> str:
+    pairs = (pair.partition("=") for pair in found[1].split(","))
+    return "columns={" + ", ".join(f"{role!r}: {'...' if name == 'NAME' else repr(name)}" for role, _, name in pairs) + "}"
 
 
 def _as_argument(found: re.Match[str]) -> str:

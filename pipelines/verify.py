@@ -59,9 +59,9 @@ def main(argv: list[str] | None = None) -> int:
             Path(given.folder),
             given.edges,
             getattr(given, "device", "auto"),
-            getattr(given, "targets_file", None),
+            getattr(given, "targets", None),
             getattr(given, "pairs", None),
-            getattr(given, "sources_file", None),
+            getattr(given, "sources", None),
         )
         _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
         return EXIT_WRONG if findings.faults else 0
@@ -86,12 +86,8 @@ def _parser() -> OnceParser:
         choices=("auto", "cpu", "cuda"),
         help="device that runs the checks; auto uses a GPU if one is available (default: auto)",
     )
-    parser.add_argument(
-        "--targets-file", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved"
-    )
-    parser.add_argument(
-        "--sources-file", action=Once, metavar="FILE", help="table of the sources of the run, if it was moved"
-    )
+    parser.add_argument("--targets", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved")
+    parser.add_argument("--sources", action=Once, metavar="FILE", help="table of the sources of the run, if it was moved")
     parser.add_argument("--pairs", action=Once, metavar="FILE", help="table of pairs of the run, if it was moved")
     parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
     parser.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
@@ -132,7 +128,7 @@ def prove_output(
     pairs_file : str, optional
         The table of the run's pairs, if it was moved.
     sources_file : str, optional
-        The table of the run's sources (``--source-column``), if it was moved.
+        The table of the run's sources if it was moved.
 
     Returns
     -------
@@ -157,9 +153,8 @@ def prove_output(
         settings,
         edges=edges,
         pairs=pairs_file or settings.pairs,
-        sources_file=sources_file or settings.sources_file,
-        targets_file=targets_file or settings.targets_file,
-        targets=None if targets_file else settings.targets,
+        sources=sources_file or settings.sources,
+        targets=targets_file or settings.targets,
     )
     question = read_question_again(graph, settings, identity)
     prover: Any

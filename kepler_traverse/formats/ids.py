@@ -128,11 +128,11 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     with _refused(path, what):
         with open_regular(path, follow=True) as file:
             data = file.read(4)
-            if data != b"PAR1" and not (what == "vertices" and is_vertex_table(path)):
+            if data != b"PAR1" and not (what == "vertices" and is_id_table(path, "vertices")):
                 return IdFile(str(path), what, _lines(data + file.read()), is_text=True)
         if data != b"PAR1":
             table = _table(path)
-            return _ids_of_column(path, what, table[_column_of_ids(path, table.schema.names, what)])
+            return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)])
         return IdFile(str(path), what, _parquet_column(Path(path), what), is_text=False)
 
 
@@ -149,14 +149,16 @@ def _refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
         raise InputError(f"{name}: the file of {what} cannot be read: {problem}") from None
 
 
-def is_vertex_table(path: str | os.PathLike[str]) -> bool:
-    """Whether a file of vertices is CSV with column names, of which one is known to be that of the ids."""
+def is_id_table(path: str | os.PathLike[str], what: str) -> bool:
+    """Whether a file of ids is CSV with column names; those of vertices hold a name that is known to be that of the ids."""
     if Path(path).suffix.lower() != ".csv":
         return False
     with open(path, "rb") as file:
         first = file.readline().decode("utf-8-sig", errors="replace")
     names = [name.strip().strip('"') for name in first.split(",")]
-    return len(names) > 1 and any(_is_known("vertices", name) for name in names)
+    if len(names) == 1:
+        return names == [_COLUMNS[what][0]]
+    return what != "vertices" or any(_is_known(what, name) for name in names)
 
 
 def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
@@ -181,7 +183,7 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
     """
     with _refused(path, "vertices"):
         table = _table(path)
-        column = _column_of_ids(path, table.schema.names, "vertices")
+        column = column_of_ids(path, table.schema.names, "vertices")
         for name in names:
             if name not in table.schema.names or name == column:
                 known = ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
@@ -196,7 +198,7 @@ def _table(path: str | os.PathLike[str]) -> pyarrow.Table:
     with open_regular(path, follow=True) as file:
         if file.read(4) == b"PAR1":
             return pyarrow.parquet.read_table(path)
-    if not is_vertex_table(path):
+    if not is_id_table(path, "vertices"):
         raise InputError(
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
             f"column names, one of them {_COLUMNS['vertices'][0]!r}"
@@ -217,11 +219,12 @@ def _parquet_column(path: Path, what: str) -> list[Any] | np.ndarray:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        chosen = _column_of_ids(path, file.schema_arrow.names, what)
+        chosen = column_of_ids(path, file.schema_arrow.names, what)
         return _ids_of_column(path, what, file.read(columns=[chosen]).column(0)).values
 
 
-def _column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
+def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
+    """Return the column that holds the ids of sources, targets or vertices; raise InputError unless there is one."""
     names = [name for name in names if not name.startswith("__index_level_")]
     chosen = names if len(names) == 1 else [name for name in names if _is_known(what, name)]
     if len(chosen) != 1:
@@ -229,6 +232,7 @@ def _column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) ->
         raise InputError(
             f"{path}: it is not sure which column of the file of {what} holds the ids; it has {shown}; "
             f"give a file with that column alone, or call it {_COLUMNS[what][0]!r}"
+            + (f", or name it with {option_text(_COLUMNS[what][0] + '_column')}" if what in ("sources", "targets") else "")
         )
     return chosen[0]
 

@@ -85,15 +85,7 @@ class OpportunityOptions(CutoffOptions):
             "example": "exponential:0.002",
         },
     )
-    source_weights: str | None = field(
-        default=None,
-        metadata={
-            "help": "column of --sources-file with a number per source, by which its sums are multiplied",
-            "example": "people",
-            "table": "sources_file",
-            "group": "sources (give one)",
-        },
-    )
+    source_weights: str | None = None
 
 
 class RowSize(NamedTuple):

@@ -10,6 +10,7 @@ import difflib
 import functools
 import math
 import operator
+import os
 import re
 import shlex
 import sys
@@ -136,6 +137,37 @@ def _size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
+def _ids_or_file(text: str) -> list[str] | str:
+    """Return ids, or the name of a file."""
+    if not os.path.exists(text) or os.path.isdir(text):
+        return _listed("id", text)
+    if all(_INTEGER.fullmatch(piece.strip()) for piece in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r} may be ids or the file of this name; for the file give ./{text}")
+    return text
+
+
+def _columns(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for piece in text.split(","):
+        role, is_there, name = (part.strip() for part in piece.partition("="))
+        if not is_there or not name:
+            raise argparse.ArgumentTypeError(f"{piece!r} is no ROLE=NAME, such as src=from_id")
+        if role not in COLUMN_ROLES:
+            raise argparse.ArgumentTypeError(f"{role!r} is no role of a column; take {', '.join(COLUMN_ROLES)}")
+        if role in found:
+            raise argparse.ArgumentTypeError(f"the role {role!r} is given twice")
+        found[role] = name
+    return found
+
+
+def edge_columns(columns: Mapping[str, str] | None, alone: bool = False) -> dict[str, Any]:
+    """Return the columns of the edge list as arguments of ``read_graph``; if no other table is read, refuse others."""
+    for role in columns or () if alone else ():
+        if COLUMN_ROLES[role] != "edges":
+            raise UsageError(f"--columns {role}=NAME has no effect: this command reads the edge list alone; leave it out")
+    return {f"{role}_column": (columns or {}).get(role) for role, table in COLUMN_ROLES.items() if table == "edges"}
+
+
 def _numbers(text: str) -> list[int | float]:
     pieces = [piece.strip() for piece in text.split(",")]
     return [_integer(piece) if _INTEGER.fullmatch(piece) else _number(piece) for piece in pieces]
@@ -152,7 +184,8 @@ PARSE: dict[str, Any] = {
     "size": _size,
     "integer_or_auto": functools.partial(_or_auto, _integer, "a whole number"),
     "number_or_auto": functools.partial(_or_auto, _number, "a number"),
-    "ids": functools.partial(_listed, "id"),
+    "ids": _ids_or_file,
+    "columns": _columns,
     "names": functools.partial(_listed, "name"),
     "numbers": _numbers,
     "switch": None,
@@ -165,7 +198,8 @@ _METAVAR = {
     "size": "SIZE",
     "integer_or_auto": "auto|N",
     "number_or_auto": "auto|X",
-    "ids": "ID,ID,...",
+    "ids": "ID,ID,...|FILE",
+    "columns": "ROLE=NAME,...",
     "names": "NAME,NAME,...",
     "numbers": "X,X,...",
 }
@@ -195,12 +229,6 @@ class Settings:
     cutoff: float | None = _traversal(
         least=0, example=1000.0, help="sssp: maximum distance; vertices farther away are left out"
     )
-    limit_column: str | None = _traversal(
-        table="sources_file",
-        example="minutes",
-        help="column of --sources-file with the largest distance of each source: a number of hops (bfs), or a distance "
-        "(sssp); it takes the place of --max-depth and --cutoff",
-    )
     result: ResultName = _result(
         "distances",
         help="what to write. distances: one row per source and reached vertex; predecessors: the same with the "
@@ -227,12 +255,6 @@ class Settings:
         "their ranks. Hops and integer weights take one search from all sources, unless --strategy names one; other weights "
         "take one per source",
     )
-    nearest_group: str | None = _result(
-        table="sources_file",
-        example="kind",
-        help="for --nearest-k: column of --sources-file with the group of each source, a number or a text; written are the "
-        "nearest sources of each group, such as the nearest school and the nearest hospital",
-    )
     along: list[str] | None = _result(
         example=("metres", "toll"),
         help="columns of the edge list to add up along the paths of --result paths: one column each, with the sum from the "
@@ -252,30 +274,20 @@ class Settings:
         help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
         "others, in is from the others to the source, as in NetworkX",
     )
-    targets: list[int | str] | None = _result(example=(7, 8), help="ids of the targets; only their distances are written")
-    targets_file: str | None = _result(
-        kind="file", example="targets.txt", help="file with the ids of the targets, in the format of --sources-file"
+    targets: list[int | str] | str | None = _result(
+        example=(7, 8), help="ids of the targets, or a file of them, as for --sources; only their distances are written"
     )
-    target_column: str | None = _result(
-        example="clinic", help="column of the ids in --targets-file, a Parquet file or CSV with a header"
-    )
-    sources: list[int | str] | None = _sources(example=(3, 17, 99), help="ids of the sources")
-    sources_file: str | None = _sources(
-        kind="file",
-        example="sources.txt",
-        help="file with one id per line (lines that begin with # are comments), or a Parquet file with one "
-        "column or with the column source",
-    )
-    source_column: str | None = _sources(
-        example="stop",
-        help="column of the ids in --sources-file, a Parquet file or CSV with a header. --result summary, "
-        "opportunities and within then add their columns to that table, in _sources.pq",
+    sources: list[int | str] | str | None = _sources(
+        example=(3, 17, 99),
+        help="ids of the sources, or a file that exists: text with one id per line (lines that begin with # are comments), "
+        "or a table, which is Parquet or CSV with a header. --result summary, opportunities and within add their columns to "
+        "that table, in _sources.pq",
     )
     keep_columns: list[str] | None = _sources(
-        table="sources_file",
+        table="sources",
         example=("name", "zone"),
-        help="columns of --sources-file to keep in _sources.pq (default: all). With it, --result levels and targets write "
-        "that table, too",
+        help="columns of the table of --sources to keep in _sources.pq (default: all). With it, --result levels and targets "
+        "write that table, too",
     )
     random_sources: int | None = _sources(
         least=1, example=64, help="number of distinct random vertices with an outgoing edge, drawn with --seed"
@@ -287,14 +299,6 @@ class Settings:
         help="table of pairs, Parquet or CSV with a header: one origin and one destination per row. The origins are the "
         "sources, and the default result is pairs",
     )
-    origin_column: str | None = _sources(
-        example="origin",
-        help="column of the origins in --pairs (default: the column with a known name, such as origin, source, from)",
-    )
-    destination_column: str | None = _sources(
-        example="destination",
-        help="column of the destinations in --pairs (default: the column paired with that of the origins)",
-    )
     seed: int = _sources(1, least=0, help="random seed of --random-sources")
     directed: bool = _edge_list(
         True,
@@ -304,20 +308,16 @@ class Settings:
     format: str = _edge_list(
         "auto", help="file format; auto derives it from the file's name; an unknown name lists the formats"
     )
-    src_column: str | None = _edge_list(
-        example="src",
-        help="column of the edges' start vertices (default: the column with a known name, such as src, source, from, u, "
-        "origin; in text without column names the first). Columns without names are called 0, 1 and so on",
-    )
-    dst_column: str | None = _edge_list(
-        example="dst",
-        help="column of the edges' end vertices (default: the column paired with the start column, such as dst, target, "
-        "to, v, destination; in text without column names the second)",
-    )
-    weight_column: str | None = _edge_list(
-        example="weight",
-        help="column of the weights (sssp; default: the only column with a known name, such as weight, length, cost, "
-        "time, distance, minutes; in text without column names the third)",
+    columns: dict[str, str] | None = _edge_list(
+        example={"src": "from_id", "dst": "to_id", "weight": "km"},
+        help="names of columns by their roles, with one comma between two of them. Edge list: src, dst and weight (default: "
+        "columns with known names, in text without names the first, the second and the third; columns without names are "
+        "called 0, 1 and so on), and oneway, which says which rows are edges in one direction (yes, true, 1: start to end; "
+        "no, false, 0: both; -1, reverse: end to start). Table of --sources: source, its ids; limit, the largest distance "
+        "of each, in place of --max-depth and --cutoff; group, for --nearest-k, which then writes the nearest sources of "
+        "each group, such as the nearest school and the nearest hospital; and source_weight, a number by which the sums of "
+        "opportunities are multiplied (default: the columns source, limit, group and weight, if they are there). Table of "
+        "--targets: target. Table of --pairs: origin and destination (default: columns with known names)",
     )
     header: Literal["auto", "yes", "no"] = _edge_list(
         "auto", help="whether a CSV file or SNAP text starts with column names"
@@ -342,11 +342,6 @@ class Settings:
         example="highway != 'motorway'",
         help="rows to read, by the values of their columns: comparisons, in, is null, and, or, not "
         "(docs/quickstart.md#which-rows-are-edges)",
-    )
-    oneway_column: str | None = _edge_list(
-        example="oneway",
-        help="column that says which rows are edges in one direction: yes, true, 1 (start to end); no, false, 0 (both); "
-        "-1, reverse (end to start)",
     )
     only_vertices: str | None = _edge_list(
         kind="file",
@@ -424,6 +419,25 @@ class Settings:
         },
     )
 
+    @property
+    def sources_file(self) -> str | None:
+        """The file that ``sources`` names, None if they are ids."""
+        return self.sources if isinstance(self.sources, str) else None
+
+    @property
+    def targets_file(self) -> str | None:
+        """The file that ``targets`` names, None if they are ids."""
+        return self.targets if isinstance(self.targets, str) else None
+
+    def column(self, role: str) -> str | None:
+        """The name of the column that has a role, a key of ``COLUMN_ROLES``."""
+        return (self.columns or {}).get(role)
+
+    def value(self, key: str) -> Any:
+        """The value of a setting, or of a role as ``columns.ROLE``."""
+        setting, _, role = key.partition(".")
+        return self.column(role) if role else getattr(self, setting)
+
 
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     """Return the settings with a field for each option of the result kinds that have a dataclass of them."""
@@ -432,13 +446,20 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
         hints = typing.get_type_hints(kind.options_class) if kind.options_class else {}
         for each in fields(kind.options_class) if kind.options_class else ():
             key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
+            if "." in key:
+                continue
             metadata = {"group": "result", **each.metadata, "help": f"for --result {able}: {each.metadata['help']}"}
             added[key] = (key, hints[each.name], setting(each.default, **metadata))
     return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
 
 
 # Settings whose names are not those of the arguments of the library.
-SETTINGS = {"k": "nearest_k", "groups": "nearest_group", "limits": "limit_column", "source_weights": "source_weight_column"}
+SETTINGS = {
+    "k": "nearest_k",
+    "groups": "columns.group",
+    "limits": "columns.limit",
+    "source_weights": "columns.source_weight",
+}
 if not typing.TYPE_CHECKING:
     Settings = _with_options_of_kinds(Settings)
 
@@ -447,7 +468,8 @@ _KINDS: dict[object, str] = {
     int: "integer",
     float: "number",
     bool: "switch",
-    list[int | str]: "ids",
+    list[int | str] | str: "ids",
+    dict[str, str]: "columns",
     list[str]: "names",
     list[int | float]: "numbers",
     int | Literal["auto"]: "integer_or_auto",
@@ -476,12 +498,15 @@ def _options() -> Iterator[Option]:
 OPTIONS = tuple(_options())
 
 # At most one setting of each set: a flag replaces the others in a settings file.
-SOURCE_CHOICES = ("sources", "sources_file", "random_sources", "all_sources", "pairs")
-TARGET_CHOICES = ("targets", "targets_file")
+SOURCE_CHOICES = ("sources", "random_sources", "all_sources", "pairs")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
-_READ_WITH = {"source_column": "sources_file", "target_column": "targets_file", "seed": "random_sources"} | dict.fromkeys(
-    ("origin_column", "destination_column"), "pairs"
-)
+# The roles of columns, each with the setting that names its table.
+COLUMN_ROLES = {
+    **dict.fromkeys(("src", "dst", "weight", "oneway"), "edges"),
+    **dict.fromkeys(("source", "limit", "group", "source_weight"), "sources"),
+    "target": "targets",
+    **dict.fromkeys(("origin", "destination"), "pairs"),
+}
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 
 _EXAMPLES = """\
@@ -548,7 +573,10 @@ class Once(argparse.Action):
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
-        if hasattr(namespace, self.dest):
+        before = getattr(namespace, self.dest, None)
+        if isinstance(before, dict) and not before.keys() & values.keys():
+            values = before | values
+        elif hasattr(namespace, self.dest):
             parser.error(f"{option_string} is given twice, or against another flag for the same setting")
         value = not option_string.startswith(("--no-", "--undirected")) if self.nargs == 0 else values
         setattr(namespace, self.dest, value)
@@ -583,13 +611,13 @@ def add_option(group: Any, option: Option) -> None:
 
 def _takes(kind: ResultKind, option: Option) -> bool:
     """Whether results of a kind may be asked for with an option, and with the table that it reads."""
-    tables = [each for each in OPTIONS if each.key == (option.table or _READ_WITH.get(option.key))]
+    tables = [each for each in OPTIONS if each.key == (option.table or {"seed": "random_sources"}.get(option.key))]
     if option.key == "result" or not all(_takes(kind, table) for table in tables):
         return False
     if kind.needs_pairs and option.key in SOURCE_CHOICES:
         return option.key == "pairs"
     names = {key: name for name, key in SETTINGS.items()} | {"max_depth": "limit", "cutoff": "limit"}
-    names |= dict.fromkeys(SOURCE_CHOICES, "sources") | dict.fromkeys(TARGET_CHOICES, "targets") | {"pairs": "pairs"}
+    names |= dict.fromkeys(SOURCE_CHOICES, "sources") | {"pairs": "pairs"}
     return rules.takes(kind, names.get(option.key, option.key), OUTPUT_SCHEMAS)
 
 
@@ -629,7 +657,11 @@ def flag_text(name: str, value: object = None) -> str:
         return "--algorithm bfs" if value is False else "--algorithm sssp"
     if name == "directed":
         return "--undirected" if value is False else "--directed"
-    flag = "--" + SETTINGS.get(name, name).replace("_", "-")
+    role = name.removesuffix("_column")
+    key, _, role = SETTINGS.get(name, f"columns.{role}" if role != name and role in COLUMN_ROLES else name).partition(".")
+    flag = "--" + key.replace("_", "-")
+    if role:
+        return f"{flag} {role}={'NAME' if value is None else shlex.quote(str(value))}"
     if name in ("vertices", "only_vertices") and value is None:
         return f"{flag} FILE"
     return flag if value is None else f"{flag} {shlex.quote(str(value))}"

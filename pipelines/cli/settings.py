@@ -20,11 +20,11 @@ from kepler_traverse.runtime.regular_files import open_regular
 
 from ..output.schemas import OUTPUT_SCHEMAS
 from .options import (
+    COLUMN_ROLES,
     OPTIONS,
     SCHEDULER_CHOICES,
     SETTINGS,
     SOURCE_CHOICES,
-    TARGET_CHOICES,
     TLS,
     Option,
     Settings,
@@ -39,9 +39,8 @@ MG = "cugraph-mg"  # the engine, as --engine takes it
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _EITHER = (
     ("scheduler_address", "scheduler_file", "name two schedulers"),
-    ("targets", "targets_file", "both give the targets"),
-    ("limit_column", "max_depth", "both limit the distance"),
-    ("limit_column", "cutoff", "both limit the distance"),
+    ("columns.limit", "max_depth", "both limit the distance"),
+    ("columns.limit", "cutoff", "both limit the distance"),
 )
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -59,7 +58,11 @@ def _annotation(option: Option) -> Any:
         "size": whole,
         "integer_or_auto": whole | Literal["auto"],
         "number_or_auto": number | Literal["auto"],
-        "ids": Annotated[list[int | str], Field(min_length=1)],
+        "ids": Annotated[list[int | str], Field(min_length=1)] | Annotated[str, Field(min_length=1)],
+        "columns": Annotated[
+            dict[Literal[tuple(COLUMN_ROLES)], Annotated[str, Field(min_length=1)]],  # type: ignore[misc]
+            Field(min_length=1),
+        ],
         "names": Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
         "numbers": Annotated[list[int | float], Field(min_length=1)],
         "switch": bool,
@@ -137,7 +140,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
         A value is invalid, or settings contradict each other.
     """
     values = {} if config is None else read_file(config)
-    for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES, TARGET_CHOICES):
+    for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):
             values = {key: value for key, value in values.items() if key not in choices}
     values = values | flags
@@ -154,6 +157,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
     if settings.nearest_k is not None and settings.result == "nearest":
         settings = replace(settings, result="k_nearest")
     _check_texts(settings, flags, config)
+    settings = _with_columns_of_tables(settings)
     settings = _without_idle(settings, flags, config)
     _check_together(settings)
     unsupported_reason = unfit_for_mg(settings) if settings.engine == MG else None
@@ -216,7 +220,7 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
     """Raise UsageError for a text that no file system or network accepts."""
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
-        texts = value if isinstance(value, list) else [value]
+        texts = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
         if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
             raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: a text is empty or holds a null character")
     for key, pattern, example in (
@@ -229,20 +233,37 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
             raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: it is {example}")
 
 
+def _with_columns_of_tables(settings: Settings) -> Settings:
+    """Return the settings with the columns of the tables of sources and of targets that have their roles by their names."""
+    from kepler_traverse.formats.ids import column_of_ids
+
+    from ..run.given_table import columns_of_file
+
+    columns = dict(settings.columns or {})
+    for table, role, path in (("sources", "source", settings.sources_file), ("targets", "target", settings.targets_file)):
+        names = None if path is None else columns_of_file(path, table, any(COLUMN_ROLES[each] == table for each in columns))
+        if path is None or names is None:
+            continue
+        if role not in columns:
+            with options_spelled(flag_text):
+                columns[role] = column_of_ids(path, names, table)
+        for option, name in (("limits", "limit"), ("groups", "group"), ("source_weights", "weight")):
+            if role == "source" and name in names and rules.takes(OUTPUT_SCHEMAS[settings.result], option, OUTPUT_SCHEMAS):
+                columns.setdefault(SETTINGS[option].partition(".")[2], name)
+    return replace(settings, columns=columns or None)
+
+
 def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     """Return settings that have a value but no effect in combination with the others, each with the reason."""
     if not settings.random_sources:
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
-    if settings.sources_file is None:
-        yield "source_column", "it names a column of --sources-file, and the sources are given otherwise"
-    if settings.targets_file is None:
-        yield "target_column", "it names a column of --targets-file, and there is none"
-    if settings.pairs is None:
-        for key, other in (("origin_column", "--destination-column"), ("destination_column", "--origin-column")):
-            yield key, f"it and {other} name the columns of --pairs, and the sources are given otherwise"
+    files = {"edges": settings.edges, "sources": settings.sources_file, "targets": settings.targets_file}
+    for role, table in COLUMN_ROLES.items():
+        if files.get(table, settings.pairs) is None:
+            yield f"columns.{role}", f"it names a column of the table of {_flag(table)}, and no such file is given"
     if settings.algorithm == "bfs":
         reason = "bfs counts hops and takes no weights; --algorithm sssp does"
-        yield from [("weight_column", reason), ("weight_type", reason)]
+        yield from [("columns.weight", reason), ("weight_type", reason)]
     if settings.scheduler_address or settings.scheduler_file:
         where = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
         yield "workers", f"{where}, and the job takes all of its workers"
@@ -266,16 +287,19 @@ def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None
         for name, error in rules.errors(OUTPUT_SCHEMAS[settings.result], settings.algorithm, written, OUTPUT_SCHEMAS):
             if not name:
                 raise UsageError(error)
-            messages.append((keys[name], error if keys[name] in flags else f"{config}: {error}"))
+            messages.append((keys[name], error if keys[name].partition(".")[0] in flags else f"{config}: {error}"))
     for key, reason in idle_settings(settings):
-        value = getattr(settings, key)
+        value = settings.value(key)
         if _is_given(settings, key) or (key in flags and value is not False and value != "auto"):
             messages.append((key, f"{_named(key, flags, config)} has no effect: {reason}; leave it out"))
     for key, message in messages:
-        if key in flags:
+        setting, _, role = key.partition(".")
+        if setting in flags:
             raise UsageError(message)
         say(f"note: {message.rpartition(';')[0]}")
-        settings = replace(settings, **{key: getattr(Settings, key)})
+        left = {name: column for name, column in (settings.columns or {}).items() if name != role} or None
+        changed: dict[str, Any] = {setting: left if role else getattr(Settings, key)}
+        settings = replace(settings, **changed)
     return settings
 
 
@@ -284,15 +308,15 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
     keys = {name: name for names, *_ in rules.RULES for name in names if name != "stream"}
     keys |= {name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.all_options} | SETTINGS
     keys["limit"] = "max_depth" if settings.algorithm == "bfs" else "cutoff"
-    for name, choices in (("targets", TARGET_CHOICES), ("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
+    for name, choices in (("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
         keys[name] = next((key for key in choices if _is_given(settings, key)), name)
     return keys
 
 
 def _is_given(settings: Settings, key: str) -> bool:
     """Whether a setting asks for something, which a default does not, nor do these two values for any result."""
-    value, none = getattr(settings, key), {"workers": 1, "hierarchy": "no"}.get(key)
-    return not (value is None or value is False or value in (getattr(Settings, key), none))
+    value, none = settings.value(key), {"workers": 1, "hierarchy": "no"}.get(key)
+    return not (value is None or value is False or value in (getattr(Settings, key, None), none))
 
 
 def _check_together(settings: Settings) -> None:
@@ -300,7 +324,8 @@ def _check_together(settings: Settings) -> None:
         path = getattr(settings, option.key)
         if option.kind == "folder" and path is not None:
             refuse_address(option.flag, path)
-        if option.kind == "file" and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
+        is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
+        if is_file and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
             refuse_unreadable(option.flag, path)
     chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
     named = ", ".join(map(_flag, chosen or SOURCE_CHOICES))
@@ -308,19 +333,16 @@ def _check_together(settings: Settings) -> None:
         what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
     for one, other, why in _EITHER:
-        if getattr(settings, one) is not None and getattr(settings, other) is not None:
+        if settings.value(one) is not None and settings.value(other) is not None:
             raise UsageError(f"{_flag(one)} and {_flag(other)} {why}; leave one of them out")
     for option in OPTIONS:
-        ids = {"sources_file": "source_column"}.get(option.table, option.table)
-        if (
-            option.table
-            and _is_given(settings, option.key)
-            and None in (getattr(settings, option.table), getattr(settings, ids))
-        ):
-            more = "" if ids == option.table else f", and its {_flag(ids)}"
+        of_sources = option.table == "sources"
+        is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)
+        if option.table and _is_given(settings, option.key) and is_there is None:
+            more = ", Parquet or CSV with a header" if of_sources else ""
             raise UsageError(f"{option.flag} reads columns of {_flag(option.table)}; give that table{more}")
-    for keys in (TLS, ("origin_column", "destination_column")):
-        missing = [_flag(key) for key in keys if getattr(settings, key) is None]
+    for keys in (TLS, ("columns.origin", "columns.destination")):
+        missing = [_flag(key) for key in keys if settings.value(key) is None]
         if 0 < len(missing) < len(keys):
             raise UsageError(
                 f"{' and '.join(map(_flag, keys))} go together; give {' and '.join(missing)}, too, or none of them"
@@ -330,10 +352,10 @@ def _check_together(settings: Settings) -> None:
         raise UsageError("--cutoff limits weighted distances (sssp); bfs takes --max-depth")
     if settings.algorithm == "sssp" and settings.max_depth is not None:
         raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
-    if settings.oneway_column is not None and not settings.directed:
+    if settings.column("oneway") is not None and not settings.directed:
         raise UsageError(
-            "--oneway-column says which rows are edges in both directions, and --undirected says that all are; leave one of "
-            "the two out"
+            f"{_flag('columns.oneway')} says which rows are edges in both directions, and --undirected says that all are; "
+            "leave one of the two out"
         )
     if settings.where is not None:
         _check_where(settings.where)
@@ -347,8 +369,8 @@ def _check_together(settings: Settings) -> None:
 _OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "device": (("auto", "cuda"), "it runs on GPUs", ""),
     "unreached": (("omit",), "it writes reached vertices only", ""),
-    "limit_column": ((None,), "it takes one limit for all sources", ""),
-    "direction": (("out",), "it searches outwards only", ", or swap --src-column and --dst-column"),
+    "columns.limit": ((None,), "it takes one limit for all sources", ""),
+    "direction": (("out",), "it searches outwards only", ", or swap src and dst of --columns"),
     "strategy": (("auto",), "it has no strategies and no knobs", ""),
     "knobs": ((None,), "it has no strategies and no knobs", ""),
     "hierarchy": (("auto", "no"), "it uses no hierarchy", ""),
@@ -356,7 +378,7 @@ _OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "vertices": ((None,), "its vertices are those of the edges", ""),
     "only_vertices": ((None,), "its vertices are those of the edges", ""),
     "where": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
-    "oneway_column": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
+    "columns.oneway": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
     "id_type": (("auto",), "it takes integer ids as they are stored", ", or cast the columns"),
     "format": (("auto", "parquet"), "it reads Parquet files", ", and convert the edge list"),
 }
@@ -368,13 +390,14 @@ def unfit_for_mg(settings: Settings) -> str | None:
     if kind.records == "matrix" or kind.has_predecessors or kind.merged or kind.needs_pairs or kind.takes_cutoffs:
         return f"it writes no {kind.name}; take --result distances"
     for key, (values, why, other) in _OF_MG.items():
-        if getattr(settings, key) not in values:
+        if settings.value(key) not in values:
             return f"{why}; leave {_flag(key)} out{other}"
     return None
 
 
 def _flag(key: str) -> str:
-    return "--" + key.replace("_", "-")
+    setting, _, role = key.partition(".")
+    return "--" + setting.replace("_", "-") + (f" {role}=NAME" if role else "")
 
 
 def _check_where(text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import threading
 import time
 from collections import Counter
@@ -21,7 +20,7 @@ from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.search.exact import describe_distances
 
-from ..cli.options import Settings
+from ..cli.options import COLUMN_ROLES, Settings, flag_text
 from ..cli.terminal import in_units, printable, say, several, show
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
@@ -199,7 +198,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         ("degrees", f"at most {graph.derived.max_degree:,}"),
         ("built", f"{several(built.rows, 'row')}; dropped: {_dropped(built)}"),
         *([("where", built.where)] if built.where else []),
-        ("columns", columns_text(built.facts())),
+        ("columns", columns_text(built.facts(), settings.columns)),
         *(("note", note) for note in notes),
         ("result", f"{settings.result}: {OUTPUT_SCHEMAS[settings.result].means}"),
         ("distances", "{type}, {sums}".format(**describe_distances(graph, plan.algorithm))),
@@ -245,28 +244,27 @@ def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
     if settings.algorithm != "bfs":
         return []
     notes = []
-    for key in ("weight_column", "weight_type"):
-        value = getattr(settings, key)
-        if value not in (None, "auto"):
-            flag = "--" + key.replace("_", "-")
-            notes.append(f"bfs counts hops: {flag} {value} is not used; --algorithm sssp adds up weights")
+    if settings.weight_type != "auto":
+        notes.append(f"bfs counts hops: --weight-type {settings.weight_type} is not used; --algorithm sssp adds up weights")
     known = [name for name in built.get("unused_numbers", []) if is_weight_name(name)]
     shown = known or built.get("unused_numbers", [])
-    if shown and settings.weight_column is None:
+    if shown:
         names = ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")
         what = f"columns {names} are" if len(shown) > 1 else f"column {names} is"
-        flags = f"--algorithm sssp --weight-column {shlex.quote(shown[0])}"
+        flags = f"--algorithm sssp {flag_text('weight_column', shown[0])}"
         notes.append(f"bfs counts hops: {what} not used; {flags} adds up weights")
     return notes
 
 
-def columns_text(built: Mapping[str, Any]) -> str:
-    """Return which columns of the edge list are the ends and the weight of an edge, and which are unused.
+def columns_text(built: Mapping[str, Any], columns: Mapping[str, str] | None) -> str:
+    """Return which columns of the edge list are the ends and the weight of an edge, which are unused, and those of tables.
 
     Parameters
     ----------
     built : dict
         The fields of a ``BuildReport``, as a manifest has them.
+    columns : dict of str to str or None
+        The setting: columns by their roles.
     """
     if not built.get("src_column"):
         return "not known"  # a manifest of an earlier version lacks them
@@ -277,6 +275,8 @@ def columns_text(built: Mapping[str, Any]) -> str:
     if unused:
         more = ", ..." if len(unused) > _MAX_COLUMNS else ""
         text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{more}"
+    others = [f"{role} {name!r}" for role, name in (columns or {}).items() if COLUMN_ROLES[role] != "edges"]
+    text += f"; of tables: {', '.join(others)}" if others else ""
     return text
 
 
@@ -309,7 +309,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     lines = [
         f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{kept}",
         f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
-        f"columns: {columns_text(manifest['graph'].get('built', {}))}",
+        f"columns: {columns_text(manifest['graph'].get('built', {}), settings.columns)}",
     ]
     if manifest.get("choice"):
         lines.append(f"strategy: {sentence(manifest['choice'])}")

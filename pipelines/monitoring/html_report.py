@@ -149,7 +149,7 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
                 if value != "" and not key.endswith(("_column", "_columns", "_numbers"))
             ),
         ),
-        ("columns", columns_text(built)),
+        ("columns", columns_text(built, manifest["settings"].get("columns"))),
         ("result", f"{manifest['result']}: {manifest['means']}"),
         ("distances", ", ".join(manifest.get("distances", {}).values())),
         *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),

@@ -1,7 +1,7 @@
 """Files that a finished run writes of its part files.
 
-``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the file of ``--sources-file``, where
-``--source-column`` names its ids, with the rows of its sources. Both are in the order of the given table. ``geometry`` makes
+``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the file of ``--sources``, where
+``--columns source=NAME`` names its ids, with the rows of its sources. Both are in the order of the given table. ``geometry`` makes
 the others.
 """
 
@@ -60,7 +60,7 @@ def tables_of(settings: Settings) -> set[str]:
 def adds_to_sources(settings: Settings) -> bool:
     """Whether a run adds its results to the table of its sources."""
     form = OUTPUT_SCHEMAS[settings.result]
-    given = settings.sources_file is not None and settings.source_column is not None
+    given = settings.sources_file is not None and settings.column("source") is not None
     return given and (settings.keep_columns is not None or (form.records == "source" and not form.is_per_level))
 
 
@@ -89,14 +89,14 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
 
 
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
-    """Return the table of ``--sources-file`` and its column of ids.
+    """Return the table of ``--sources`` and its column of ids.
 
     Raises
     ------
     InputError
         As ``read_given_table``; or a column has the name of one that the result adds.
     """
-    path, column = str(settings.sources_file), str(settings.source_column)
+    path, column = str(settings.sources_file), str(settings.column("source"))
     kept = (column, *(settings.keep_columns or ()))
     table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1])
     named = getattr(settings, "values", None) or ()

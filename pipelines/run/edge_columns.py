@@ -13,7 +13,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import columns_along
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 
-from ..cli.options import Settings, flag_text
+from ..cli.options import Settings, edge_columns, flag_text
 from ..question import AlongPaths
 
 _INT64_END = 2**63
@@ -58,13 +58,10 @@ def _column(settings: Settings, name: str) -> np.ndarray:
 
     with options_spelled(spelled):
         options = ReadOptions(
-            src_column=settings.src_column,
-            dst_column=settings.dst_column,
-            weight_column=name,
+            **{**edge_columns(settings.columns), "weight_column": name},
             header=settings.header,
             delimiter=settings.delimiter,
             id_type=settings.id_type,
-            oneway_column=settings.oneway_column,
             where=settings.where,
         )
         try:

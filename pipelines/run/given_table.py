@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.formats.column_names import listed
 from kepler_traverse.formats.files import shown
+from kepler_traverse.formats.ids import is_id_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows
 from kepler_traverse.runtime.regular_files import open_regular
@@ -58,6 +59,31 @@ def read_given_table(
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         problem = " ".join(str(getattr(error, "strerror", None) or error).split())[:300]
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
+
+
+def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
+    """Return the names of the columns of a table of ids; None for a file of ids alone, or one that cannot be read.
+
+    Parameters
+    ----------
+    path : str
+    what : {"sources", "targets"}
+    is_table : bool
+        Whether it is a table for sure; otherwise text is one if its name and header say so, and Parquet if it has several
+        columns.
+    """
+    try:
+        with open_regular(Path(path), follow=True) as file:
+            is_parquet = file.read(4) == b"PAR1"
+        if is_parquet:
+            names = list(pq.read_schema(path).names)
+            return names if is_table or len(names) > 1 else None
+        if not is_table and not is_id_table(path, what):
+            return None
+        with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=_delimiter(Path(path)))) as reader:
+            return list(reader.schema.names)
+    except (OSError, ValueError):
+        return None  # the error is raised where the file is read
 
 
 def named_columns(path: str, what: str, names: list[str], chosen: tuple[str, ...]) -> tuple[str, ...]:

@@ -51,11 +51,12 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
     def choose(names: list[str]) -> tuple[str, ...]:
         if settings.result == "pairs" and DISTANCE in names:
             raise InputError(f"{path}: the table of pairs has a column {DISTANCE!r}, which the result adds; rename it")
-        if settings.origin_column is not None and settings.destination_column is not None:
-            return named_columns(path, "pairs", names, (settings.origin_column, settings.destination_column))
+        origin, destination = settings.column("origin"), settings.column("destination")
+        if origin is not None and destination is not None:
+            return named_columns(path, "pairs", names, (origin, destination))
         pairs = end_pairs(names)
         if len(pairs) != 1:
-            how = "name them with --origin-column and --destination-column"
+            how = "name them with --columns origin=NAME,destination=NAME"
             raise InputError(f"{path}: it is not sure which columns hold the pairs; the table has {listed(names)}; {how}")
         return pairs[0]
 

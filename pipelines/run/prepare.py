@@ -36,7 +36,7 @@ from kepler_traverse.search.query import PairTable
 from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
-from ..cli.options import Settings
+from ..cli.options import Settings, edge_columns
 from ..cli.terminal import in_units, say
 from ..output.rows import OF_ALL_REACHED, names_of
 from ..output.run_folder import writing_to
@@ -52,7 +52,7 @@ from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
-from .question import file_named, ids_in, ids_like, read_question
+from .question import ids_in, ids_like, read_question
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
@@ -392,9 +392,7 @@ def _device(settings: Settings) -> str:
 def read_options(settings: Settings) -> dict[str, Any]:
     return {
         "directed": settings.directed,
-        "src_column": settings.src_column,
-        "dst_column": settings.dst_column,
-        "weight_column": settings.weight_column if settings.algorithm == "sssp" else None,
+        **edge_columns(settings.columns),
         "weighted": settings.algorithm == "sssp",
         "format": settings.format,
         "header": settings.header,
@@ -402,7 +400,7 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "id_type": settings.id_type,
         "weight_type": settings.weight_type,
         # Settings of earlier runs lack these.
-        **{key: getattr(settings, key, None) for key in ("vertices", "where", "oneway_column", "only_vertices")},
+        **{key: getattr(settings, key, None) for key in ("vertices", "where", "only_vertices")},
         **({"edge_ids": True} if settings.result == "paths" else {}),
     }
 
@@ -452,18 +450,17 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
         numbers = np.arange(graph.n_vertices)
     elif settings.random_sources:
         numbers = random_sources(graph, settings.random_sources, settings.seed)
-    elif settings.sources_file is not None and settings.source_column is not None:
+    elif settings.sources_file is not None and settings.column("source") is not None:
         table, column = read_source_table(settings)
         numbers = numbers_in_column(graph, str(settings.sources_file), table, column)
     elif settings.sources_file is not None:
         numbers = graph.numbers_of(ids_in(graph, settings.sources_file, "sources"))
     else:
-        with file_named(settings.sources, "sources_file"):
-            numbers = graph.numbers_of(ids_like(graph, settings.sources or [], "source"))
+        numbers = graph.numbers_of(ids_like(graph, list(settings.sources or ()), "source"))
     if not numbers.size:
         raise InputError(
             "there are no sources: "
-            + ("the graph has no vertex" if settings.source_column is None else f"{settings.sources_file} has no row")
+            + ("the graph has no vertex" if settings.sources_file is None else f"{settings.sources_file} has no row")
         )
     return numbers
 

@@ -6,19 +6,17 @@ cannot be read again. A new option that decides what the parts hold is a setting
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from kepler_traverse.errors import InputError, PrecisionError, option_text
+from kepler_traverse.errors import InputError, PrecisionError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.kinds.opportunities import VERTEX
@@ -77,8 +75,8 @@ class Fact:
 
 def targets_of(graph: Graph, settings: Settings) -> Ids | None:
     """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
-    file, column = settings.targets_file, settings.target_column
-    if settings.targets is None and file is None:
+    file, column = settings.targets_file, settings.column("target")
+    if settings.targets is None:
         return None
     if file is not None and column is not None:
         table, _ = read_given_table(file, "targets", lambda names: named_columns(file, "targets", names, (column,)))
@@ -89,22 +87,9 @@ def targets_of(graph: Graph, settings: Settings) -> Ids | None:
     if file is not None:
         ids = ids_in(graph, file, "targets")
         return list(dict.fromkeys(ids if isinstance(ids, list) else ids.tolist()))
-    with file_named(settings.targets, "targets_file"):
-        given = ids_like(graph, settings.targets or [], "target")
-        graph.numbers_of(given, "target")
+    given = ids_like(graph, list(settings.targets), "target")
+    graph.numbers_of(given, "target")
     return list(dict.fromkeys(given))
-
-
-@contextlib.contextmanager
-def file_named(ids: Ids | None, option: str) -> Iterator[None]:
-    """If an id that is none is the name of a file, suggest the option for files in the error."""
-    try:
-        yield
-    except InputError as error:
-        name = next((str(i) for i in ids or () if os.path.isfile(str(i))), None)
-        if name is None:
-            raise
-        raise type(error)(f"{error}; {name!r} is a file, which {option_text(option)} reads") from None
 
 
 def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
@@ -121,7 +106,9 @@ def _integer(value: object, role: str) -> int:
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number
-    raise InputError(f"{role} {value!r} is not a vertex: the ids of this graph are integers")
+    raise InputError(
+        f"{role} {value!r} is not a vertex: the ids of this graph are integers; nor is there a file of that name"
+    )
 
 
 def _options_of_kind(graph: Graph, settings: Settings) -> Any:
@@ -135,7 +122,7 @@ def _options_of_kind(graph: Graph, settings: Settings) -> Any:
     kind = OUTPUT_SCHEMAS[settings.result]
     if kind.options_class is None:
         return None
-    given = {each.name: getattr(settings, SETTINGS.get(each.name, each.name)) for each in fields(kind.options_class)}
+    given = {each.name: settings.value(SETTINGS.get(each.name, each.name)) for each in fields(kind.options_class)}
     if given.get("values") is not None:
         ids, columns = read_vertex_table(str(settings.vertices), given["values"])
         given["values"] = {VERTEX: ids.ids(graph.has_string_ids), **columns}
@@ -153,7 +140,7 @@ def _of_setting(key: str, setting: str = "", identify: Callable[[Any], Any] = st
     return Fact(key=key, setting=setting or key, read=lambda _, given: read(given), identify=identify, unless=unless)
 
 
-_SOURCES = "the table of the run's sources by --sources-file"
+_SOURCES = "the table of the run's sources by --sources"
 FACTS = (
     Fact(
         key="pairs",
@@ -168,14 +155,14 @@ FACTS = (
         read=targets_of,
         identify=digest_of_ids,
         file="targets_file",
-        differs="these are not the targets of the run; give its own by --targets-file",
-        again="the file of the run's targets by --targets-file",
+        differs="these are not the targets of the run; give its own by --targets",
+        again="the file of the run's targets by --targets",
     ),
     Fact(
         key="groups",
         read=read_groups,
         file="sources_file",
-        differs="these are not the groups of the run; give its table by --sources-file",
+        differs="these are not the groups of the run; give its table by --sources",
         again=_SOURCES,
     ),
     Fact(
@@ -193,7 +180,7 @@ FACTS = (
         key="limits",
         read=read_limits,
         file="sources_file",
-        differs="these are not the limits of the run; give its table by --sources-file",
+        differs="these are not the limits of the run; give its table by --sources",
         again=_SOURCES,
     ),
     _of_setting("direction"),

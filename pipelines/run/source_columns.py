@@ -1,5 +1,4 @@
-"""Columns of the table of sources that say something of each source: ``--nearest-group``, ``--limit-column``,
-``--source-weight-column``."""
+"""Columns of the table of sources that say something of each source: its group, its limit, its weight."""
 
 from __future__ import annotations
 
@@ -22,28 +21,28 @@ from .given_table import named_columns, numbers_in_column
 
 
 def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
-    """Return the groups of the sources, None without ``--nearest-group``.
+    """Return the groups of the sources, None if no column has them.
 
     Raises
     ------
     InputError
         The table has no such column, or the column holds no integers or texts; the message names file, column and row.
     """
-    if settings.nearest_group is None:
+    name = settings.column("group")
+    if name is None:
         return None
-    numbers, column = _column(graph, settings, settings.nearest_group)
+    numbers, column = _column(graph, settings, name)
     if not pa.types.is_integer(column.type):
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
             raise InputError(
-                f"{settings.sources_file}: column {shown(settings.nearest_group)} has type {column.type}; groups are "
-                "integers or strings"
+                f"{settings.sources_file}: column {shown(name)} has type {column.type}; groups are integers or strings"
             )
         column = column.cast(pa.string())
     return SourceGroups(column.to_pylist(), numbers)
 
 
 def read_limits(graph: Graph, settings: Settings) -> SourceValues | None:
-    """Return the limit of each source, None without ``--limit-column``.
+    """Return the limit of each source, None if no column has it.
 
     Raises
     ------
@@ -51,10 +50,11 @@ def read_limits(graph: Graph, settings: Settings) -> SourceValues | None:
         The table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has two limits.
         The message names file, column and row.
     """
-    if settings.limit_column is None:
+    name = settings.column("limit")
+    if name is None:
         return None
-    numbers, column = _column(graph, settings, settings.limit_column)
-    where = f"{settings.sources_file}: column {shown(settings.limit_column)}"
+    numbers, column = _column(graph, settings, name)
+    where = f"{settings.sources_file}: column {shown(name)}"
     hops = settings.algorithm == "bfs"
     if not pa.types.is_integer(column.type) and (hops or not pa.types.is_floating(column.type)):
         what = "the largest number of hops is an integer" if hops else "limits are numbers"
@@ -78,7 +78,7 @@ def read_limits(graph: Graph, settings: Settings) -> SourceValues | None:
 
 
 def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
-    """Return the weight of each source, by the column ``--source-weight-column``.
+    """Return the weight of each source, by a column of the table of sources.
 
     Raises
     ------

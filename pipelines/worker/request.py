@@ -57,7 +57,9 @@ class Request(Question):
 def weights_of(graph: Graph) -> Array:
     """Return the weights of a graph; raise InputError if it has none."""
     if graph.weights is None:
-        raise InputError("sssp needs weights, and this edge list has none; name their --weight-column, or take bfs")
+        raise InputError(
+            "sssp needs weights, and this edge list has none; name their column by --columns weight=NAME, or take bfs"
+        )
     return graph.weights
 
 

@@ -64,7 +64,7 @@ def measure(options: argparse.Namespace, folder: Path) -> dict:
     candidates = np.unique(src[src != dst])
     sources = np.random.default_rng(options.seed).choice(candidates, options.sources, replace=False)
     chosen.write_text("".join(f"{source}\n" for source in sources), encoding="utf-8")
-    same = ["--sources-file", str(chosen), "--result", "summary"]
+    same = ["--sources", str(chosen), "--result", "summary"]
     times: dict[str, list[float]] = {"job": [], "loop": []}
     for run in range(options.repeats + 1):
         output = folder / f"job-{run}"

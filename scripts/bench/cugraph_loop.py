@@ -1,8 +1,8 @@
 """A program of a cuGraph user: read with cuDF, search from one source after the other, write Parquet.
 
-python -m scripts.bench.cugraph_loop edges.parquet OUT --sources-file FILE [--undirected] [--result summary]
+python -m scripts.bench.cugraph_loop edges.parquet OUT --sources FILE [--undirected] [--result summary]
 
-The baseline of ``python -m pipelines.batch_sources edges.parquet --output OUT --sources-file FILE --algorithm bfs``. The
+The baseline of ``python -m pipelines.batch_sources edges.parquet --output OUT --sources FILE --algorithm bfs``. The
 file has columns src and dst; needs a GPU, cuDF and cuGraph. OUT must not exist. Distances are one Parquet file per source,
 summaries are one file, ``OUT/summary.parquet``.
 """
@@ -37,14 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("edges", type=Path)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--sources-file", type=Path, required=True, help="one id per line")
+    parser.add_argument("--sources", type=Path, required=True, metavar="FILE", help="one id per line")
     parser.add_argument("--undirected", action="store_true")
     parser.add_argument("--result", choices=("distances", "summary"), default="distances")
     options = parser.parse_args(arguments)
     import cudf
     import cugraph
 
-    sources = [int(line) for line in options.sources_file.read_text(encoding="utf-8").split()]
+    sources = [int(line) for line in options.sources.read_text(encoding="utf-8").split()]
     options.output.mkdir()
     started = time.perf_counter()
     graph = cugraph.Graph(directed=not options.undirected)

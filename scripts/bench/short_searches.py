@@ -212,7 +212,7 @@ def seconds_of_jobs(folder: Path, roads: Graph, hubs: Graph) -> dict[str, float]
         for each, columns in tables.items():
             pd.DataFrame(columns).to_parquet(inputs / f"{each}.parquet")
         all_, attributes = (
-            f"--sources-file {inputs}/all.parquet",
+            f"--sources {inputs}/all.parquet",
             f"--vertices {inputs}/values.parquet --result opportunities",
         )
         cutoffs = ",".join(str(FAR * (i + 1) // STEPS) for i in range(STEPS))
@@ -225,11 +225,11 @@ def seconds_of_jobs(folder: Path, roads: Graph, hubs: Graph) -> dict[str, float]
                 f"{on_roads} {all_} {attributes} --values jobs,shops,beds --cutoffs {cutoffs}"
             ),
             f"the {NEAREST} nearest of {POINTS} targets": (
-                f"{on_roads} --sources-file {inputs}/points.parquet --result nearest --nearest-k {NEAREST}"
+                f"{on_roads} --sources {inputs}/points.parquet --result nearest --nearest-k {NEAREST}"
             ),
             f"pairs within {PAIRS_WITHIN:,} of each other": f"{on_roads} --pairs {inputs}/pairs.parquet",
             f"vertices within {HOPS} hops": (
-                f"{folder}/soc-Slashdot0902.parquet --directed --algorithm bfs --sources-file {inputs}/people.parquet "
+                f"{folder}/soc-Slashdot0902.parquet --directed --algorithm bfs --sources {inputs}/people.parquet "
                 f"--result within --cutoffs {HOPS}"
             ),
         }

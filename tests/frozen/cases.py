@@ -254,34 +254,35 @@ plan_sssp_many(streets, n_sources=1, result='near')
 """.strip().splitlines()
 
 # The graphs that are searched in hops and by weights, and options. Paths are relative to the folder of the graph.
-STOPS = "sources_file='stops.csv', source_column='stop'"
+STOPS, PEOPLE = "sources=Path('stops.csv')", "'source_weight': 'people'"
+AUTO = "limit=most, batch_size='auto'"
 SUMS = "vertices='vertices.csv', cutoffs=cuts"
 JOBS = f"""
 streets tolls: result='distances', sources=s
 pages islands: result='distances', sources=s, limit=most, certify='sample'
-tolls streets: result='distances', {STOPS}, limit_column='most'
+tolls streets: result='distances', {STOPS}, columns={{'source': 'stop', 'limit': 'most'}}
 islands pages: result='distances', sources=s, unreached='null'
 pages islands: result='distances', sources=s, unreached='cugraph'
 tolls streets: result='distances', random_sources=4, seed=3, targets=t, where='climb > 40'
-islands pages: result='predecessors', sources=s, targets_file='clinics.csv', target_column='clinic'
+islands pages: result='predecessors', sources=s, targets=Path('clinics.csv'), columns={{'target': 'clinic'}}
 streets tolls: result='predecessors', sources=s, unreached='null', certify='none'
 tolls streets: result='matrix', sources=s
 islands pages: result='summary', sources=s, direction='in', limit=most
-streets tolls: result='summary', {STOPS}
+streets tolls: result='summary', {STOPS}, columns={{'source': 'stop'}}
 pages islands: result='summary', all_sources=True, batch_size=20
 islands pages: result='levels', sources=s
 streets tolls: result='targets', sources=s, targets=t, limit=most
 pages islands: result='reachable', sources=s
 tolls streets: result='nearest', sources=s, limit=most, batch_size='auto'
 streets tolls: result='nearest', nearest_k=2, sources=s, batch_size='auto'
-pages islands: result='nearest', nearest_k=1, nearest_group='kind', {STOPS}, limit=most, batch_size='auto'
+pages islands: result='nearest', nearest_k=1, {STOPS}, {AUTO}, columns={{'source': 'stop', 'group': 'kind'}}
 tolls streets: result='opportunities', sources=s, {SUMS}, values=['jobs', 'area']
-islands pages: result='opportunities', {STOPS}, source_weight_column='people', {SUMS}, values=['jobs']
+islands pages: result='opportunities', {STOPS}, {SUMS}, values=['jobs'], columns={{'source': 'stop', {PEOPLE}}}
 pages islands: result='opportunities', sources=s, {SUMS}, values=['jobs'], decay='linear:9', direction='in'
 tolls streets: result='within', sources=s, cutoffs=cuts, direction='in'
 islands pages: result='isochrones', sources=s, vertices='places.csv', cutoffs=cuts, geometry='points'
 streets tolls: pairs='trips.csv'
-tolls streets: pairs='trips.csv', limit=most, origin_column='origin', destination_column='destination'
+tolls streets: pairs='trips.csv', limit=most, columns={{'origin': 'origin', 'destination': 'destination'}}
 islands pages: result='paths', pairs='trips.csv', along=['climb', 'toll']
 streets islands: result='extremes', unconnected='largest', batch_size='auto'
 pages streets: result='distances', sources=s, hierarchy='yes'
@@ -292,14 +293,14 @@ sources=[2]
 sources=[]
 sources=['x']
 all_sources=True, sources=[1]
-sources_file='none.csv'
-sources_file='stops.csv'
-sources_file='stops.csv', source_column='kinds'
-sources=[1], source_column='stop'
-sources=[1], limit_column='most'
-sources_file='stops.csv', source_column='stop', limit_column='kind'
-sources_file='stops.csv', source_column='stop', limit_column='most', max_depth=2
-sources_file='stops.csv', source_column='stop', limit_column='most', result='nearest'
+sources=Path('none.csv')
+sources=Path('stops.csv')
+sources=Path('stops.csv'), columns={'source': 'kinds'}
+sources=[1], columns={'source': 'stop'}
+sources=[1], columns={'limit': 'most'}
+sources=Path('stops.csv'), columns={'source': 'stop', 'limit': 'kind'}
+sources=Path('stops.csv'), max_depth=2, columns={'source': 'stop', 'limit': 'most'}
+sources=Path('stops.csv'), result='nearest', columns={'source': 'stop', 'limit': 'most'}
 sources=[1], algorithm='dfs'
 sources=[1], cutoff=1
 sources=[1], max_depth=-1
@@ -311,9 +312,9 @@ sources=[1], result='distance'
 sources=[1], result='targets'
 sources=[1], result='summary', targets=[1]
 sources=[1], targets=[2]
-sources=[1], targets=[1], targets_file='clinics.csv'
-sources=[1], targets_file='clinics.csv', target_column='x'
-sources=[1], target_column='clinic'
+sources=[1], columns={'from': 'stop'}
+sources=[1], targets=Path('clinics.csv'), columns={'target': 'x'}
+sources=[1], columns={'target': 'clinic'}
 sources=[1], result='matrix', targets=[1]
 sources=[1], result='matrix', certify='none', resume=True
 sources=[1], direction='in'
@@ -327,9 +328,9 @@ result='extremes', strategy='queue'
 result='extremes', unconnected='largest', unreached='null'
 sources=[1], nearest_k=2
 sources=[1], result='nearest', nearest_k=0
-sources=[1], result='nearest', nearest_group='kind'
-sources=[1], result='nearest', nearest_k=1, nearest_group='kind'
-sources_file='stops.csv', source_column='stop', result='nearest', nearest_k=1, nearest_group='none'
+sources=[1], result='nearest', columns={'group': 'kind'}
+sources=[1], result='nearest', nearest_k=1, columns={'group': 'kind'}
+sources=Path('stops.csv'), result='nearest', nearest_k=1, columns={'source': 'stop', 'group': 'none'}
 sources=[1], result='k_nearest'
 sources=[1], result='nearest', workers=2
 sources=[1], result='nearest', hierarchy='yes'
@@ -343,8 +344,8 @@ sources=[1], result='opportunities', cutoffs=[1]
 sources=[1], result='opportunities', cutoffs=[1], values=['jobs']
 sources=[1], result='opportunities', cutoffs=[1], values=['shops'], vertices='vertices.csv'
 sources=[1], result='opportunities', cutoffs=[1], values=['jobs'], vertices='vertices.csv', decay='steep:1'
-sources=[1], result='opportunities', cutoffs=[1], values=['jobs'], vertices='vertices.csv', source_weight_column='people'
-sources=[1], source_weight_column='people'
+sources=[1], result='opportunities', cutoffs=[1], values=['jobs'], vertices='vertices.csv', columns={'limit': 'most'}
+sources=[1], columns={'source_weight': 'people'}
 sources=[1], decay='linear:1'
 sources=[1], geometry='points'
 sources=[1], result='isochrones', cutoffs=[1], geometry='points'
@@ -353,8 +354,8 @@ sources=[1], result='pairs'
 pairs='none.csv'
 pairs='trips.csv', sources=[1]
 pairs='trips.csv', result='distances'
-pairs='trips.csv', origin_column='origin'
-pairs='trips.csv', origin_column='x', destination_column='y'
+pairs='trips.csv', columns={'origin': 'origin'}
+pairs='trips.csv', columns={'origin': 'x', 'destination': 'y'}
 pairs='trips.csv', along=['climb']
 pairs='trips.csv', result='paths', along=['x']
 pairs='trips.csv', result='paths', along=['climb', 'climb']
@@ -367,13 +368,13 @@ sources=[1], workers=0
 sources=[1], seed=4
 sources=[1], random_sources=2
 random_sources=1000
-sources=[1], weight_column='toll'
-sources=[1], algorithm='sssp', weight_column='x'
-sources=[1], src_column='x'
+sources=[1], columns={'weight': 'toll'}
+sources=[1], algorithm='sssp', columns={'weight': 'x'}
+sources=[1], columns={'src': 'x'}
 sources=[1], where='climb >'
 sources=[1], where='height > 1'
-sources=[1], oneway_column='x'
-sources=[1], directed=False, oneway_column='toll'
+sources=[1], columns={'oneway': 'x'}
+sources=[1], directed=False, columns={'oneway': 'toll'}
 sources=[1], only_vertices='none.txt'
 sources=[1], gpu_memory=1, device='cpu'
 sources=[1], resume=True

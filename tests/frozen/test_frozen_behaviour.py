@@ -153,7 +153,7 @@ def names_for(case, graph, algorithm):
     weighs = algorithm == "sssp"
     origins, destinations = case.pairs
     return {
-        **{"one": limited(""), "many": limited("_many"), "pairs": limited("_pairs"), "algorithm": algorithm},
+        **{"one": limited(""), "many": limited("_many"), "pairs": limited("_pairs"), "algorithm": algorithm, "Path": Path},
         **{"extremes": extremes, "top_closeness": top_closeness},
         **{"paths": kepler_traverse.paths, "certify": kepler_traverse.certify},
         **{"g": graph, "s": case.sources, "t": case.targets, "o": origins, "d": destinations, "edges": case.edges},
@@ -367,6 +367,7 @@ def as_in_one_process(data, monkeypatch, more):
 def command_of(options):
     """The flags of the command line that options of ``run_job`` are."""
     for key, value in options.items():
+        value = [f"{role}={name}" for role, name in value.items()] if isinstance(value, dict) else value
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
         yield "--undirected" if key == "directed" else "--" + key.replace("_", "-") + ("" if value is True else f"={text}")
 

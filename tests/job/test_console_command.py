@@ -44,7 +44,7 @@ def test_help_of_a_result_kind_lists_its_options_alone(monkeypatch):
     for flag in ("--nearest-k", "--cutoffs", "--values", "--geometry", "--unconnected", "--pairs"):
         assert flag in of_all
         assert f"\n  {flag} " not in of_summary
-    for flag in ("--max-depth", "--limit-column", "--random-sources", "--certify"):
+    for flag in ("--max-depth", "--columns", "--random-sources", "--certify"):
         assert f"\n  {flag}" in of_summary
     assert "\n  --pairs " in of_pairs
     assert "\n  --random-sources " not in of_pairs

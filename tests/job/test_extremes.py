@@ -55,7 +55,7 @@ def test_top_closeness_is_written_as_parquet(roads, tmp_path):
         (["--k", "3"], "--k does not belong to --result extremes"),
         (["--result", "top-closeness", "--unconnected", "largest"], "--unconnected does not belong"),
         (["--result", "girth"], "invalid choice"),
-        (["--weight-column", "weight"], "needs --algorithm sssp"),
+        (["--columns", "weight=weight"], "needs --algorithm sssp"),
         (["--output", "found.csv"], "must end in .json or .parquet"),
         (["--output", "no/such/folder.json"], "does not exist"),
         (["--directed"], "for the same setting"),

@@ -12,9 +12,9 @@ import tomllib
 import pytest
 
 from pipelines import batch_sources, compare, verify
-from pipelines.cli.options import OPTIONS, TARGET_CHOICES, TLS
+from pipelines.cli.options import OPTIONS, TLS
 from pipelines.run import engine
-from tests.job.test_idle_options import EDGES, TOGETHER, VALUES
+from tests.job.test_idle_options import EDGES, VALUES
 from tests.support import tiers
 
 WRONG = [
@@ -109,9 +109,9 @@ def forms(flag, value):
 
 def base_of(folder, key=None):
     words = [str(folder / "edges.csv"), "--device", "cpu"] if key != "device" else [str(folder / "edges.csv")]
-    if key not in ("sources", "sources_file", "random_sources", "all_sources"):
+    if key not in ("sources", "random_sources", "all_sources"):
         words += ["--random-sources", "2"] if key == "seed" else ["--sources", "1"]
-    if key in ("cutoff", "weight_column", "weight_type"):
+    if key in ("cutoff", "weight_type"):
         words += ["--algorithm", "sssp"]
     return words + ([] if key in ("output", "plan") else ["--plan"])
 
@@ -122,8 +122,7 @@ def test_a_wrong_value_of_an_option_of_the_job_is_named(flag, folder, capsys):
     refused = 0
     for i, value in enumerate(wrong_for(flag)):
         words = [f"{flag}={value}"] if option.kind == "switch" else forms(flag, value)[i % 2]
-        more = TOGETHER.get(option.key, [])
-        error = call(capsys, batch_sources.main, [*base_of(folder, option.key), *words, *more])
+        error = call(capsys, batch_sources.main, [*base_of(folder, option.key), *words])
         refused += error is not None
         if error is not None and value not in ("-", "---", "-x", "--"):
             assert names(error, flag, value), (flag, value, error)
@@ -157,7 +156,7 @@ def test_pairs_of_options_of_the_job_work_or_are_refused(folder, tmp_path, capsy
     codes = []
     for one, other in tiers.few(pairs, 700):
         argv = [str(folder / "edges.csv"), *words[one], *words[other]]
-        if not {one, other} & {"sources", "sources_file", "random_sources", "all_sources"}:
+        if not {one, other} & {"sources", "random_sources", "all_sources"}:
             argv += ["--sources", "1"]
         if "output" not in (one, other) and "plan" not in (one, other):
             argv += ["--plan"]
@@ -181,7 +180,7 @@ def test_command_lines_of_many_options_at_random_end_as_they_should(folder, tmp_
     assert not {path.name for path in tmp_path.iterdir()} - {"run.toml"}
 
 
-VERIFY = ["--device", "--targets-file"]
+VERIFY = ["--device", "--targets"]
 
 
 @pytest.mark.parametrize("flag", [*VERIFY, "--json", "--no-such", "DIR", "EDGES"])
@@ -226,10 +225,9 @@ COMPARE = [flag for flag in FLAGS if FLAGS[flag].key in compare._SHARED] + [
 def test_a_wrong_value_of_an_option_of_compare_is_named(flag, folder, capsys):
     is_switch = flag == "--hash-weights" or (flag in FLAGS and FLAGS[flag].kind == "switch")
     few = [] if flag == "--random-sources" else ["--random-sources", "1"]
-    key = FLAGS[flag].key if flag in FLAGS else ""
     for i, value in enumerate(wrong_for(flag)):
         words = [f"{flag}={value}"] if is_switch else forms(flag, value)[i % 2]
-        error = call(capsys, compare.main, [str(folder / "edges.csv"), *few, *words, *TOGETHER.get(key, [])])
+        error = call(capsys, compare.main, [str(folder / "edges.csv"), *few, *words])
         if error is not None and value not in ("-", "---", "-x"):
             assert names(error, flag, value), (flag, value, error)
 
@@ -272,6 +270,5 @@ def test_the_plan_is_json_for_every_result(folder, capsys):
     for result in results:
         more = needed.get(result, [])
         base = of_pairs if result in ("pairs", "paths") else base_of(folder, "sources" if result == "extremes" else None)
-        assert not set(more) & set(TARGET_CHOICES)
         assert batch_sources.main([*base, "--result", result, "--json", *more]) == 0
         assert json.loads(capsys.readouterr().out)["result"] == result

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from kepler_traverse.errors import InputError
-from pipelines.cli.options import OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
+from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.run import driver, engine, prepare
 from pipelines.run.question import identity_of
@@ -30,22 +30,13 @@ VALUES = {
     "cutoff": "2",
     "result": "summary",
     "targets": "2,3",
-    "targets_file": "{folder}/ids.txt",
-    "target_column": "stop",
     "sources": "2,3",
-    "sources_file": "{folder}/ids.txt",
-    "source_column": "stop",
     "random_sources": "2",
     "all_sources": None,
     "pairs": "{folder}/trips.csv",
-    "origin_column": "a",
-    "destination_column": "b",
     "seed": "5",
     "directed": "--undirected",
     "format": "snap",
-    "src_column": "a",
-    "dst_column": "b",
-    "weight_column": "c",
     "header": "no",
     "delimiter": ";",
     "id_type": "string",
@@ -62,28 +53,28 @@ VALUES = {
     "direction": "in",
     "vertices": "{folder}/more.txt",
     "where": "b != 3",
-    "oneway_column": "c",
     "only_vertices": "{folder}/some.txt",
     "cutoffs": "1,3",
     "values": "b",
     "decay": "linear:2",
     "nearest_k": "2",
-    "nearest_group": "kind",
-    "limit_column": "kind",
     "along": "b,c",
     "unconnected": "largest",
     "unreached": "null",
-    "source_weight_column": "kind",
+    "columns": "src=a,dst=b",
 }
-TOGETHER = {
-    "src_column": ["--dst-column", "b"],
-    "dst_column": ["--src-column", "a"],
-    "origin_column": ["--destination-column", "b"],
-    "destination_column": ["--origin-column", "a"],
+COLUMNS = {
+    **{"src": "a,dst=b", "dst": "b,src=a", "weight": "c", "oneway": "c"},
+    **{"source": "stop", "limit": "kind", "group": "kind", "source_weight": "kind"},
+    **{"target": "stop", "origin": "a,destination=b", "destination": "b,origin=a"},
 }
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
 AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "debug", "device", *TLS}
 AT_THE_END |= {"geometry", "keep_columns"}
+# Options and their values; each role of a column is one.
+WORDS = {f"--{key}".replace("_", "-"): value for key, value in VALUES.items()}
+WORDS |= {f"--columns {role}": f"{role}={value}" for role, value in COLUMNS.items()}
+WORDS |= {"--sources FILE": "{folder}/ids.txt", "--targets FILE": "{folder}/ids.txt"}
 
 BASES = {
     **{f"bfs {result}": ["--result", result] for result in ("distances", "predecessors", "summary", "levels", "reachable")},
@@ -94,22 +85,22 @@ BASES = {
     ],
     "opportunities of a table": [
         *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
-        *("--sources-file", "{folder}/weights.csv", "--source-column", "stop"),
+        *("--sources", "{folder}/weights.csv", "--columns", "source=stop"),
     ],
     "within": ["--algorithm", "sssp", "--result", "within", "--cutoffs", "1,2"],
     "isochrones": ["--result", "isochrones", "--cutoffs", "1,2"],
     "paths": ["--pairs", "{folder}/trips.csv", "--result", "paths"],
     "extremes": ["--result", "extremes"],
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
-    "limits of a table": ["--sources-file", "{folder}/limits.csv", "--source-column", "stop"],
+    "limits of a table": ["--sources", "{folder}/limits.csv", "--columns", "source=stop"],
     "nearest of tables": [
-        *("--result", "nearest", "--nearest-k", "1", "--sources-file", "{folder}/stops.csv", "--source-column", "stop"),
+        *("--result", "nearest", "--nearest-k", "1", "--sources", "{folder}/stops.csv", "--columns", "source=stop"),
     ],
     "a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2"],
     "nearest on a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2", "--result", "nearest"],
     "sources drawn": ["--random-sources", "3"],
     "all sources": ["--all-sources"],
-    "sources of a file": ["--sources-file", "{folder}/two.txt"],
+    "sources of a file": ["--sources", "{folder}/two.txt"],
     "on the CPU": ["--device", "cpu"],
     "cugraph-mg": ["--engine", "cugraph-mg"],
 }
@@ -198,6 +189,7 @@ def outcome(argv, folder, monkeypatch):
 
 def test_every_option_has_a_value_here():
     assert {option.key for option in OPTIONS} == set(VALUES) | AT_THE_END
+    assert COLUMNS.keys() == COLUMN_ROLES.keys()
 
 
 @pytest.mark.parametrize("base", tiers.few(BASES, 10))
@@ -214,13 +206,12 @@ def test_every_option_has_an_effect_or_is_refused(base, folder, monkeypatch):
     assert not isinstance(without, str), without
     assert outcome(argv, folder, monkeypatch) == without, "nothing but the option may make a difference"
     checked = 0
-    for option in OPTIONS:
-        if option.key in AT_THE_END or option.flag in argv:
+    for name, value in WORDS.items():
+        flag = value if value and value.startswith("--") else name.partition(" ")[0]
+        if flag in argv and (flag != "--columns" or value.partition("=")[0] in " ".join(argv)):
             continue
-        value = VALUES[option.key]
-        flag = value if value and value.startswith("--") else option.flag
         words = [flag] if value is None or flag == value else [flag, value.format(folder=folder)]
-        with_it = outcome([*argv, *words, *TOGETHER.get(option.key, [])], folder, monkeypatch)
+        with_it = outcome([*argv, *words], folder, monkeypatch)
         assert with_it != without, f"{' '.join(words)} has no effect, and nothing says so"
         checked += 1
     assert checked > len(VALUES) // 2

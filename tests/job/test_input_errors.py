@@ -103,7 +103,7 @@ SSSP = ["--algorithm", "sssp"]
         ("edges.csv", a_header_only, [], ["edges.csv"]),
         ("edges.parquet", a_truncated_parquet, [], ["edges.parquet"]),
         ("edges.csv.gz", a_truncated_gz, [], ["edges.csv.gz"]),
-        ("edges.parquet", a_missing_column, ["--src-column", "src", "--dst-column", "dst"], ["edges.parquet", "dst"]),
+        ("edges.parquet", a_missing_column, ["--columns", "src=src,dst=dst"], ["edges.parquet", "dst"]),
         ("edges.parquet", a_null_id, [], ["edges.parquet", "src", "1"]),
         ("edges.parquet", a_float_id, [], ["edges.parquet", "src"]),
         ("edges.parquet", a_nan_weight, SSSP, ["edges.parquet", "weight", "row 1", "NaN"]),
@@ -116,7 +116,7 @@ SSSP = ["--algorithm", "sssp"]
         ("edges.parquet", good, ["--strategy", "dijkstra"], ["'dijkstra'", "switch", "source_per_thread"]),
         ("edges.parquet", good, ["--seed", "1", "--seed", "2"], ["--seed", "twice"]),
         ("edges.parquet", good, ["--format", "exel"], ["exel", "parquet", "csv"]),
-        ("edges.parquet", good, ["--weight-column", "price", *SSSP], ["edges.parquet", "price"]),
+        ("edges.parquet", good, ["--columns", "weight=price", *SSSP], ["edges.parquet", "price"]),
         ("edges.parquet", good, ["--scheduler-file", "no_such.json"], ["no_such.json"]),
     ],
     ids=lambda value: value.__name__ if callable(value) else None,
@@ -145,20 +145,25 @@ def test_an_unknown_key_in_the_settings_file_is_refused(edges, tmp_path, capsys)
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [(None, ["sources.txt", "No such file"]), ("", ["sources.txt", "empty"]), ("1\n9\n", ["9"]), ("1\nfour\n", ["'four'"])],
+    [
+        (None, ["sources.txt", "nor is there a file of that name"]),
+        ("", ["sources.txt", "empty"]),
+        ("1\n9\n", ["9"]),
+        ("1\nfour\n", ["'four'"]),
+    ],
 )
 def test_a_wrong_file_of_sources_is_refused(edges, tmp_path, capsys, text, words):
     path = tmp_path / "sources.txt"
     if text is not None:
         path.write_text(text)
-    message = fails(capsys, edges, "--sources-file", path, "--device", "cpu", "--output", tmp_path / "out")
+    message = fails(capsys, edges, "--sources", path, "--device", "cpu", "--output", tmp_path / "out")
     assert all(word in message for word in words), message
     assert not (tmp_path / "out").exists()
 
 
 def test_an_unknown_target_is_refused(edges, tmp_path, capsys):
     (tmp_path / "targets.txt").write_text("2\n55\n")
-    targets = ["--targets-file", tmp_path / "targets.txt"]
+    targets = ["--targets", tmp_path / "targets.txt"]
     message = fails(capsys, edges, "--sources", 1, *targets, "--device", "cpu", "--output", tmp_path / "out")
     assert "target" in message
     assert "55" in message
@@ -274,7 +279,7 @@ def test_a_manifest_of_something_else_is_refused(edges, tmp_path, capsys):
     assert "not a manifest" in message
 
 
-FILES = [option.flag for option in OPTIONS if option.kind == "file"]
+FILES = [option.flag for option in OPTIONS if option.kind in ("file", "ids")]
 
 
 @pytest.mark.parametrize("shape", ["a FIFO", "a device", "a socket", "a folder"])
@@ -291,8 +296,8 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
         else:
             odd.mkdir()
         said = f"odd.csv: the file cannot be read: it is {shape} and not a regular file"
-        assert {"--sources-file", "--targets-file", "--pairs", "--vertices", "--scheduler-file", "--tls-key"} <= set(FILES)
-        for flag in FILES:
+        assert {"--sources", "--targets", "--pairs", "--vertices", "--scheduler-file", "--tls-key"} <= set(FILES)
+        for flag in FILES if shape != "a folder" else set(FILES) - {"--sources", "--targets"}:  # there it is an id
             assert said in fails(capsys, edges, flag, odd, "--output", tmp_path / "out")
         words = [edges, "--sources", 1, "--output", tmp_path / "out"]
         assert f"it is {shape}" in fails(capsys, *words, "--config", odd)
@@ -305,17 +310,13 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_in_place_of_an_id_is_named_with_the_option_for_files(tmp_path, capsys):
-    parquet(tmp_path / "numbers.parquet", src=[1, 2], dst=[2, 3])
-    parquet(tmp_path / "texts.parquet", src=["1", "2"], dst=["2", "3"])
-    ids = tmp_path / "ids.txt"
-    ids.write_text("1\n")
-    for edges in (tmp_path / "numbers.parquet", tmp_path / "texts.parquet"):
-        words = [edges, "--device", "cpu", "--output", tmp_path / "out"]
-        assert f"{str(ids)!r} is a file, which --sources-file reads" in fails(capsys, *words, "--sources", ids)
-        words += ["--sources", "1", "--result", "targets"]
-        assert f"{str(ids)!r} is a file, which --targets-file reads" in fails(capsys, *words, "--targets", ids)
-        assert "is a file" not in fails(capsys, *words, "--targets", "x")
+def test_a_number_that_is_also_the_name_of_a_file_is_refused(edges, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "1").write_text("2\n")
+    words = [edges, "--device", "cpu", "--output", "out"]
+    for flag in ("--sources", "--targets"):
+        assert "'1' may be ids or the file of this name; for the file give ./1" in fails(capsys, *words, flag, "1")
+    assert "99" in fails(capsys, *words, "--sources", "./1", "--targets", "99", "--result", "targets")
 
 
 def read_sources_table(path):

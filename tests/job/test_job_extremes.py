@@ -21,7 +21,7 @@ CASES = {
     "bfs": ["--undirected"],
     "sssp": ["--undirected", "--algorithm", "sssp"],
     "largest": ["--unconnected", "largest"],
-    "floats": ["--undirected", "--algorithm", "sssp", "--weight-column", "share"],
+    "floats": ["--undirected", "--algorithm", "sssp", "--columns", "weight=share"],
 }
 
 

@@ -158,7 +158,7 @@ def test_verify_takes_a_table_that_was_moved(edges, trips, tmp_path, capsys):
 def test_pairs_in_csv_of_integer_ids(tmp_path):
     (tmp_path / "edges.csv").write_text("src,dst,weight\n1,2,3\n2,3,4\n")
     (tmp_path / "trips.csv").write_text("trip;a;b\nx; 1;3\ny;3;1\nz;2;3\n")
-    more = ["--algorithm", "sssp", "--origin-column", "a", "--destination-column", "b"]
+    more = ["--algorithm", "sssp", "--columns", "origin=a,destination=b"]
     folder = run(tmp_path / "edges.csv", tmp_path / "trips.csv", tmp_path / "out", *more)
     found = pq.read_table(folder / "_pairs.pq").to_pydict()
     assert found["trip"] == ["x", "y", "z"]
@@ -171,9 +171,9 @@ def test_pairs_in_csv_of_integer_ids(tmp_path):
         ("origin,destination\nv001,v999\n", [], "destination, row 0: 1 destination is not in the graph: 'v999'"),
         ("origin,destination\nv001,v001\n,v001\n", [], "row 1"),
         ("origin,destination,distance\nv001,v001,3\n", [], "column 'distance', which the result adds"),
-        ("a,b\nv001,v001\n", [], "--origin-column"),
-        ("a,b\nv001,v001\n", ["--origin-column", "a", "--destination-column", "c"], "no column 'c'"),
-        ("a,b\nv001,v001\n", ["--origin-column", "a"], "give --destination-column, too, or none"),
+        ("a,b\nv001,v001\n", [], "--columns origin=NAME"),
+        ("a,b\nv001,v001\n", ["--columns", "origin=a,destination=c"], "no column 'c'"),
+        ("a,b\nv001,v001\n", ["--columns", "origin=a"], "give --columns destination=NAME, too, or none"),
         ("origin,destination\n", [], "has no row"),
         ("origin,destination\nv001,v001\n", ["--result", "summary"], "--pairs is for --result pairs"),
     ],
@@ -243,8 +243,8 @@ def tolls(edges, tmp_path_factory):
 ALONG = [
     "--algorithm",
     "sssp",
-    "--weight-column",
-    "weight",
+    "--columns",
+    "weight=weight",
     "--result",
     "paths",
     "--along",

@@ -42,7 +42,7 @@ def job(data, tmp_path_factory):
     root, done = tmp_path_factory.mktemp("runs"), {}
 
     def command(folder, *more, table="stops.parquet"):
-        words = [data / "edges.parquet", "--sources-file", data / table, "--source-column", "stop", "--device", "cpu"]
+        words = [data / "edges.parquet", "--sources", data / table, "--columns", "source=stop", "--device", "cpu"]
         return [str(word) for word in (*words, "--no-report", "--json", "--output", folder, *more)]
 
     def run(*more, **way):
@@ -62,13 +62,13 @@ def proven(folder, data, capsys, *more):
     return code, json.loads(capsys.readouterr().out)
 
 
-GROUPS = ["--result", "nearest", "--nearest-k", "2", "--nearest-group", "kind"]
+GROUPS = ["--result", "nearest", "--nearest-k", "2", "--columns", "group=kind"]
 
 
 @pytest.mark.parametrize("column", ["kind", "rank"])
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_the_nearest_of_each_group_are_those_of_the_library(column, algorithm, data, job, capsys):
-    words = ["--algorithm", algorithm, *GROUPS[:-1], column]
+    words = ["--algorithm", algorithm, *GROUPS[:-1], f"group={column}"]
     table = pd.read_parquet(data / "stops.parquet")
     graph = read_graph(data / "edges.parquet", device="cpu", weighted=algorithm == "sssp")
     search = bfs_many if algorithm == "bfs" else sssp_many
@@ -103,7 +103,7 @@ def test_groups_are_resumed_from_rows_alone(job, tmp_path, capsys):
     assert main(job.command(folder, *GROUPS, "--resume")) == 0
     assert json.loads(capsys.readouterr().out)["computed"] == 0
     assert parts_of(folder) == before
-    assert main(job.command(folder, *GROUPS[:-1], "rank", "--resume")) == 2
+    assert main(job.command(folder, *GROUPS[:-1], "group=rank", "--resume")) == 2
     assert "groups was" in capsys.readouterr().err
 
 
@@ -111,8 +111,8 @@ def test_changed_groups_are_refused_by_verify(data, job, tmp_path, capsys):
     table = pd.read_parquet(data / "stops.parquet")
     table["kind"] = table["kind"].iloc[::-1].tolist()
     table.to_parquet(tmp_path / "other.parquet")
-    words = [job(*GROUPS), data / "edges.parquet", "--device", "cpu", "--sources-file"]
-    for path, said in ((tmp_path / "other.parquet", "not the groups of the run"), (tmp_path / "none", "--sources-file")):
+    words = [job(*GROUPS), data / "edges.parquet", "--device", "cpu", "--sources"]
+    for path, said in ((tmp_path / "other.parquet", "not the groups of the run"), (tmp_path / "none", "--sources")):
         assert verify.main([str(word) for word in (*words, path)]) == 2
         assert said in capsys.readouterr().err
 
@@ -120,11 +120,11 @@ def test_changed_groups_are_refused_by_verify(data, job, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--nearest-group", "kind"], "--nearest-group is for --result k_nearest"),
-        (["--nearest-group", "kind", "--result", "nearest"], "--nearest-group is for --result k_nearest"),
-        ([*GROUPS[:-1], "type"], "no column 'type'; the table of sources has"),
-        ([*GROUPS[:-1], "gap"], "column 'gap', row 1: it holds no value"),
-        ([*GROUPS[:-1], "share"], "column 'share' has type double; groups are integers or strings"),
+        (["--columns", "group=kind"], "--columns group=NAME is for --result k_nearest"),
+        (["--columns", "group=kind", "--result", "nearest"], "--columns group=NAME is for --result k_nearest"),
+        ([*GROUPS[:-1], "group=type"], "no column 'type'; the table of sources has"),
+        ([*GROUPS[:-1], "group=gap"], "column 'gap', row 1: it holds no value"),
+        ([*GROUPS[:-1], "group=share"], "column 'share' has type double; groups are integers or strings"),
     ],
 )
 def test_columns_that_cannot_be_used_are_refused(words, said, data, job, tmp_path, capsys):
@@ -139,7 +139,7 @@ def test_columns_that_cannot_be_used_are_refused(words, said, data, job, tmp_pat
 def test_groups_need_a_table_of_sources(data, tmp_path, capsys):
     words = [data / "edges.parquet", "--all-sources", "--output", tmp_path / "out", *GROUPS]
     assert main([str(word) for word in words]) == 2
-    assert "reads columns of --sources-file; give that table, and its --source-column" in capsys.readouterr().err
+    assert "--columns group=NAME has no effect: it names a column of the table of --sources" in capsys.readouterr().err
 
 
 LIMITS = {
@@ -157,7 +157,7 @@ LIMITS = {
 
 
 def limited(case):
-    return [*LIMITS[case], "--limit-column", "metres" if "sssp" in LIMITS[case] else "most"]
+    return [*LIMITS[case], "--columns", "limit=metres" if "sssp" in LIMITS[case] else "limit=most"]
 
 
 def searched_alone(data, case):
@@ -205,7 +205,7 @@ def test_workers_get_the_limits(job):
 def test_a_run_with_other_limits_or_without_is_not_resumed(job, capsys):
     words = limited("distances")
     folder = job(*words, "--batch-size", "4")
-    for other in ([*words[:-1], "rank"], []):
+    for other in ([*words[:-1], "limit=rank"], []):
         assert main(job.command(folder, *other, "--batch-size", "4", "--resume")) == 2
     said = capsys.readouterr().err
     assert "row 4: -1 is no limit" in said
@@ -219,7 +219,7 @@ def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, c
     assert proven(folder, data, capsys)[0] == 5
     # With other limits in the table the rows would be wrong; the run's digest of the limits says so first.
     table.assign(most=table["most"] + 1).to_parquet(tmp_path / "other.parquet")
-    words = [job(*limited("distances")), data / "edges.parquet", "--device", "cpu", "--sources-file"]
+    words = [job(*limited("distances")), data / "edges.parquet", "--device", "cpu", "--sources"]
     assert verify.main([str(word) for word in (*words, tmp_path / "other.parquet")]) == 2
     assert "not the limits of the run" in capsys.readouterr().err
 
@@ -227,15 +227,15 @@ def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, c
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--limit-column", "kind"], "; the largest number of hops is an integer"),
-        (["--limit-column", "metres"], "column 'metres' has type double; the largest number of hops is an integer"),
-        (["--limit-column", "kind", "--algorithm", "sssp"], "; limits are numbers"),
-        (["--limit-column", "rank"], "column 'rank', row 4: -1 is no limit"),
-        (["--limit-column", "far", "--algorithm", "sssp"], "column 'far', row 2: inf is no limit"),
-        (["--limit-column", "two"], "column 'two', row 4: source 7 has the limit 5 here and 2 in row 1"),
-        (["--limit-column", "most", "--max-depth", "2"], "--limit-column and --max-depth both limit the distance"),
-        (["--limit-column", "most", "--result", "nearest"], "--result nearest takes none"),
-        (["--limit-column", "most", "--result", "within", "--cutoffs", "3"], "--result within takes none"),
+        (["--columns", "limit=kind"], "; the largest number of hops is an integer"),
+        (["--columns", "limit=metres"], "column 'metres' has type double; the largest number of hops is an integer"),
+        (["--columns", "limit=kind", "--algorithm", "sssp"], "; limits are numbers"),
+        (["--columns", "limit=rank"], "column 'rank', row 4: -1 is no limit"),
+        (["--columns", "limit=far", "--algorithm", "sssp"], "column 'far', row 2: inf is no limit"),
+        (["--columns", "limit=two"], "column 'two', row 4: source 7 has the limit 5 here and 2 in row 1"),
+        (["--columns", "limit=most", "--max-depth", "2"], "--columns limit=NAME and --max-depth both limit the distance"),
+        (["--columns", "limit=most", "--result", "nearest"], "--result nearest takes none"),
+        (["--columns", "limit=most", "--result", "within", "--cutoffs", "3"], "--result within takes none"),
     ],
 )
 def test_limits_that_cannot_be_used_are_refused(words, said, data, job, tmp_path, capsys):
@@ -249,7 +249,7 @@ def test_limits_that_cannot_be_used_are_refused(words, said, data, job, tmp_path
 
 def opportunities(data, weights):
     words = ["--result", "opportunities", "--cutoffs", "1,3", "--values", "jobs,area", "--vertices", data / "places.csv"]
-    return [*map(str, words), *(["--source-weight-column", weights] if weights else [])]
+    return [*map(str, words), *(["--columns", f"source_weight={weights}"] if weights else [])]
 
 
 @pytest.fixture(scope="module")
@@ -258,6 +258,30 @@ def places(data):
     table = pd.DataFrame({"vertex": np.arange(N) * 7, "jobs": rng.integers(-9, 99, N), "area": rng.random(N)})
     table.to_csv(data / "places.csv", index=False)
     return table
+
+
+@pytest.mark.parametrize(
+    ("words", "role", "column"),
+    [([], "limit", "most"), (GROUPS[:-2], "group", "kind"), (None, "source_weight", "people")],
+)
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_columns_called_by_their_roles_are_found(words, role, column, suffix, data, job, tmp_path, capsys):
+    """Columns of roles that the result has not are passed over."""
+    words = opportunities(data, None) if words is None else words
+    table = pd.read_parquet(data / "stops.parquet")
+    table = table.rename(columns={"stop": "source", "most": "limit", "kind": "group", "people": "weight"})
+    path = tmp_path / f"own.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    common = [data / "edges.parquet", "--sources", path, "--device", "cpu", "--no-report", "--output", tmp_path / "out"]
+    assert main([str(word) for word in (*common, *words)]) == 0
+    found = manifest_of(tmp_path / "out")
+    named = {"limit": "limit", "group": "group", "source_weight": "weight"}
+    assert found["settings"]["columns"] == {"source": "source", role: named[role]}
+    expected = job(*words, "--columns", f"{role}={column}")
+    assert found["digest"] == manifest_of(expected)["digest"]
+    capsys.readouterr()
+    assert verify.main([str(tmp_path / "out"), str(data / "edges.parquet"), "--device", "cpu"]) == 0
 
 
 @pytest.mark.parametrize("column", ["people", "share"])
@@ -286,11 +310,14 @@ def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places,
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--source-weight-column", "kind"], "; weights are numbers"),
-        (["--source-weight-column", "far"], "column 'far': holds inf; give finite numbers"),
-        (["--source-weight-column", "two"], "source 7 is given twice with different weights"),
-        (["--source-weight-column", "huge"], "beyond int64"),
-        (["--source-weight-column", "two", "--result", "within"], "--source-weight-column is for --result opportunities"),
+        (["--columns", "source_weight=kind"], "; weights are numbers"),
+        (["--columns", "source_weight=far"], "column 'far': holds inf; give finite numbers"),
+        (["--columns", "source_weight=two"], "source 7 is given twice with different weights"),
+        (["--columns", "source_weight=huge"], "beyond int64"),
+        (
+            ["--columns", "source_weight=two", "--result", "within"],
+            "--columns source_weight=NAME is for --result opportunities",
+        ),
     ],
 )
 @pytest.mark.usefixtures("places")

@@ -42,7 +42,7 @@ def run(tmp_path):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_summary_adds_its_columns_to_the_table_of_sources(kind, run, graph, tmp_path, capsys):
-    table = ["--sources-file", f"{{folder}}/stops.{kind}", "--source-column", "stop"]
+    table = ["--sources", f"{{folder}}/stops.{kind}", "--columns", "source=stop"]
     folder = run("--algorithm", "sssp", "--result", "summary", *table, "--batch-size", 1)
     found = pd.read_parquet(folder / "_sources.pq")
     assert list(found.columns) == ["stop", "beds", "name", *SUMMARY]
@@ -53,17 +53,17 @@ def test_summary_adds_its_columns_to_the_table_of_sources(kind, run, graph, tmp_
     words = [str(folder), str(tmp_path / "edges.csv"), "--device", "cpu"]
     assert verify.main(words) == 0
     moved = (tmp_path / f"stops.{kind}").rename(tmp_path / "moved")
-    assert verify.main([*words, "--sources-file", str(moved)]) == 0
+    assert verify.main([*words, "--sources", str(moved)]) == 0
     pq.write_table(pa.Table.from_pandas(found.assign(reached=1), preserve_index=False), folder / "_sources.pq")
     capsys.readouterr()
-    assert verify.main([*words, "--sources-file", str(moved)]) == 5
+    assert verify.main([*words, "--sources", str(moved)]) == 5
     assert "table: _sources.pq" in capsys.readouterr().out
 
 
 def test_the_table_of_sources_has_a_row_per_cutoff(run, graph, tmp_path, capsys):
     STOPS[:2].assign(jobs=1, vertex=STOPS["stop"]).to_csv(tmp_path / "places.csv", index=False)
     words = ["--result", "opportunities", "--cutoffs", "0,1,2", "--values", "jobs", "--vertices", "{folder}/places.csv"]
-    table = ["--sources-file", "{folder}/stops.csv", "--source-column", "stop"]
+    table = ["--sources", "{folder}/stops.csv", "--columns", "source=stop"]
     found = pd.read_parquet(run(*words, *table, "--batch-size", 1) / "_sources.pq")
     expected = bfs_many(graph, STOPS["stop"], result="opportunities", cutoffs=[0, 1, 2], values=[1, 0, 1, 0])
     expected = STOPS.merge(expected.rename(columns={"value": "jobs"}).drop_duplicates(), left_on="stop", right_on="source")
@@ -75,12 +75,12 @@ def test_the_table_of_sources_has_a_row_per_cutoff(run, graph, tmp_path, capsys)
 
 
 def test_kept_columns_are_those_of_the_table_of_sources(run, graph, tmp_path, capsys):
-    table = ["--sources-file", "{folder}/stops.csv", "--source-column", "stop", "--keep-columns", "name,stop"]
+    table = ["--sources", "{folder}/stops.csv", "--columns", "source=stop", "--keep-columns", "name,stop"]
     words = ["--result", "targets", "--targets", "b,d", "--algorithm", "sssp"]
     for more, said in (
         (table, "--keep-columns is for --result summary, levels, targets, opportunities or within, not distances"),
         ([*words, *table[:-1], "rooms"], "no column 'rooms'; the table of sources has"),
-        ([*words, "--sources", "a", *table[-2:]], "--keep-columns reads columns of --sources-file; give that table"),
+        ([*words, "--sources", "a", *table[-2:]], "--keep-columns reads columns of --sources; give that table"),
     ):
         assert not run(*more, code=2).exists()
         assert said in capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_kept_columns_are_those_of_the_table_of_sources(run, graph, tmp_path, ca
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("_sources.pq", ["--result", "summary", "--sources-file", "{folder}/stops.csv", "--source-column", "stop"]),
+        ("_sources.pq", ["--result", "summary", "--sources", "{folder}/stops.csv", "--columns", "source=stop"]),
         ("_vertices.pq", ["--result", "matrix", "--sources", "a,b"]),
     ],
 )
@@ -121,7 +121,7 @@ def test_resume_makes_a_table_again_that_is_not_the_one_it_wrote(name, words, ru
 
 
 def test_distances_take_their_sources_from_a_column(run, graph):
-    folder = run("--sources-file", "{folder}/stops.parquet", "--source-column", "stop")
+    folder = run("--sources", "{folder}/stops.parquet", "--columns", "source=stop")
     found = pd.read_parquet(folder)
     expected = bfs_many(graph, ["c", "a"])
     assert found.to_numpy().tolist() == expected.to_numpy().tolist()
@@ -129,7 +129,7 @@ def test_distances_take_their_sources_from_a_column(run, graph):
 
 
 def test_targets_are_those_of_a_column(run, graph):
-    words = ["--result", "targets", "--targets-file", "{folder}/stops.csv", "--target-column", "stop", "--sources", "a,b"]
+    words = ["--result", "targets", "--targets", "{folder}/stops.csv", "--columns", "target=stop", "--sources", "a,b"]
     found = pd.read_parquet(run(*words), dtype_backend="numpy_nullable")
     expected = bfs_many(graph, ["a", "b"], result="targets", targets=["c", "a"])
     assert found["target"].tolist() == expected["target"].tolist()
@@ -140,7 +140,7 @@ def test_integer_ids_are_read_from_text(tmp_path):
     (tmp_path / "edges.csv").write_text("src,dst\n7,8\n8,9\n")
     (tmp_path / "stops.csv").write_text("stop\tbeds\n007\t1\n+9\t2\n 8\t3\n")
     words = [tmp_path / "edges.csv", "--device", "cpu", "--no-report", "--output", tmp_path / "out", "--result", "summary"]
-    words += ["--sources-file", tmp_path / "stops.csv", "--source-column", "stop"]
+    words += ["--sources", tmp_path / "stops.csv", "--columns", "source=stop"]
     assert main([str(word) for word in words]) == 0
     found = pd.read_parquet(tmp_path / "out" / "_sources.pq")
     assert found["reached"].tolist() == [3, 1, 2]
@@ -150,16 +150,16 @@ def test_integer_ids_are_read_from_text(tmp_path):
 @pytest.mark.parametrize(
     ("text", "more", "said"),
     [
-        ("stop,beds\na,1\nx,2\n", ["--source-column", "stop"], "column stop, row 1: 1 stop is not in the graph: 'x'"),
-        ("stop,beds\na,1\n,2\n", ["--source-column", "stop"], "row 1: it holds no id"),
-        ("stop,beds\na,1\n", ["--source-column", "where"], "no column 'where'"),
-        ("stop,mean\na,1\n", ["--source-column", "stop", "--result", "summary"], "column 'mean', which the result adds"),
-        ("stop,beds\n", ["--source-column", "stop"], "has no row"),
-        ("stop,beds\na,1\n", ["--source-column", "stop", "--target-column", "stop"], "names a column of --targets-file"),
+        ("stop,beds\na,1\nx,2\n", ["--columns", "source=stop"], "column stop, row 1: 1 stop is not in the graph: 'x'"),
+        ("stop,beds\na,1\n,2\n", ["--columns", "source=stop"], "row 1: it holds no id"),
+        ("stop,beds\na,1\n", ["--columns", "source=where"], "no column 'where'"),
+        ("stop,mean\na,1\n", ["--columns", "source=stop", "--result", "summary"], "column 'mean', which the result adds"),
+        ("stop,beds\n", ["--columns", "source=stop"], "has no row"),
+        ("stop,beds\na,1\n", ["--columns", "source=stop,target=stop"], "names a column of the table of --targets"),
     ],
 )
 def test_tables_of_sources_that_cannot_be_used_are_refused(text, more, said, run, tmp_path, capsys):
     (tmp_path / "own.csv").write_text(text)
-    run("--sources-file", "{folder}/own.csv", *more, code=2)
+    run("--sources", "{folder}/own.csv", *more, code=2)
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -30,11 +30,11 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 CASES = {
     "hops": [],
     "hops, to a limit": ["--max-depth", 3],
-    "integers": ["--algorithm", "sssp", "--weight-column", "weight"],
-    "integers, to a limit": ["--algorithm", "sssp", "--weight-column", "weight", "--cutoff", 9],
-    "negative integers": ["--algorithm", "sssp", "--weight-column", "toll"],
-    "floats": ["--algorithm", "sssp", "--weight-column", "length"],
-    "large integers": ["--algorithm", "sssp", "--weight-column", "meters"],
+    "integers": ["--algorithm", "sssp", "--columns", "weight=weight"],
+    "integers, to a limit": ["--algorithm", "sssp", "--columns", "weight=weight", "--cutoff", 9],
+    "negative integers": ["--algorithm", "sssp", "--columns", "weight=toll"],
+    "floats": ["--algorithm", "sssp", "--columns", "weight=length"],
+    "large integers": ["--algorithm", "sssp", "--columns", "weight=meters"],
 }
 TYPES = {"floats": np.float64, "negative integers": np.int64, "large integers": np.int32}
 
@@ -110,7 +110,7 @@ def answer(edges, case, sources):
     """The library's matrix."""
     flags = dict(zip(CASES[case][::2], CASES[case][1::2], strict=True))
     hops = "--algorithm" not in flags
-    options = {} if hops else {"weight_column": flags["--weight-column"]}
+    options = {} if hops else {"weight_column": flags["--columns"].removeprefix("weight=")}
     graph = read_graph(edges, device="cpu", weighted=not hops, **options)
     limit = {name: flags[flag] for name, flag in (("max_depth", "--max-depth"), ("cutoff", "--cutoff")) if flag in flags}
     frame = (bfs_many if hops else sssp_many)(graph, sources, **limit)

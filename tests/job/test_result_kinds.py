@@ -245,7 +245,7 @@ def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):
     folder = tmp_path / "out"
     words = job.command("targets", folder)
     at = words.index("--targets")
-    assert main([*words[:at], "--targets-file", str(tmp_path / "targets.txt"), *words[at + 2 :]]) == 0
+    assert main([*words[:at], "--targets", str(tmp_path / "targets.txt"), *words[at + 2 :]]) == 0
     assert manifest_of(folder)["identity"] == manifest_of(job("targets"))["identity"]
     assert parts_of(folder) == parts_of(job("targets"))
 

@@ -47,7 +47,7 @@ def run(edges, output, *more):
 
 
 def test_a_run_with_filters_is_the_run_of_the_rows_they_keep(edges, tmp_path, capsys):
-    more = ["--where", WHERE, "--oneway-column", "oneway", "--only-vertices", tmp_path / "inside.txt", "--json"]
+    more = ["--where", WHERE, "--columns", "oneway=oneway", "--only-vertices", tmp_path / "inside.txt", "--json"]
     manifest = run(edges, tmp_path / "out", *more)
     summary = json.loads(capsys.readouterr().out)
     # Row 0 from 1 to 2, row 2 from 4 to 3, row 4 from 4 to 1.
@@ -55,7 +55,7 @@ def test_a_run_with_filters_is_the_run_of_the_rows_they_keep(edges, tmp_path, ca
     assert manifest["graph"]["fingerprint"] == expected.fingerprint
     built = manifest["graph"]["built"]
     assert (built["rows"], built["filtered_rows"], built["where"], built["oneway_column"]) == (6, 3, WHERE, "oneway")
-    assert (manifest["settings"]["where"], manifest["settings"]["oneway_column"]) == (WHERE, "oneway")
+    assert (manifest["settings"]["where"], manifest["settings"]["columns"]["oneway"]) == (WHERE, "oneway")
     inside = str(tmp_path / "inside.txt")
     assert summary["filters"] == {"where": WHERE, "only_vertices": inside, "filtered_rows": 3}
     assert summary["columns"]["oneway_column"] == "oneway"
@@ -75,7 +75,7 @@ def test_resume_refuses_another_filter(edges, tmp_path, capsys):
     run(edges, tmp_path / "out", "--where", WHERE)
     (tmp_path / "out" / "_SUCCESS").unlink()
     words = [edges, "--algorithm", "sssp", "--all-sources", "--output", tmp_path / "out", "--workers", 1, "--resume"]
-    for changed in ([], ["--where", "weight < 7"], ["--where", WHERE, "--oneway-column", "oneway"]):
+    for changed in ([], ["--where", "weight < 7"], ["--where", WHERE, "--columns", "oneway=oneway"]):
         assert call(*words, *changed) == 2
         assert "--resume needs the settings of the run that it finishes: graph was" in capsys.readouterr().err
     assert call(*words, "--where", WHERE) == 0
@@ -86,7 +86,7 @@ def test_a_cached_graph_is_not_that_of_another_filter(edges, tmp_path):
     filters = {
         "none": [],
         "where": ["--where", WHERE],
-        "oneway": ["--oneway-column", "oneway"],
+        "oneway": ["--columns", "oneway=oneway"],
         "vertices": ["--only-vertices", tmp_path / "inside.txt"],
     }
     found = {name: run(edges, tmp_path / name, *cache, *more)["graph"]["fingerprint"] for name, more in filters.items()}
@@ -106,7 +106,7 @@ def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_pa
 
 def test_settings_of_runs_before_there_were_filters_are_read():
     given = asdict(settings_of({"edges": ["e.csv"], "all_sources": True, "plan": True}))
-    for key in ("where", "oneway_column", "only_vertices"):
+    for key in ("where", "only_vertices"):
         del given[key]
     assert read_options(SimpleNamespace(**given))["where"] is None
 
@@ -118,9 +118,9 @@ def test_settings_of_runs_before_there_were_filters_are_read():
         (["--where", "lanes > 2"], "no column 'lanes', which --where names"),
         (["--where", "weight > 99"], "--where is true for none of the 6 rows"),
         (["--where", "highway > 2"], "row 0: where column 'highway' has 'path', and --where compares it with numbers"),
-        (["--oneway-column", "highway"], "row 0: oneway column 'highway' has 'path', which is no direction"),
-        (["--oneway-column", "oneway", "--undirected"], "--oneway-column says which rows .* and --undirected says"),
-        (["--oneway-column", "lane"], "no column 'lane', which --oneway-column names"),
+        (["--columns", "oneway=highway"], "row 0: oneway column 'highway' has 'path', which is no direction"),
+        (["--columns", "oneway=oneway", "--undirected"], "--columns oneway=NAME says which rows .* and --undirected says"),
+        (["--columns", "oneway=lane"], "no column 'lane', which --columns oneway=NAME names"),
         (["--only-vertices", "{folder}/none.txt"], "none.txt"),
         (["--only-vertices", "{folder}/unknown.txt"], "2 --only-vertices FILE ids are not in the graph: 77, 78"),
         (["--engine", "cugraph-mg", "--where", "weight > 1"], "--engine cugraph-mg: it reads all rows.* leave --where out"),

@@ -77,7 +77,7 @@ def test_a_path_a_table_and_a_graph_give_one_digest(edges, tmp_path):
 def test_rows_of_a_table_are_chosen_as_those_of_a_path(tmp_path):
     rows = TABLE.assign(way=np.where(TABLE.weight % 3, "no", "-1"), lanes=TABLE.weight % 5)
     rows.to_parquet(tmp_path / "rows.parquet")
-    chosen = {"where": "lanes > 0", "oneway_column": "way"}
+    chosen = {"where": "lanes > 0", "columns": {"oneway": "way"}}
     ids = sorted({*SOURCES, *range(0, 300, 2)})
     np.savetxt(tmp_path / "ids.txt", ids, fmt="%d")
     table = run_job(rows, output=tmp_path / "table", only_vertices=ids, **chosen, **SSSP)
@@ -177,7 +177,7 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
         (
             {"sources": None},
             InputError,
-            "no sources are given: take one of sources, sources_file, random_sources",
+            "no sources are given: take one of sources, random_sources",
         ),
         ({"sources": [10**6]}, UnknownVertexError, "1 source is not in the graph: 1000000"),
         ({"sources": ["17"]}, UnknownVertexError, "source '17' is not a vertex: the ids of this graph are integers"),
@@ -186,10 +186,9 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
         ),
         ({"result": "targets"}, InputError, "result targets needs targets, the vertices where the ways end"),
         ({"targets": 5, "result": "targets"}, UnknownVertexError, "targets must be a list of ids, not 5: give [5]"),
-        ({"src_column": "src"}, InputError, "src_column has no effect: edges are a graph"),
+        ({"columns": {"src": "src"}}, InputError, "columns names src 'src', and edges are a graph"),
         ({"directed": True}, InputError, "directed has no effect: edges are a graph"),
         ({"where": "weight > 3"}, InputError, "where has no effect: edges are a graph"),
-        ({"oneway_column": "way"}, InputError, "oneway_column has no effect: edges are a graph"),
         ({"only_vertices": [17]}, InputError, "only_vertices has no effect: edges are a graph"),
         ({"knobs": {"a": 1}}, InputError, "knobs are those of one strategy, and strategy is 'auto'"),
         ({"engine": "cugraph-mg"}, InputError, "engine"),

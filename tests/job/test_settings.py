@@ -124,7 +124,7 @@ def test_a_misspelt_key_is_an_error_that_lists_the_known_ones(tmp_path):
         ("result = 'all'", "result cannot be 'all'"),
         ("workers = ", "not a TOML file"),
         ("strategy = " + "[" * 5000, "nested too deeply"),
-        ('src_column = "a\\u0000b"', "run.toml: src_column cannot be 'a\\x00b'"),
+        ('columns.src = "a\\u0000b"', "run.toml: columns cannot be {'src': 'a\\x00b'}"),
         ('targets = ["a", "b\\u0000"]', "a text is empty or holds a null character"),
         ("knobs = 3", "knobs cannot be 3"),
         ("[knobs]", "knobs cannot be {}"),
@@ -149,12 +149,16 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--frobnicate"], "unknown option --frobnicate; see python -m pipelines.batch_sources --help"),
         (
             [*ENOUGH, "--source", "2"],
-            "unknown option --source; did you mean --sources or --sources-file or --source-column or",
+            "unknown option --source; did you mean --sources?",
         ),
         ([*ENOUGH, "--all"], "unknown option --all; did you mean --all-sources?"),
-        ([*ENOUGH, "--wieght-column=w"], "unknown option --wieght-column; did you mean --weight-column"),
+        ([*ENOUGH, "--colums=src=a"], "unknown option --colums; did you mean --columns"),
+        ([*ENOUGH, "--columns", "src"], "argument --columns: 'src' is no ROLE=NAME, such as src=from_id"),
+        ([*ENOUGH, "--columns", "from=a"], "argument --columns: 'from' is no role of a column; take src, dst, weight"),
+        ([*ENOUGH, "--columns", "src=a,src=b"], "argument --columns: the role 'src' is given twice"),
+        ([*ENOUGH, "--columns", "src=a", "--columns", "src=b"], "--columns is given twice"),
         ([*ENOUGH, "--batch_size", "4"], "unknown option --batch_size; did you mean --batch-size?"),
-        ([*ENOUGH, "-sources", "4"], "unknown option -sources; did you mean --sources or --sources-file?"),
+        ([*ENOUGH, "-sources", "4"], "unknown option -sources; did you mean --sources?"),
         (["edges.csv", "--plan", "more.csv", "--sources", "1"], "unexpected argument 'more.csv'"),
         ([*ENOUGH[:-2], "--sources", "-a,b"], "a value that begins with - is given as --sources=VALUE"),
         ([*ENOUGH[:-2], "--random-sources", "-3"], "--random-sources cannot be -3"),
@@ -176,9 +180,8 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
             "--targets is for --result distances, predecessors or targets, not matrix",
         ),
         ([*ENOUGH, "--result", "targets"], "--result targets needs --targets, the vertices where the ways end"),
-        ([*ENOUGH, "--targets", "1", "--targets-file", "t.txt"], "--targets and --targets-file both give the targets"),
         ([*ENOUGH, "--result", "summary", "--targets", "1"], "--targets is for --result distances"),
-        ([*ENOUGH, "--result", "levels", "--targets-file", "t.txt"], "--targets-file is for --result distances"),
+        ([*ENOUGH, "--result", "levels", "--targets", "t.txt"], "--targets is for --result distances"),
         (
             [*ENOUGH, "--result", "nearest", "--batch-size", "4"],
             "one search from all sources together; leave --batch-size out",
@@ -202,7 +205,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         (["edges.csv", "--output", "out", "--sources", ","], "argument --sources: ',' holds an empty id"),
         (["edges.csv", "--output", "out", "--sources", "1,,2"], "argument --sources: '1,,2' holds an empty id"),
         ([*ENOUGH, "--seed", "3"], "--seed has no effect: it draws --random-sources"),
-        ([*ENOUGH, "--weight-column", "w"], "--weight-column has no effect: bfs counts hops and takes no weights"),
+        ([*ENOUGH, "--columns", "weight=w"], "--columns weight=NAME has no effect: bfs counts hops and takes no weights"),
         ([*ENOUGH, "--scheduler-file", "b", "--workers", "4"], "--workers has no effect"),
         ([*ENOUGH, "--engine", "cugraph-mg", "--worker-timeout", "9"], "--worker-timeout has no effect"),
         ([*ENOUGH, "--engine", "cugraph-mg", "--gpu-memory", "9GB"], "--gpu-memory has no effect"),
@@ -228,12 +231,12 @@ def test_a_value_below_zero_is_the_value_of_no_other_option():
 
 
 def test_a_setting_of_a_file_that_has_no_effect_is_said(tmp_path, capsys):
-    path = written(tmp_path, "weight_column = 'minutes'\nseed = 7\nall_sources = true")
+    path = written(tmp_path, "columns.weight = 'minutes'\nseed = 7\nall_sources = true")
     chosen = settings("edges.csv", "--output", "out", "--config", path)
-    assert (chosen.weight_column, chosen.seed) == (None, 1)  # or the manifest would have what no run may have
+    assert (chosen.columns, chosen.seed) == (None, 1)  # or the manifest would have what no run may have
     assert capsys.readouterr().err.splitlines() == [
         f"note: {path}: seed has no effect: it draws --random-sources, and the sources are given otherwise",
-        f"note: {path}: weight_column has no effect: bfs counts hops and takes no weights; --algorithm sssp does",
+        f"note: {path}: columns.weight has no effect: bfs counts hops and takes no weights; --algorithm sssp does",
     ]
 
 
@@ -244,7 +247,7 @@ def test_a_setting_of_a_file_that_has_no_effect_is_said(tmp_path, capsys):
         ("result = 'predecessors'", [], "predecessors"),
         ("result = 'predecessors'", ["--result", "nearest"], "nearest"),
         ("result = 'nearest'", ["--nearest-k", "2"], "k_nearest"),
-        ("result = 'targets'\ntargets = [3]", ["--targets-file", "t.txt"], "targets"),
+        ("result = 'targets'\ntargets = [3]", ["--targets", "t.txt"], "targets"),
     ],
 )
 def test_result_is_that_of_the_flag_or_of_the_file(tmp_path, text, flags, result):

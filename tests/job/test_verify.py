@@ -61,7 +61,7 @@ class Output:
         self.folder.mkdir()
         pq.write_table(pa.table(EDGES[name]), self.edges)
         if targets is not None:
-            flags["targets_file"] = str(folder / "targets.txt")
+            flags["targets"] = str(folder / "targets.txt")
             (folder / "targets.txt").write_text("\n".join(map(str, targets)))
         settings = settings_of({
             "edges": [str(self.edges)], "output": str(self.folder), "algorithm": algorithm, "all_sources": True, **flags,
@@ -428,8 +428,8 @@ def test_missing_output_or_other_edge_list_is_bad_input(tmp_path, capsys):
         ([tmp_path / "empty", output.edges], "no output of this job"),
         ([output.folder, tmp_path / "nowhere.parquet"], "no such file"),
         ([output.folder, tmp_path / "other.parquet"], "not the edge list of the run"),
-        ([output.folder, output.edges, "--targets-file", tmp_path / "gone.txt"], "--targets-file"),
-        ([output.folder, output.edges, "--targets-file", tmp_path / "others.txt"], "not the targets of the run"),
+        ([output.folder, output.edges, "--targets", tmp_path / "gone.txt"], "--targets"),
+        ([output.folder, output.edges, "--targets", tmp_path / "others.txt"], "not the targets of the run"),
         ([output.folder], "required"),
         ([output.folder, output.edges, "--speed", "9"], "unknown option --speed"),
     ]:

@@ -114,7 +114,7 @@ def test_messages_of_all_commands_have_no_control_characters(hostile, capsys, mo
         (2, batch_sources, [name, "--all-sources", "--plan"]),
         (2, batch_sources, [*sssp, "--all-sources", "--plan", "--strategy", name]),
         (2, batch_sources, [*sssp, "--all-sources", "--plan", "--config", name]),
-        (2, batch_sources, [*sssp, "--all-sources", "--plan", "--src-column", name]),
+        (2, batch_sources, [*sssp, "--all-sources", "--plan", "--columns", f"src={name}"]),
         (2, batch_sources, [*sssp, "--all-sources", "--plan", "--" + name]),
         (2, batch_sources, [*sssp, "--all-sources", "--scheduler-file", name, "--output", out + "2"]),
         (0, batch_sources, [*sssp, "--all-sources", "--plan"]),

@@ -8,7 +8,7 @@ import sys
 from .cli import steps, supervisor
 from .cli.options import UsageError, flag_text, flags_of, parser
 from .cli.supervisor import UNWATCHED, Supervision
-from .cli.terminal import called_as, say, show_traceback
+from .cli.terminal import called_as, log_said, say, show_traceback
 from .output.schemas import OUTPUT_SCHEMAS
 
 # Modules that the extra ``job`` installs, and Dask's own that they import.
@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         from .run import driver
 
         words = [word for word in argv if word != "--resume"]
-        with options_spelled(flag_text):
+        with options_spelled(flag_text), log_said(settings.verbose):
             resume_command = f"{called_as('batch_sources')} {shlex.join(words)} --resume"
             return driver.run(settings, resume_command, supervision)
     except KeyboardInterrupt as interrupt:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _OF_FILES = ("format", "header", "delimiter", "id_type")
 _OF_TABLES = (*("directed", "weight_type", "vertices", "where", "only_vertices"),)
-_OF_COMMANDS = ("plan", "json", "debug")
+_OF_COMMANDS = ("plan", "json", "verbose", "debug")
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
 _CHECKED_ADDRESS = "tcp://client:0"  # with it the other options are checked; a client's own need not be one of a flag

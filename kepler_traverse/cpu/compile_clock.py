@@ -6,10 +6,13 @@ Compiled code is stored on disk, so this happens once per machine. Measurements 
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+_LOG = logging.getLogger("kepler_traverse")
 
 
 class _Clock:
@@ -27,8 +30,11 @@ class _Clock:
     def end(self) -> None:
         with self._lock:
             self._active -= 1
-            if not self._active:
-                self._total += time.perf_counter() - self._since
+            if self._active:
+                return
+            seconds = time.perf_counter() - self._since
+            self._total += seconds
+        _LOG.debug("compiled for %.3g s", seconds)
 
     def is_active(self) -> bool:
         return self._active > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from .._arrays import (
     namespace,
     to_host,
 )
-from ..cpu import csr_build
+from ..cpu import compile_clock, csr_build
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
@@ -27,6 +28,7 @@ from ..cuda import edge_weights
 from ..errors import DeviceError, EdgeListError, InputError, option_text
 from ..formats.row_selection import BOTH_WAYS, DST_TO_SRC, RowSelection
 from ..protocols import CsrBackend, EdgeRowsBackend
+from ..runtime import LOG
 from . import BuildReport, Graph
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
@@ -175,7 +177,7 @@ def graph_from_numbers(
         if self_loops or parallel or selection.kept is not None:
             edges_of_rows = _edges_of_all_rows(found, selection, len(ids))
     none_isolated = all_are_ends and not self_loops
-    return Graph(
+    graph = Graph(
         offsets=offsets,
         targets=targets,
         weights=weights,
@@ -196,6 +198,10 @@ def graph_from_numbers(
         edge_rows=edge_rows,
         edges_of_rows=edges_of_rows,
     )
+    if LOG.isEnabledFor(logging.DEBUG):
+        compile_clock.listen()
+    LOG.info("built %r", graph)
+    return graph
 
 
 def no_edge(n_vertices: int) -> int:

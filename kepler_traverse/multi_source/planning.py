@@ -21,6 +21,7 @@ from ..cuda.compiler import start_compiling
 from ..errors import CapacityError, InputError, StrategyError
 from ..graph import Graph
 from ..hierarchy.estimate import Estimate, build_seconds
+from ..runtime import LOG
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units
 from ..runtime.memory import available_memory
@@ -163,6 +164,7 @@ class MultiSourcePlan:
         if algorithm == "sssp":
             why.append(f"sums in {self.sums.dtype}" + (", wider where these could round" if self.sums.may_widen else ""))
         self._why = "; ".join(why)
+        LOG.info("%s from %d sources: %s", algorithm, n_sources, self._why)
 
     def _ends_early(self, strategies: Sequence[MultiSourceStrategy], query: Query) -> bool:
         """Whether searches may end early, and this matters for the choice."""
@@ -355,7 +357,7 @@ class MultiSourcePlan:
     def _run(self, search: Any, strategy: MultiSourceStrategy, numbers: np.ndarray, lists: TargetLists | None) -> Traversals:
         """Traverse from a group. Record its time if the owner thread runs it and there was a choice of strategies."""
         with self._lock:  # the lock of the search would not do: another thread may still run the previous strategy
-            began = self._clock()
+            began, started = self._clock(), time.perf_counter()
             outcome = search(numbers if lists is None else SourcesWithTargets(numbers, lists))
             if lists is not None and self.query.output == "targets" and outcome.distance.ndim > 1:
                 outcome = outcome._replace(distance=lists.take(outcome.distance))
@@ -364,6 +366,7 @@ class MultiSourcePlan:
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, numbers.size, self._clock() - began)
         name = strategy_that_ran(strategy, self._strategies, outcome).name
+        LOG.debug("%s: searched from %d sources in %.3g s", name, numbers.size, time.perf_counter() - started)
         is_at_targets = self.query.output == "targets" or outcome.routes is not None
         offsets = None if lists is None or not is_at_targets else lists.offsets
         return Traversals(

@@ -26,6 +26,7 @@ from ..kinds.k_nearest import (
 )
 from ..kinds.nearest import nearest_columns, nearest_source_search
 from ..kinds.result_kinds import GROUP
+from ..runtime import LOG
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, columns_on_device, frame_from, repeated_labels
@@ -95,6 +96,7 @@ class SearchTogether:
     def __init__(self, graph: Graph, algorithm: str, group: int, strategy: Any, query: Query, nbytes: int, why: str):
         self.graph, self.algorithm, self.group, self.strategy = graph, algorithm, group, strategy
         self.query, self.nbytes, self.why = query, nbytes, why
+        LOG.info("%s from %d sources together: %s", algorithm, group, why)
 
     def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
         """Search from distinct sources and return the columns and the rounds.

@@ -13,6 +13,7 @@ from .._arrays import MAX_HOP_COUNT, Array, is_reached, namespace, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..protocols import Ids, Knobs, VertexId
+from ..runtime import LOG
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units, limit_text
 from .algorithms import ALGORITHMS
@@ -47,6 +48,7 @@ class Plan:
         self.strategy, self._is_named = pick(strategies, name, graph), name != "auto"
         self.query = query = replace(query, knobs=self.strategy.knobs_from(query.knobs))
         self.sums = Sums(graph, algorithm, query.limit)
+        LOG.debug("%s from one source: %s on %r", algorithm, self.strategy.name, graph)
         self._strategies = strategies
 
         def prepare(sums: Sums) -> Any:

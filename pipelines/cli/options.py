@@ -409,6 +409,9 @@ class Settings:
     )
     plan: bool = _output(False, help="print the plan of the run, and stop")
     json: bool = _output(False, help="print one JSON object on stdout and nothing else")
+    verbose: bool = _output(
+        False, help="say how the strategy was chosen, and write what the library logs in this process to stderr"
+    )
     debug: bool = _output(False, help="show the traceback of an error and Dask's log")
     knobs: dict[str, bool | int | float | str] | None = field(
         default=None,
@@ -596,7 +599,8 @@ def add_option(group: Any, option: Option) -> None:
     shown = "" if option.default in (None, False) or option.kind == "switch" else f" (default: {option.default})"
     if option.kind == "switch":
         off = "--undirected" if option.key == "directed" else "--no-" + option.flag[2:]
-        group.add_argument(option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help)
+        short = ["-v"] if option.key == "verbose" else []
+        group.add_argument(*short, option.flag, off, dest=option.key, action=Once, nargs=0, help=option.help)
         return
     group.add_argument(
         option.flag,

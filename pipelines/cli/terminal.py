@@ -10,6 +10,7 @@ import contextlib
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -52,6 +53,26 @@ def show(*lines: str) -> None:
 def show_traceback(error: BaseException) -> None:
     """Write the traceback of an error to stderr."""
     say(*"".join(traceback.format_exception(error)).splitlines())
+
+
+@contextlib.contextmanager
+def log_said(is_wanted: bool) -> Iterator[None]:
+    """Write what the library logs inside to stderr, if it is wanted."""
+    if not is_wanted:
+        yield
+        return
+    import logging  # only here, because --help does not need it
+
+    handler, logger = logging.Handler(), logging.getLogger("kepler_traverse")
+    handler.emit = lambda record: say(handler.format(record))  # type: ignore[method-assign]
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 def flush() -> None:

@@ -311,7 +311,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}), settings.columns)}",
     ]
-    if manifest.get("choice"):
+    if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")
     if settings.result != "distances":
         lines.append(f"{settings.result}: {manifest['means']}")

@@ -1,8 +1,7 @@
 """Files that a finished run writes of its part files.
 
-``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the file of ``--sources``, where
-``--columns source=NAME`` names its ids, with the rows of its sources. Both are in the order of the given table. ``geometry`` makes
-the others.
+``_pairs.pq`` is the table of ``--pairs`` with distances. ``_sources.pq`` is the table of ``--sources`` with the rows of its
+sources. Both are in the order of the given table. ``geometry`` makes the others.
 """
 
 from __future__ import annotations

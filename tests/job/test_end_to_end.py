@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import shutil
 
 import numpy as np
@@ -294,6 +295,10 @@ def test_the_summary_for_people_names_the_folder(undisturbed, options, capsys):
     assert code == 0
     assert f"results: {undisturbed} (4 parts" in text
     assert "computed before" in text
+    assert "strategy: " not in text
+    _, text, err = call(capsys, *options[:-1], "--output", undisturbed, "--resume", "-v")
+    assert re.search("^strategy: .* was chosen by estimates", text, re.M)
+    assert "bfs from 15 sources: <Graph: " in err
 
 
 @pytest.mark.parametrize("rows_per_group", [1, 4, 10, 1000])

@@ -69,7 +69,7 @@ COLUMNS = {
     **{"target": "stop", "origin": "a,destination=b", "destination": "b,origin=a"},
 }
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
-AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "debug", "device", *TLS}
+AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "verbose", "debug", "device", *TLS}
 AT_THE_END |= {"geometry", "keep_columns"}
 # Options and their values; each role of a column is one.
 WORDS = {f"--{key}".replace("_", "-"): value for key, value in VALUES.items()}

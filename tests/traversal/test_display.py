@@ -141,3 +141,15 @@ def test_plans_of_one_source_explain_themselves():
     assert "why: strategy= names it" in plan_bfs(GRAPH, strategy="queue").explain()
     assert repr(plan) == f"<Plan: bfs, {plan.strategy.name}, {repr(plan).split(', ')[2]}, on {GRAPH!r}>"
     assert repr(plan_bfs_many(GRAPH, n_sources=9)).startswith("<MultiSourcePlan: bfs, ")
+
+
+def test_the_library_logs_what_it_does_and_prints_nothing(caplog, capfd):
+    with caplog.at_level("DEBUG", "kepler_traverse"):
+        graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+        plan = plan_bfs_many(graph, n_sources=2)
+        list(plan.iter_groups([0, 1]))
+    records = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "kepler_traverse"]
+    assert ("INFO", f"built {graph!r}") in records
+    assert ("INFO", f"bfs from 2 sources: {plan.why.partition('; measured')[0]}") in records
+    assert [level for level, text in records if f"{plan.strategy.name}: searched from 2 sources in" in text] == ["DEBUG"]
+    assert capfd.readouterr() == ("", "")

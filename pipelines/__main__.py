@@ -19,6 +19,7 @@ COMMANDS = {
     "extremes": ("extremes", "main", "diameter, radius, center, periphery, or the vertices of the highest closeness"),
     "warm": ("warm", "main", "compile ahead what runs of this machine need"),
     "doctor": ("doctor", "main", "report what works on this machine, and what to install for the rest"),
+    "completion": ("completion", "main", "write the completion of these commands for bash, zsh or tcsh"),
 }
 
 
@@ -26,7 +27,7 @@ def main() -> int:
     """Run the command line of this process and return its exit code."""
     command, *words = sys.argv[1:] or ["--help"]
     if command in ("-h", "--help"):
-        show("usage: kepler-traverse COMMAND ...", "", *(f"  {name:<10}{text}" for name, (*_, text) in COMMANDS.items()))
+        show("usage: kepler-traverse COMMAND ...", "", *(f"  {name:<12}{text}" for name, (*_, text) in COMMANDS.items()))
         show("", "kepler-traverse COMMAND --help lists the options of a command; run KIND --help those of a result kind.")
         return 0
     if command == "--version":

@@ -22,39 +22,45 @@ _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda
 _SHARED = ("device", "strategy", "seed", "directed", "format", "columns", "header",
            "delimiter", "id_type", "weight_type", "vertices", "where", "only_vertices",
            "json", "debug")  # fmt: skip
+_CHOSEN = [option for option in OPTIONS if option.key in _SHARED]
 
 
-def _arguments(argv: list[str]) -> Any:
-    parser = OnceParser(prog=called_as("compare"), description=__doc__, usage="%(prog)s EDGES... [options]")
-    parser.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
-    parser.add_argument(
+def parser() -> OnceParser:
+    """Return the command line."""
+    result = OnceParser(prog=called_as("compare"), description=__doc__, usage="%(prog)s EDGES... [options]")
+    result.add_argument("edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list")
+    result.add_argument(
         "--algorithm", action=Once, choices=("both", "bfs", "sssp"), help="algorithm to compare (default: both)"
     )
-    parser.add_argument(
+    result.add_argument(
         "--random-sources",
         action=Once,
         type=PARSE["integer"],
         metavar="N",
         help="number of random sources, drawn with --seed (default: 16)",
     )
-    parser.add_argument(
+    result.add_argument(
         "--hash-weights",
         action=Once,
         nargs=0,
         help="sssp: use weights from 1 to 255, hashed from the ids of each edge, instead of the file's",
     )
-    chosen = {option.key: option for option in OPTIONS if option.key in _SHARED}
-    for option in chosen.values():
-        add_option(parser, option)
-    given = parser.parse_args(argv)
+    for option in _CHOSEN:
+        add_option(result, option)
+    return result
+
+
+def _arguments(argv: list[str]) -> Any:
+    words = parser()
+    given = words.parse_args(argv)
     defaults = {"algorithm": "both", "random_sources": 16, "hash_weights": False}
-    for key, value in (defaults | {option.key: option.default for option in chosen.values()}).items():
+    for key, value in (defaults | {option.key: option.default for option in _CHOSEN}).items():
         if not hasattr(given, key):
             setattr(given, key, value)
     if given.random_sources < 1:
-        parser.error("--random-sources must be 1 or more")
+        words.error("--random-sources must be 1 or more")
     if given.seed < 0:
-        parser.error("--seed must be 0 or more")
+        words.error("--seed must be 0 or more")
     _refuse_idle(given)
     return given
 

@@ -150,10 +150,15 @@ def examine() -> list[Finding]:
     return findings
 
 
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    result = argparse.ArgumentParser(description="Report what works on this machine, and what to install for the rest.")
+    result.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    return result
+
+
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Report what works on this machine, and what to install for the rest.")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     findings = examine()
     on_cpu = all(finding.works for finding in findings if finding.needed)
     on_gpu = on_cpu and all(finding.works for finding in findings if finding.name in ("GPU", *GPU_PROBES))

@@ -31,9 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if "-h" in words or "--help" in words:
-            _parser().print_help()
+            parser().print_help()
             return 0
-        given = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(_parser().parse_args(words))
+        given = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(parser().parse_args(words))
         output = given.get("output")
         if output is not None:
             _check_output(Path(output))
@@ -51,9 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return report_error(error, debug="--debug" in words)
 
 
-def _parser() -> OnceParser:
-    parser = OnceParser(prog=called_as("extremes"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG)
-    parser.add_argument("edges", metavar="EDGES", nargs="+", help="files of the edge list")
+def parser() -> OnceParser:
+    """Return the command line."""
+    result = OnceParser(prog=called_as("extremes"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG)
+    result.add_argument("edges", metavar="EDGES", nargs="+", help="files of the edge list")
     for flag, choices, text in (
         ("--result", RESULTS, "what to compute (default: extremes)"),
         ("--algorithm", ("bfs", "sssp"), "count hops, or add weights (default: bfs)"),
@@ -61,16 +62,16 @@ def _parser() -> OnceParser:
         ("--unconnected", ("refuse", "largest"), "a graph that is not connected: an error, or its largest component"),
         ("--direction", ("out", "in"), "of --result top-closeness: distances from or to each vertex (default: out)"),
     ):
-        parser.add_argument(flag, action=Once, choices=choices, help=text)
+        result.add_argument(flag, action=Once, choices=choices, help=text)
     for flag, name in (("--directed", "as they are (default)"), ("--undirected", "in both directions")):
-        parser.add_argument(flag, dest="directed", action=Once, nargs=0, help=f"take edges {name}")
-    add_option(parser, next(option for option in OPTIONS if option.key == "columns"))
-    parser.add_argument("-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)")
-    parser.add_argument(
+        result.add_argument(flag, dest="directed", action=Once, nargs=0, help=f"take edges {name}")
+    add_option(result, next(option for option in OPTIONS if option.key == "columns"))
+    result.add_argument("-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)")
+    result.add_argument(
         "--output", action=Once, metavar="FILE", help="a new file, .json or .parquet; default: JSON on stdout"
     )
-    parser.add_argument("--debug", action=Once, nargs=0, help="show where an unexpected error comes from")
-    return parser
+    result.add_argument("--debug", action=Once, nargs=0, help="show where an unexpected error comes from")
+    return result
 
 
 def _check_output(path: Path) -> None:

@@ -50,9 +50,9 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     try:
         if "-h" in argv or "--help" in argv:
-            _parser().print_help()
+            parser().print_help()
             return 0
-        given = _parser().parse_args(argv)
+        given = parser().parse_args(argv)
         started = time.perf_counter()
         refuse_address("DIR", given.folder)
         findings = prove_output(
@@ -72,26 +72,27 @@ def main(argv: list[str] | None = None) -> int:
         return report_error(error, debug="--debug" in argv)
 
 
-def _parser() -> OnceParser:
-    parser = OnceParser(
+def parser() -> OnceParser:
+    """Return the command line."""
+    result = OnceParser(
         prog=called_as("verify"), description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
-    parser.add_argument("folder", metavar="DIR", help="output folder of a run")
-    parser.add_argument(
+    result.add_argument("folder", metavar="DIR", help="output folder of a run")
+    result.add_argument(
         "edges", metavar="EDGES", nargs="+", help="files of the edge list of that run, at their current paths"
     )
-    parser.add_argument(
+    result.add_argument(
         "--device",
         action=Once,
         choices=("auto", "cpu", "cuda"),
         help="device that runs the checks; auto uses a GPU if one is available (default: auto)",
     )
-    parser.add_argument("--targets", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved")
-    parser.add_argument("--sources", action=Once, metavar="FILE", help="table of the sources of the run, if it was moved")
-    parser.add_argument("--pairs", action=Once, metavar="FILE", help="table of pairs of the run, if it was moved")
-    parser.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
-    parser.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
-    return parser
+    result.add_argument("--targets", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved")
+    result.add_argument("--sources", action=Once, metavar="FILE", help="table of the sources of the run, if it was moved")
+    result.add_argument("--pairs", action=Once, metavar="FILE", help="table of pairs of the run, if it was moved")
+    result.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
+    result.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
+    return result
 
 
 def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> None:

@@ -22,13 +22,18 @@ _WEIGHTS = {"bfs": (None,), "sssp": ("int64", "float64", "float32")}
 _FEW = ("distances", "predecessors")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, or that of a tiny run that fails."""
-    parser = argparse.ArgumentParser(prog=called_as("warm"), description=str(__doc__).partition("\n\n")[2])
-    parser.add_argument(
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    result = argparse.ArgumentParser(prog=called_as("warm"), description=str(__doc__).partition("\n\n")[2])
+    result.add_argument(
         "--device", choices=("auto", "cpu", "cuda"), default="auto", help="auto: the CPU, and a GPU if it answers"
     )
-    device = parser.parse_args(argv).device
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or that of a tiny run that fails."""
+    device = parser().parse_args(argv).device
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import kepler_traverse
-from pipelines import batch_sources
+from pipelines import batch_sources, completion
 from pipelines.__main__ import COMMANDS, main
 from pipelines.cli.options import parser
 from pipelines.cli.terminal import several
@@ -48,3 +48,16 @@ def test_help_of_a_result_kind_lists_its_options_alone(monkeypatch):
         assert f"\n  {flag}" in of_summary
     assert "\n  --pairs " in of_pairs
     assert "\n  --random-sources " not in of_pairs
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_commands_and_their_options_are_completed(shell, capsys, monkeypatch):
+    pytest.importorskip("shtab")
+    assert completion.main([shell]) == 0
+    found = capsys.readouterr().out
+    assert all(
+        word in found for word in (*COMMANDS, "near", "--nearest-k" if shell != "tcsh" else "nearest-k", "cugraph-mg")
+    )
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert completion.main([shell]) == 2
+    assert "pip install shtab" in capsys.readouterr().err

@@ -51,7 +51,7 @@ def errors_in(path):
 
 
 def known_options():
-    programs = [options.parser(), verify._parser(), extremes_program._parser()]
+    programs = [options.parser(), verify.parser(), extremes_program.parser()]
     known = {name for program in programs for name in program._option_string_actions}
     return known | {"--hash-weights"} | OTHER_PROGRAMS
 

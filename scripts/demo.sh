@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Demonstrate the job: two generated graphs, BFS and shortest distances from 64 sources each, results as Parquet,
-# and a picture of shortest paths.
+# Demonstrate the job: two generated graphs, BFS and shortest distances from 64 sources each, results as Parquet.
+# Then draw the picture of the README.
 #
 # Needs git, bash and Python 3.11 or newer; no GPU. Creates an environment in .venv. Writes to out/demo, whose earlier
 # content it deletes.
@@ -31,5 +31,6 @@ done
 echo
 "$PYTHON" scripts/demo_table.py "$out"/*.json
 echo
-"$PYTHON" -m scripts.demo_picture "$out/road-sssp" "$out/paths.svg"
+"$PYTHON" -m scripts.docs.pictures --only isochrones.png --folder "$out"
+echo "Travel times from the station of a generated town: $out/isochrones.png"
 echo "Finished in $SECONDS s."

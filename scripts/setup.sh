@@ -1,6 +1,6 @@
 # Creates the environment of demo.sh and check.sh: .venv in the checkout, with this package installed as editable.
 #
-# To be sourced, not run. Call `environment` for the job, or `environment test,dev` for those extras. "$PYTHON" is then the interpreter.
+# To be sourced, not run. Call `environment` for the job and its pictures, or `environment test,dev` for those extras. "$PYTHON" is then the interpreter.
 # A second call is fast: .venv/installed records the pyproject.toml and the extras of the installation.
 
 ROOT=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
@@ -57,7 +57,7 @@ install() {
 }
 
 environment() {
-    local extras=${1:-job} key installed_key="" installed_extras=""
+    local extras=${1:-job,plot} key installed_key="" installed_extras=""
     if ! { [ -x "$PYTHON" ] && new_enough "$PYTHON"; }; then
         make_venv
     fi
@@ -67,7 +67,7 @@ environment() {
         { read -r installed_key && read -r installed_extras; } <"$VENV/installed"
     fi
     # An installation for tests also serves the job.
-    if [ "$installed_key" = "$key" ] && { [ "$extras" = job ] || [ "$installed_extras" = "$extras" ]; }; then
+    if [ "$installed_key" = "$key" ] && { [ "$extras" = job,plot ] || [ "$installed_extras" = "$extras" ]; }; then
         return
     fi
     echo "Installing into $VENV (a minute or two, the first time) ..." >&2

@@ -70,24 +70,9 @@ def write_geoparquet(
     import pyarrow.parquet
 
     file = _path(path)
-    for name, value in (("x", x), ("y", y)):
-        arguments.text(name, value, "the name of a column of vertices")
     entry = crs_entry(crs)
-    if hasattr(vertices, "iloc") and "vertex" not in vertices.columns:
-        raise InputError(
-            "vertices has no column 'vertex'; if its index holds the ids, as that of OSMnx's nodes, give "
-            f"nodes[[{x!r}, {y!r}]].rename_axis('vertex').reset_index()"
-        )
-    if hasattr(vertices, "iloc") and {x, y} <= set(vertices.columns):
-        vertices = vertices[["vertex", x, y]]  # other columns, such as geometries, need not be Arrow's
-    table, places = _arrow(frame, "frame"), _arrow(vertices, "vertices")
-    needed_of_frame = ["source", "vertex", "band"] if arguments.flag("hulls", hulls) else ["vertex"]
-    for name, columns, needed in (("frame", table, needed_of_frame), ("vertices", places, ["vertex", x, y])):
-        for column in needed:
-            if column not in columns.column_names:
-                raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, columns.column_names))}")
-    at_x, at_y = (numbers_of(f"vertices[{name!r}]", places[name]) for name in (x, y))
-    coordinates = Coordinates(places["vertex"], at_x, at_y, (x, y))
+    needed = ["source", "vertex", "band"] if arguments.flag("hulls", hulls) else ["vertex"]
+    table, coordinates = on_map(frame, vertices, x, y, needed)
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
     if hulls:
@@ -104,6 +89,34 @@ def write_geoparquet(
         pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
     except OSError as error:
         raise InputError(f"path {file!r} cannot be written: {error.strerror or error}") from None
+
+
+def on_map(
+    frame: Any, vertices: Any, x: str = "x", y: str = "y", needed: Sequence[str] = ("vertex",)
+) -> tuple[Any, Coordinates]:
+    """Return a frame as a table of pyarrow, and where vertices are.
+
+    Raises
+    ------
+    InputError
+        A column is missing; coordinates are no numbers; a vertex occurs twice in ``vertices``.
+    """
+    for name, value in (("x", x), ("y", y)):
+        arguments.text(name, value, "the name of a column of vertices")
+    if hasattr(vertices, "iloc") and "vertex" not in vertices.columns:
+        raise InputError(
+            "vertices has no column 'vertex'; if its index holds the ids, as that of OSMnx's nodes, give "
+            f"nodes[[{x!r}, {y!r}]].rename_axis('vertex').reset_index()"
+        )
+    if hasattr(vertices, "iloc") and {x, y} <= set(vertices.columns):
+        vertices = vertices[["vertex", x, y]]  # other columns, such as geometries, need not be Arrow's
+    table, places = _arrow(frame, "frame"), _arrow(vertices, "vertices")
+    for name, columns, names in (("frame", table, needed), ("vertices", places, ("vertex", x, y))):
+        for column in names:
+            if column not in columns.column_names:
+                raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, columns.column_names))}")
+    at_x, at_y = (numbers_of(f"vertices[{name!r}]", places[name]) for name in (x, y))
+    return table, Coordinates(places["vertex"], at_x, at_y, (x, y))
 
 
 def numbers_of(name: str, column: Any) -> np.ndarray:
@@ -135,6 +148,12 @@ class Coordinates:
         self._x, self._y, self._names = x, y, names
         if len(pyarrow.compute.unique(self._known)) < len(self._known):
             raise InputError("vertices has a vertex twice; give one row per vertex")
+
+    def has(self, vertices: Any) -> np.ndarray:
+        """Return which of these ids have coordinates."""
+        import pyarrow.compute
+
+        return pyarrow.compute.is_in(vertices.cast(self._known.type), value_set=self._known).to_numpy(zero_copy_only=False)
 
     def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates of a column of ids.

@@ -171,7 +171,6 @@ class Plane:
     def _mark(self, x: float, y: float, colour: str, shape: str = "square", title: str = "") -> None:
         tag, place = {
             "circle": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="4"'),
-            "ring": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="5" stroke="#000000" stroke-width="2"'),
             "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
             "triangle": ("path", f'd="M{x - 5:.1f} {y + 4:.1f}h10l-5 -9z"'),
         }[shape]

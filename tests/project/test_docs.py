@@ -314,7 +314,7 @@ def test_the_changelog_names_the_version_of_the_package():
 
 def test_the_python_example_of_the_readme_runs_as_typed(capsys):
     readme = performance_page.README.read_text(encoding="utf-8")
-    ((example, shown),) = re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", readme, re.DOTALL)
+    ((example, shown),) = re.findall(r"```python\n((?:(?!```).)*)```\n\n```\n(.*?)```", readme, re.DOTALL)
     on_a_cpu, _, on_a_gpu = example.partition("graph = graph.to(")
     assert on_a_gpu
     names = {}

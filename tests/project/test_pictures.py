@@ -1,87 +1,147 @@
-"""Pictures of the documentation and of the demonstration: current, well-formed, and of the right streets."""
+"""Maps of results and the generated town: streets in the right colours, pictures of the documentation that are current."""
 
 from __future__ import annotations
 
-import itertools
-import re
 import shutil
-from xml.etree import ElementTree
+import sys
+from collections import Counter
 
+import matplotlib
 import networkx as nx
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from matplotlib import pyplot
 
-from pipelines import run_job
-from scripts import demo_picture
+from kepler_traverse import InputError, UnknownVertexError, graph_from_edges, paths, sssp_many
+from kepler_traverse.datasets import town
+from kepler_traverse.maps import explore, plot
 from scripts.docs import pictures
-from scripts.make_graphs import lattice
-from scripts.road_map import BANDS, Mark, Streets, road_map
 
-SVG = "{http://www.w3.org/2000/svg}"
+TRIANGLE = pd.DataFrame({"src": ["a", "b", "c"], "dst": ["b", "c", "a"], "weight": [5, 7, 20]})
+PLACES = pd.DataFrame({"vertex": ["a", "b", "c", "far"], "x": [0.0, 1.0, 0.0, 9.0], "y": [0.0, 0.0, 1.0, 9.0]})
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_is_left():
+    matplotlib.use("agg")
+    yield
+    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
-def town():
-    return pictures.Town()
+def here():
+    return town()
 
 
-def streets_of(picture):
-    """The number of streets of each colour."""
-    paths = [path for path in ElementTree.fromstring(picture).iter(f"{SVG}path") if path.get("fill") == "none"]
-    return {path.get("stroke"): len(re.findall("M", path.get("d"))) for path in paths}
+@pytest.fixture(scope="module")
+def roads(here):
+    return graph_from_edges(here.roads)
 
 
-def test_pictures_are_current_and_a_stale_one_is_found(monkeypatch, tmp_path, capsys):
-    assert pictures.main(["--check"]) == 0
-    shutil.copytree(pictures.FOLDER, tmp_path / "pictures")
-    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
-    stale = tmp_path / "pictures/nearest.svg"
-    stale.write_text(stale.read_text().replace(">A<", ">B<"))
-    assert pictures.main(["--check"]) == 1
-    assert "nearest.svg: stale" in capsys.readouterr().err
-    (tmp_path / "pictures/paths.svg").unlink()
-    assert pictures.main([]) == 0
-    assert pictures.main(["--check"]) == 0
+def streets_of(axes):
+    """The ends of the coloured streets, sorted, by colour."""
+    found = {}
+    for lines in axes.collections[1:]:
+        if hasattr(lines, "get_segments"):
+            for line, colour in zip(lines.get_segments(), lines.get_colors(), strict=True):
+                found.setdefault(tuple(np.round(colour, 3)), []).append(tuple(map(tuple, line)))
+    return found
 
 
-def test_isochrones_have_the_streets_of_each_band(town):
-    graph = nx.Graph()
-    offsets, targets, weights = town.graph.offsets, town.graph.targets, town.graph.weights
-    for v in range(town.graph.n_vertices):
-        for i in range(offsets[v], offsets[v + 1]):
-            graph.add_edge(v, int(targets[i]), weight=int(weights[i]))
-    far = nx.single_source_dijkstra_path_length(graph, pictures.HOME)
-    ends = zip(town.src.tolist(), town.dst.tolist(), strict=True)
-    farther = [max(far.get(one, np.inf), far.get(other, np.inf)) for one, other in ends]
-    bands = itertools.pairwise([0, *pictures.CUTOFFS])
-    expected = [sum(low < each <= high for each in farther) for low, high in bands]
-    found = streets_of(pictures.isochrones(town))
-    assert [found[colour] for colour in BANDS] == expected
+def test_town_is_strongly_connected_the_same_each_time_and_as_described(here):
+    again = town()
+    assert all(one.equals(other) for one, other in zip(here[:3], again[:3], strict=True))
+    assert not town(2).roads.equals(here.roads)
+    graph = nx.from_pandas_edgelist(here.roads, "src", "dst", "weight", create_using=nx.DiGraph)
+    assert graph.number_of_edges() == len(here.roads)
+    assert nx.is_strongly_connected(graph)
+    assert sorted(graph) == here.junctions["vertex"].tolist()
+    assert any(not graph.has_edge(v, u) for u, v in graph.edges)
+    assert set(here.schools["vertex"]) < set(graph)
+    assert here.schools["vertex"].is_unique
 
 
-def test_a_map_escapes_its_texts_and_keeps_its_proportions():
-    ends = np.array([[0, 0, 10, 0], [10, 0, 10, 5]], float)
-    picture = road_map("a < b", [Streets("<&>", "#000000", ends)], [Mark(0, 0, 'x"<y>')], width=224)
-    root = ElementTree.fromstring(picture)
-    assert [text.text for text in root.iter(f"{SVG}text")] == ["a < b", "<&>", 'x"<y>']
-    (path,) = [path for path in root.iter(f"{SVG}path") if path.get("fill") == "none"]
-    ends = [tuple(map(int, end.split())) for end in re.findall(r"[ML](\d+ \d+)", path.get("d"))]
-    (left, top), (right, bottom) = ends[0], ends[3]
-    assert (right - left, bottom - top) == (200, 100)
+def test_isochrones_colour_each_street_by_the_band_of_its_farther_end(here, roads):
+    cutoffs = [150, 300, 600]
+    found = sssp_many(roads, [here.station], result="isochrones", cutoffs=cutoffs)
+    axes = plot(found, here.junctions, graph=roads)
+    graph = nx.from_pandas_edgelist(here.roads, "src", "dst", "weight", create_using=nx.DiGraph)
+    far = nx.single_source_dijkstra_path_length(graph, here.station, cutoff=600)
+    farther = [max(far[u], far[v]) for u, v in graph.edges if u in far and v in far]
+    expected = np.histogram(farther, [0, *(cutoff + 0.5 for cutoff in cutoffs)])[0].tolist()
+    legend = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["up to 150", "up to 300", "up to 600"]
+    streets = streets_of(axes)
+    colours = [tuple(np.round(line.get_color(), 3)) for line in legend.get_lines()]
+    assert [len(streets[colour]) for colour in colours] == expected
 
 
-def test_the_demonstration_draws_a_tree_of_its_last_run(tmp_path, capsys):
-    src, dst = lattice(4, demo_picture.COLUMNS, 0.0, 1)
-    made = run_job(
-        {"src": src, "dst": dst},
-        output=tmp_path / "run",
-        directed=False,
-        sources=[300, 5],
-        result="predecessors",
-        device="cpu",
-        report=False,
+def test_nearest_sources_colour_the_streets_inside_a_group(here, roads):
+    schools = here.schools["vertex"].tolist()[:3]
+    found = sssp_many(roads, schools, result="nearest")
+    axes = plot(found, here.junctions, graph=roads)
+    owner = dict(zip(found["vertex"], found["source"], strict=True))
+    inside = Counter(owner[u] for u, v in zip(here.roads["src"], here.roads["dst"], strict=True) if owner[u] == owner[v])
+    assert sorted(map(len, streets_of(axes).values())) == sorted(inside.values())
+
+
+@pytest.mark.parametrize(("directed", "streets"), [(True, [1, 2]), (False, [3])])  # the farther end has 25, 27, 27 or 12
+def test_values_of_all_sources_colour_streets_or_points(directed, streets):
+    graph = graph_from_edges(TRIANGLE, directed=directed)
+    summary = sssp_many(graph, "all", result="summary")
+    axes = plot(summary, PLACES, graph=graph, column="eccentricity")
+    assert sorted(map(len, streets_of(axes).values())) == streets
+    points = plot(summary, PLACES.iloc[::-1], column="eccentricity", ax=pyplot.figure().add_subplot())
+    (dots,) = [each for each in points.collections if not hasattr(each, "get_segments")]
+    norm = matplotlib.colors.Normalize(summary["eccentricity"].min(), summary["eccentricity"].max())
+    np.testing.assert_allclose(
+        dots.get_facecolors(), matplotlib.colormaps["viridis"](norm(summary["eccentricity"].astype(float)))
     )
-    demo_picture.main([str(made.path), str(tmp_path / "tree.svg")])
-    assert str(tmp_path / "tree.svg") in capsys.readouterr().out
-    reached = made.to_pandas().query("source == 300")["vertex"].size
-    assert sum(streets_of((tmp_path / "tree.svg").read_text()).values()) == reached - 1
+    assert dots.get_offsets().tolist() == PLACES[["x", "y"]][:3].values.tolist()
+
+
+def test_paths_are_lines_from_origin_to_destination(here, roads):
+    origins, destinations = [10, 300], [4500, 2300]
+    found = paths(roads, (origins, destinations))
+    axes = plot(found, here.junctions, graph=roads)
+    at = here.junctions[["x", "y"]].to_numpy()
+    assert [tuple(line.get_xydata()[0]) for line in axes.lines] == [tuple(at[v]) for v in origins]
+    assert [tuple(line.get_xydata()[-1]) for line in axes.lines] == [tuple(at[v]) for v in destinations]
+    assert sum(len(line.get_xydata()) for line in axes.lines) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"column": "bend"}, InputError, "frame has no column 'bend'"),
+        ({"frame": PLACES[["vertex"]]}, InputError, "no column but 'vertex'"),
+        ({"frame": pd.DataFrame({"vertex": ["a", "a"], "distance": [1, 2]})}, InputError, "a vertex twice"),
+        ({"vertices": PLACES[1:]}, UnknownVertexError, "'a'"),
+        ({"graph": 3}, InputError, "graph must be a Graph"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(change, error, said):
+    frame = pd.DataFrame({"vertex": ["a", "b"], "distance": [1, 2]})
+    given = {"frame": frame, "vertices": PLACES} | change
+    with pytest.raises(error, match=said):
+        plot(given.pop("frame"), given.pop("vertices"), **given)
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    frame = pa.table({"vertex": ["a"], "distance": [1]})
+    monkeypatch.setitem(sys.modules, "lonboard", None)
+    with pytest.raises(InputError, match="pip install lonboard"):
+        explore(frame, PLACES)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(InputError, match=r"kepler-traverse\[plot\]"):
+        plot(frame, PLACES)
+
+
+def test_pictures_are_current_and_a_stale_one_is_found(tmp_path, capsys):
+    assert pictures.main(["--check", "--only", "isochrones.png"]) == 0
+    shutil.copytree(pictures.FOLDER, tmp_path / "pictures")
+    shutil.copy(tmp_path / "pictures/nearest.png", tmp_path / "pictures/paths.png")
+    assert pictures.main(["--check", "--only", "paths.png", "nearest.png", "--folder", str(tmp_path / "pictures")]) == 1
+    assert "paths.png: stale" in capsys.readouterr().err

@@ -1,0 +1,5 @@
+"""Generated graphs for examples and first steps."""
+
+from .town import Town, town
+
+__all__ = ["Town", "town"]

@@ -1,0 +1,280 @@
+"""Results about vertices with coordinates as pictures (matplotlib) and as maps of a notebook (lonboard)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import arguments
+from ..errors import InputError
+from ..formats.geoparquet import GEOMETRY, Coordinates, lines_of, on_map, points_of
+from ..graph import Graph
+
+_FIRST = ("band", "closeness", "source", "distance")  # what is drawn of a frame, unless the caller names a column
+_FEW = 10  # groups that colours and a legend can distinguish
+_GREY = "#c8ccd2"
+_WKB = {"ARROW:extension:name": "geoarrow.wkb", "ARROW:extension:metadata": '{"crs": "OGC:CRS84"}'}  # as lonboard reads it
+
+
+def plot(
+    frame: Any,
+    vertices: Any,
+    *,
+    graph: Graph | None = None,
+    column: str | None = None,
+    x: str = "x",
+    y: str = "y",
+    ax: Any = None,
+) -> Any:
+    """Draw a result with matplotlib: isochrones, nearest sources, distances, closeness, paths.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, cudf.DataFrame or pyarrow.Table
+        With a column ``vertex``, each vertex once; or a frame of ``paths``; or with a row per source, such as that of
+        ``result="summary"``.
+    vertices : table
+        With the columns ``vertex``, and those of the coordinates. It may have more vertices than the frame.
+    graph : Graph, optional
+        Its edges are drawn, in the colour of the vertex at the end that has the larger value; of groups, edges inside one.
+        Otherwise the vertices are drawn as points.
+    column : str, optional
+        What the colours show. Default: the first that the frame has of ``band``, ``closeness``, ``source`` (if there are
+        several) and ``distance``, or else its last column.
+    x, y : str
+        Columns of the coordinates. Where all are longitudes and latitudes, the picture keeps the proportions of the place.
+    ax : matplotlib.axes.Axes, optional
+        To draw on; default: those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        matplotlib is missing; a column is missing; a vertex occurs twice in the frame or in ``vertices``.
+    UnknownVertexError
+        A vertex of the frame is not in ``vertices``.
+
+    Examples
+    --------
+    >>> from kepler_traverse.datasets import town  # doctest: +SKIP
+    >>> here = town()  # doctest: +SKIP
+    >>> graph = graph_from_edges(here.roads)  # doctest: +SKIP
+    >>> bands = sssp_many(graph, [here.station], result="isochrones", cutoffs=[300, 600])  # doctest: +SKIP
+    >>> plot(bands, here.junctions, graph=graph).figure.savefig("isochrones.png")  # doctest: +SKIP
+    """
+    pyplot = _module("matplotlib.pyplot", "pictures need matplotlib; install it by: pip install 'kepler-traverse[plot]'")
+    from matplotlib.collections import LineCollection
+
+    table, places = _table(frame, vertices, x, y)
+    streets = None if graph is None else _streets(graph, places)
+    if ax is None:
+        ax = pyplot.figure(figsize=(8, 8), layout="constrained").add_subplot()
+    if streets is not None:
+        ax.add_collection(LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1))
+    if "position" in table.column_names:
+        _draw_paths(ax, table, places)
+    else:
+        _draw_values(ax, table, places, streets, _column(table, column))
+    ax.autoscale_view()
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    is_geographic = left >= -180 and right <= 180 and low > -90 and high < 90
+    ax.set_aspect(1 / math.cos(math.radians((low + high) / 2)) if is_geographic else "equal")
+    ax.set_axis_off()
+    return ax
+
+
+def explore(frame: Any, vertices: Any, *, column: str | None = None, x: str = "x", y: str = "y") -> Any:
+    """Show a result on a map of a notebook, with lonboard: vertices as points, and frames of ``paths`` as lines.
+
+    Parameters
+    ----------
+    frame, vertices, column, x, y
+        As of ``plot``; coordinates are longitudes and latitudes.
+
+    Returns
+    -------
+    lonboard.Map
+
+    Raises
+    ------
+    InputError, UnknownVertexError
+        As of ``plot``; lonboard is missing.
+    """
+    lonboard = _module("lonboard", "explore() needs lonboard; install it by: pip install lonboard 'kepler-traverse[plot]'")
+    table, places = _table(frame, vertices, x, y)
+    if "position" in table.column_names:
+        table, _ = lines_of(table, places)
+        colours = _Colours.of(pa.array(np.arange(table.num_rows) % _FEW))
+        options: dict[str, Any] = {"get_color": colours.bytes(), "width_min_pixels": 3}
+        layer = lonboard.PathLayer
+    else:
+        colours = _Colours.of(table[_column(table, column)])
+        table = points_of(table, places)
+        options, layer = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}, lonboard.ScatterplotLayer
+    geometry = pa.field(GEOMETRY, pa.binary(), metadata=_WKB)
+    fields = [geometry if field.name == GEOMETRY else field for field in table.schema]
+    return lonboard.Map(layer(table=table.cast(pa.schema(fields)), **options))
+
+
+class _Streets(NamedTuple):
+    """Edges between vertices with coordinates: their ends as vertices and as lines."""
+
+    src: pa.Array
+    dst: pa.Array
+    lines: np.ndarray
+
+
+class _Colours(NamedTuple):
+    """Colours of values.
+
+    Attributes
+    ----------
+    values : float64 array
+        Of numbers themselves; of groups, their places in ``names``.
+    rgba : float64 array of shape (n, 4)
+    names : list of str
+        Of groups, in the order of the legend; empty if there are many.
+    norm, cmap
+        Of numbers; None of groups.
+    """
+
+    values: np.ndarray
+    rgba: np.ndarray
+    names: list[str]
+    palette: np.ndarray
+    norm: Any = None
+    cmap: Any = None
+
+    @classmethod
+    def of(cls, column: Any, name: str = "") -> _Colours:
+        colormaps = _module("matplotlib", "pictures need matplotlib: pip install 'kepler-traverse[plot]'").colormaps
+        from matplotlib.colors import Normalize
+
+        column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        groups = pc.unique(column).sort()
+        is_band = name == "band"
+        if is_number and name != "source" and (not is_band or len(groups) > _FEW):
+            values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+            finite = values[np.isfinite(values)]
+            norm = Normalize(*((finite.min(), finite.max()) if finite.size else (0, 1)))
+            cmap = colormaps["viridis"]
+            return cls(values, cmap(norm(values)), [], np.empty((0, 4)), norm, cmap)
+        places = pc.index_in(column, value_set=groups).to_numpy(zero_copy_only=False).astype(np.int64)
+        if is_band:
+            palette = colormaps["viridis"](np.linspace(0.0, 0.9, len(groups)))
+        else:
+            palette = np.array(colormaps["tab10" if len(groups) <= _FEW else "tab20"].colors)
+            palette = np.column_stack([palette, np.ones(len(palette))])[np.arange(len(groups)) % len(palette)]
+        names = [f"up to {each}" if is_band else str(each) for each in groups.to_pylist()] if len(groups) <= _FEW else []
+        return cls(places.astype(np.float64), palette[places], names, palette)
+
+    def bytes(self) -> np.ndarray:
+        return (self.rgba * 255).astype(np.uint8)
+
+
+def _module(name: str, advice: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(advice) from None
+
+
+def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
+    """Return the frame with a column ``vertex``, which of a row per source is that of the sources, and the coordinates."""
+    if "vertex" not in getattr(frame, "columns", ()) and "source" in getattr(frame, "columns", ()):
+        frame = frame.rename(columns={"source": "vertex"})
+    elif isinstance(frame, pa.Table) and "vertex" not in frame.column_names and "source" in frame.column_names:
+        frame = frame.rename_columns(["vertex" if name == "source" else name for name in frame.column_names])
+    table, places = on_map(frame, vertices, x, y)
+    if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
+        raise InputError("frame has a vertex twice, as of several sources; draw one of them: frame[frame['source'] == ...]")
+    return table, places
+
+
+def _column(table: Any, column: str | None) -> str:
+    """Return the name of the column that colours show."""
+    names = [name for name in table.column_names if name != "vertex"]
+    if column is not None:
+        arguments.text("column", column, "the name of a column of frame")
+        if column not in table.column_names:
+            raise InputError(f"frame has no column {column!r}; it has {', '.join(map(repr, table.column_names))}")
+        return column
+    if not names:
+        raise InputError("frame has no column but 'vertex': no colours can be chosen")
+    several = "source" in names and len(pc.unique(table["source"])) > 1
+    return next((name for name in _FIRST if name in names and (name != "source" or several)), names[-1])
+
+
+def _streets(graph: Graph, places: Coordinates) -> _Streets:
+    """Return the edges of a graph whose ends have coordinates; of an undirected graph each once."""
+    if not isinstance(graph, Graph):
+        raise InputError(f"graph must be a Graph, not {arguments.describe(graph)}")
+    graph = graph.to("cpu")
+    src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    dst = np.asarray(graph.targets)
+    kept = slice(None) if graph.directed else src <= dst
+    ids = pa.array(graph.ids_at(np.arange(graph.n_vertices)))
+    known = places.has(ids)[src] & places.has(ids)[dst]
+    src, dst = src[kept][known[kept]], dst[kept][known[kept]]
+    begin, end = ids.take(pa.array(src)), ids.take(pa.array(dst))
+    lines = np.stack([np.stack(places.of(begin), axis=1), np.stack(places.of(end), axis=1)], axis=1)
+    return _Streets(begin, end, lines)
+
+
+def _draw_values(ax: Any, table: Any, places: Coordinates, streets: _Streets | None, column: str) -> None:
+    """Draw streets, or vertices without a graph, in the colours of a column, and a legend or a colour bar."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import LineCollection
+    from matplotlib.lines import Line2D
+
+    colours = _Colours.of(table[column], column)
+    if streets is None:
+        ax.scatter(*places.of(table["vertex"]), c=colours.rgba, s=8, zorder=2)
+    else:
+        vertex = table["vertex"].combine_chunks()
+        ends = [pc.index_in(end.cast(vertex.type), value_set=vertex) for end in (streets.src, streets.dst)]
+        both = pc.and_(ends[0].is_valid(), ends[1].is_valid()).to_numpy(zero_copy_only=False)
+        one, other = (end.filter(pa.array(both)).to_numpy() for end in ends)
+        farther = np.where(colours.values[one] >= colours.values[other], one, other)
+        lines, chosen = streets.lines[both], colours.rgba[farther]
+        if colours.norm is None and column != "band":
+            same = colours.values[one] == colours.values[other]
+            lines, chosen = lines[same], chosen[same]
+        ax.add_collection(LineCollection(lines, colors=chosen, linewidths=1.6, zorder=2))
+    if colours.norm is not None:
+        ax.figure.colorbar(ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6)
+    elif colours.names:
+        handles = [
+            Line2D([], [], color=colour, lw=3, label=name)
+            for name, colour in zip(colours.names, colours.palette, strict=True)
+        ]
+        ax.legend(handles=handles, title=column, loc="lower left", frameon=False)
+    if "source" in table.column_names:
+        sources = pc.unique(table["source"])
+        sources = sources.filter(pa.array(places.has(sources)))
+        if 0 < len(sources) <= 5 * _FEW:
+            ax.scatter(*places.of(sources), s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4)
+
+
+def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
+    """Draw each path as a line between its two ends."""
+    at = np.stack(places.of(table["vertex"]), axis=1)
+    lines, _ = lines_of(table, places)
+    label = next(name for name in ("pair", "target") if name in table.column_names)
+    cuts = np.cumsum(lines["vertices"].to_numpy())
+    names = lines[label].to_pylist()
+    for name, points in zip(names, np.split(at, cuts[:-1]), strict=True):
+        ax.plot(*points.T, linewidth=3, solid_capstyle="round", label=f"{label} {name}", zorder=3)
+        ax.scatter(*points[[0, -1]].T, s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4)
+    if 0 < len(names) <= _FEW:
+        ax.legend(loc="lower left", frameon=False)

@@ -52,8 +52,8 @@ def whole(commands: Mapping[str, tuple[str, str, str]], a_file: object, a_folder
         for action in own._actions:
             values = str(action.metavar).split("|")
             if {"EDGES", "FILE"} & set(values):
-                action.complete = a_file  # type: ignore[attr-defined]
+                action.complete = a_file
             elif "DIR" in values:
-                action.complete = a_folder  # type: ignore[attr-defined]
+                action.complete = a_folder
         several.add_parser(name, help=text, parents=[own], add_help=False)
     return result

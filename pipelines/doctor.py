@@ -131,7 +131,7 @@ def gpus() -> list[Finding]:
         name, memory, driver, capability = (part.strip() for part in line.split(","))
         recent = driver.split(".")[0].isdigit() and int(driver.split(".")[0]) >= OLDEST_DRIVER
         detail = f"{name}, {memory}, driver {driver}, compute capability {capability}"
-        advice = "" if recent else f"CUDA 13 needs driver {OLDEST_DRIVER} or newer"
+        advice = "" if recent else f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 on take kepler-traverse[cuda12]"
         findings.append(Finding(name="GPU", works=recent, detail=detail, advice=advice))
     return findings
 

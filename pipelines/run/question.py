@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from operator import attrgetter
@@ -106,8 +107,10 @@ def _integer(value: object, role: str) -> int:
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number
+    is_file = os.path.isfile(str(value))
     raise InputError(
-        f"{role} {value!r} is not a vertex: the ids of this graph are integers; nor is there a file of that name"
+        f"{role} {value!r} is not a vertex: the ids of this graph are integers; "
+        + ("a file is given alone, in Python as a pathlib.Path" if is_file else "nor is there a file of that name")
     )
 
 

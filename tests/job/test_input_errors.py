@@ -317,6 +317,9 @@ def test_a_number_that_is_also_the_name_of_a_file_is_refused(edges, tmp_path, ca
     for flag in ("--sources", "--targets"):
         assert "'1' may be ids or the file of this name; for the file give ./1" in fails(capsys, *words, flag, "1")
     assert "99" in fails(capsys, *words, "--sources", "./1", "--targets", "99", "--result", "targets")
+    assert "source './1' is not a vertex: the ids of this graph are integers; a file is given alone" in fails(
+        capsys, *words, "--sources", "./1,2"
+    )
 
 
 def read_sources_table(path):

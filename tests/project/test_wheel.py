@@ -1,15 +1,15 @@
-"""The wheel in an environment of its own, beside other packages of the name ``pipelines``."""
+"""The wheel in an environment of its own, beside other packages of the name ``pipelines``: what a new user tries first."""
 
-import re
 import sys
-import tomllib
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-import yaml
 
-import kepler_traverse
+from scripts.docs.run_examples import blocks_of
 from tests.support.processes import ROOT, ran
+
+pytestmark = pytest.mark.exhaustive
 
 
 def succeed(command, **options):
@@ -18,47 +18,120 @@ def succeed(command, **options):
     return done.stdout
 
 
-@pytest.mark.exhaustive
-def test_an_installed_wheel_runs_beside_foreign_packages_of_the_jobs_name(tmp_path):
-    succeed([sys.executable, "-m", "venv", tmp_path / "tools"])
-    tools = tmp_path / "tools" / "bin"
+@pytest.fixture(scope="module")
+def user(tmp_path_factory):
+    """An installation of the wheel, and a folder with an edge list and a package of the name that the job has here."""
+    folder = tmp_path_factory.mktemp("user")
+    succeed([sys.executable, "-m", "venv", folder / "tools"])
+    tools = folder / "tools" / "bin"
     succeed([tools / "pip", "install", "--quiet", "build", "check-wheel-contents", "twine"])
-    succeed([tools / "python", "-m", "build", "--outdir", tmp_path, ROOT])
-    succeed([tools / "twine", "check", "--strict", *tmp_path.glob("*.whl"), *tmp_path.glob("*.tar.gz")])
-    (wheel,) = tmp_path.glob("*.whl")
+    succeed([tools / "python", "-m", "build", "--outdir", folder, ROOT])
+    succeed([tools / "twine", "check", "--strict", *folder.glob("*.whl"), *folder.glob("*.tar.gz")])
+    (wheel,) = folder.glob("*.whl")
     succeed([tools / "check-wheel-contents", wheel])
 
-    succeed([sys.executable, "-m", "venv", tmp_path / "venv"])
-    programs = tmp_path / "venv" / "bin"
+    succeed([sys.executable, "-m", "venv", folder / "venv"])
+    programs = folder / "venv" / "bin"
     succeed([programs / "pip", "install", "--quiet", f"{wheel}[job]"])
-    (installed,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (installed,) = (folder / "venv").glob("lib/python*/site-packages")
     (installed / "pipelines.py").write_text("NAME = 'of another project'\n")
-    here = tmp_path / "project"
+    here = folder / "project"
     (here / "pipelines").mkdir(parents=True)
     (here / "pipelines" / "__init__.py").write_text("raise RuntimeError('the folder of a user was imported')\n")
+    (here / "edges.csv").write_text("from,to,km\nA,B,2\nB,C,3\nD,E,1\n")
+    (here / "trips.csv").write_text("from,to\nA,C\nC,A\n")
 
-    (here / "edges.csv").write_text("from,to\nA,B\nB,C\nD,E\n")
+    def command(*words):
+        return ran([programs / "kepler-traverse", *words], cwd=here)
+
+    def python(code):
+        return ran([programs / "python", "-P", "-c", code], cwd=here)
+
+    return SimpleNamespace(here=here, programs=programs, wheel=wheel, command=command, python=python)
+
+
+def rows_of(folder):
+    return pd.concat(map(pd.read_parquet, sorted(folder.glob("part-*"))), ignore_index=True)
+
+
+def test_a_table_of_ones_own_with_string_ids_is_searched_resumed_and_verified(user):
     for workers in ("1", "2"):
-        words = ["--sources", "A", "--output", f"out-{workers}", "--workers", workers]
-        succeed([programs / "kepler-traverse", "run", "edges.csv", *words], cwd=here)
-        found = pd.concat(map(pd.read_parquet, sorted((here / f"out-{workers}").glob("part-*"))))
-        assert dict(zip(found["vertex"], found["distance"], strict=True)) == {"A": 0, "B": 1, "C": 2}
-    succeed([programs / "kepler-traverse", "verify", "out-2", "edges.csv"], cwd=here)
+        words = ["--algorithm", "bfs", "--sources", "A,D", "--batch-size", "1", "--workers", workers]
+        done = user.command("run", "edges.csv", "--output", f"out-{workers}", *words)
+        assert done.returncode == 0, done.stderr
+        found = rows_of(user.here / f"out-{workers}")
+        assert list(found.itertuples(index=False, name=None)) == [
+            ("A", "A", 0),
+            ("A", "B", 1),
+            ("A", "C", 2),
+            ("D", "D", 0),
+            ("D", "E", 1),
+        ]
+    part = sorted((user.here / "out-1").glob("part-*"))[1]
+    part.unlink()
+    damaged = user.command("verify", "out-1", "edges.csv")
+    assert damaged.returncode == 5
+    assert part.name in damaged.stdout + damaged.stderr
+    again = user.command("run", "edges.csv", "--output", "out-1", *words[:-1], "1", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert user.command("verify", "out-1", "edges.csv").returncode == 0
+
+
+def test_routes_are_rows_of_vertices(user):
+    words = "--algorithm sssp --columns weight=km --undirected --pairs trips.csv --result paths --output routes"
+    done = user.command("run", "edges.csv", *words.split())
+    assert done.returncode == 0, done.stderr
+    assert rows_of(user.here / "routes")["vertex"].tolist() == ["A", "B", "C", "C", "B", "A"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["edges.csv", "--algorithm", "sssp", "--columns", "weight=miles"], ["edges.csv", "miles", "'km'"]),
+        (["edgs.csv"], ["edgs.csv"]),
+        (["edges.csv", "--sources", "Z"], ["'Z'"]),
+        (["edges.csv", "--device", "cuda"], ["pip install 'kepler-traverse[cuda13]'"]),
+    ],
+    ids=["column", "file", "source", "GPU"],
+)
+def test_a_mistake_is_named_and_nothing_is_written(user, words, said):
+    sources = [] if "--sources" in words else ["--sources", "A"]
+    done = user.command("run", *words, *sources, "--output", "none")
+    if "cuda" in words and done.returncode == 0:
+        pytest.skip("this machine has a GPU and its packages")
+    assert done.returncode > 0
+    assert "Traceback" not in done.stderr
+    assert all(word in done.stderr for word in said), done.stderr
+    assert not (user.here / "none").exists()
+
+
+def test_a_cluster_of_ones_own_is_used(user):
+    code = """
+from distributed import Client, LocalCluster
+from kepler_traverse.pipelines import run_job
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        print(run_job("edges.csv", output="clustered", sources=["A"], client=client).n_rows)
+"""
+    (user.here / "own.py").write_text(code)
+    done = ran([user.programs / "python", "-P", "own.py"], cwd=user.here)
+    assert done.stdout.split()[-1] == "3", done.stderr
+
+
+def test_the_package_of_the_same_name_is_imported_as_before(user):
     code = "import pipelines; print(pipelines.NAME); import kepler_traverse.pipelines as job; print(job.run_job.__module__)"
-    assert succeed([programs / "python", "-P", "-c", code], cwd=here).split("\n")[:2] == [
-        "of another project",
-        "kepler_traverse.pipelines.job",
-    ]
+    assert user.python(code).stdout.split("\n")[:2] == ["of another project", "kepler_traverse.pipelines.job"]
 
 
-def test_the_recipe_for_conda_needs_what_the_wheel_needs():
-    recipe = yaml.safe_load((ROOT / "conf/conda/recipe.yaml").read_text())
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = [f"python{project['requires-python']}", *project["dependencies"], *project["optional-dependencies"]["job"]]
-    names = {"dask": "dask-core", "prometheus-client": "prometheus_client", "typing-extensions": "typing_extensions"}
-    pairs = [re.match(r"([a-z0-9-]+)([<>=][^;]*[0-9])", each).groups() for each in needed]
-    assert {tuple(each.split()) for each in recipe["requirements"]["run"]} == {
-        (names.get(name, name), bounds) for name, bounds in pairs
-    }
-    assert recipe["context"]["version"] == kepler_traverse.__version__
-    assert recipe["build"]["python"]["entry_points"] == [f"{name} = {at}" for name, at in project["scripts"].items()]
+def test_the_readme_runs_as_typed_once_the_extra_is_there_that_the_error_names(user):
+    picture, example = (code for _, code in blocks_of((ROOT / "README.md").read_text(encoding="utf-8")))
+    refused = user.python(picture)
+    assert "pip install 'kepler-traverse[plot]'" in refused.stderr.splitlines()[-1]
+    succeed([user.programs / "pip", "install", "--quiet", f"{user.wheel}[plot]"])
+    assert user.python(picture).returncode == 0
+    assert (user.here / "isochrones.png").stat().st_size > 10_000
+    on_a_map = picture.replace("plot(", "explore(").replace("import plot", "import explore").replace(", graph=graph)", ")")
+    assert "pip install lonboard" in user.python(on_a_map).stderr.splitlines()[-1]
+    done = user.python(example.partition("graph = graph.to(")[0])
+    assert done.returncode == 0, done.stderr
+    assert "school" in done.stdout

@@ -52,7 +52,7 @@ from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph
 from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
-from .question import ids_in, ids_like, read_question
+from .question import ids_in, ids_like, numbers_of_ids, read_question
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
@@ -456,7 +456,7 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
     elif settings.sources_file is not None:
         numbers = graph.numbers_of(ids_in(graph, settings.sources_file, "sources"))
     else:
-        numbers = graph.numbers_of(ids_like(graph, list(settings.sources or ()), "source"))
+        numbers = numbers_of_ids(graph, ids_like(graph, list(settings.sources or ()), "source"), "source")
     if not numbers.size:
         raise InputError(
             "there are no sources: "

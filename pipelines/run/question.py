@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kepler_traverse.errors import InputError, PrecisionError
+from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.formats.ids import integer_id, read_ids, read_vertex_table
 from kepler_traverse.graph import Graph, has_vertex
 from kepler_traverse.kinds.opportunities import VERTEX
@@ -89,8 +89,18 @@ def targets_of(graph: Graph, settings: Settings) -> Ids | None:
         ids = ids_in(graph, file, "targets")
         return list(dict.fromkeys(ids if isinstance(ids, list) else ids.tolist()))
     given = ids_like(graph, list(settings.targets), "target")
-    graph.numbers_of(given, "target")
+    numbers_of_ids(graph, given, "target")
     return list(dict.fromkeys(given))
+
+
+def numbers_of_ids(graph: Graph, ids: Ids, role: str) -> np.ndarray:
+    """Return vertex numbers; the error for an only id that looks like the name of a file says that there is none."""
+    try:
+        return graph.numbers_of(ids, role)
+    except UnknownVertexError as error:
+        if len(ids) == 1 and os.path.splitext(str(ids[0]))[1] and not os.path.exists(ids[0]):
+            raise UnknownVertexError(f"{error} Nor is there a file of that name.") from None
+        raise
 
 
 def ids_in(graph: Graph, file: str, what: str) -> Ids | np.ndarray:

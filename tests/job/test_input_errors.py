@@ -316,6 +316,9 @@ def test_a_number_that_is_also_the_name_of_a_file_is_refused(edges, tmp_path, ca
     words = [edges, "--device", "cpu", "--output", "out"]
     for flag in ("--sources", "--targets"):
         assert "'1' may be ids or the file of this name; for the file give ./1" in fails(capsys, *words, flag, "1")
+    parquet(tmp_path / "names.parquet", src=["a"], dst=["b"])
+    said = fails(capsys, tmp_path / "names.parquet", "--output", "out", "--sources", "stops.csv")
+    assert said.endswith("Nor is there a file of that name.")
     assert "99" in fails(capsys, *words, "--sources", "./1", "--targets", "99", "--result", "targets")
     assert "source './1' is not a vertex: the ids of this graph are integers; a file is given alone" in fails(
         capsys, *words, "--sources", "./1,2"

@@ -51,7 +51,7 @@ from .multi_source.planning import MultiSourcePlan
 from .multi_source.together import PLAIN, RunOptions, SearchTogether
 from .search.algorithms import ALGORITHMS
 from .search.exact import to_integers
-from .search.frames import Column, frame_from, repeated_labels
+from .search.frames import Column, frame_from, labels_at
 from .search.plan import make_query
 from .sssp import plan_sssp_many
 
@@ -206,7 +206,7 @@ def columns_of(graph: Graph, found: Extremes) -> dict[str, Column]:
     sets = ("center", found.center, found.radius), ("periphery", found.periphery, found.diameter)
     sizes = [len(ids) for _, ids, _ in sets]
     return {
-        "set": repeated_labels([name for name, _, _ in sets], sizes),
+        "set": labels_at([name for name, _, _ in sets], np.repeat(np.arange(len(sets)), sizes)),
         "vertex": Column.of_vertices(graph, np.concatenate([to_host(graph.numbers_of(ids)) for _, ids, _ in sets])),
         "eccentricity": Column(np.repeat(np.array([value for _, _, value in sets]), sizes)),
     }

@@ -99,6 +99,7 @@ def _needed_by(result: str, folder: Path) -> list[str]:
     return {
         "targets": ["--targets", "1,2,3"],
         "k_nearest": ["--nearest-k", "2"],
+        "nearest_targets": ["--targets", "1,2,3", "--nearest-k", "2"],
         "within": cutoffs,
         "isochrones": cutoffs,
         "extremes": ["--unconnected", "largest"],

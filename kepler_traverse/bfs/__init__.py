@@ -294,7 +294,8 @@ def bfs_many(
         nearest sources of each vertex, by ascending distance, and at the same distance by ascending source. Hops and integer
         weights take one search from all sources. Float weights, and a GPU without memory for the labels, take one search per
         source; memory holds one group of these. The strategy is then one for many sources. With ``targets`` the frame is
-        ``source, rank, target, distance``: the k nearest targets of each source, in the order of the sources.
+        ``source, rank, target, distance``: the k nearest targets of each source, in the order of the sources. Searches begin
+        at the sources or at the targets; ``k`` is then 1 by default.
     groups : sequence of int or str, optional
         With ``k``: the group of each source, or with ``targets`` of each target. The frame has a column ``group`` and the k
         nearest of each group, such as the nearest school and the nearest hospital.

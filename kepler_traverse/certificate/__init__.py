@@ -270,6 +270,8 @@ def certify_group(graph: Graph, traversals: Traversals) -> None:
         for traversal in traversals:
             certify(graph, traversal).require()
         return
+    if getattr(traversals.distance, "is_certified", False):
+        return
     limits: Any = traversals.limits  # a search that ended at its targets has a limit of its own
     limits = limits[0] if limits.count(limits[0]) == len(limits) else limits
     certify_many(graph, traversals.sources, traversals.distance, limits).require()

@@ -22,7 +22,9 @@ from .simd_sums import clear_line
 # Their lengths say how many sources are searched from together: see ``simd_distances``.
 LINE: tuple[int, ...] = (0,) * 4
 ALONE: tuple[int, ...] = ()
-NOTHING, ROWS, COUNTS = range(3)
+NOTHING, ROWS, COUNTS, GOALS = range(4)
+_NONE = np.zeros(0, np.int32)
+NO_GOALS = _NONE, _NONE, _NONE  # as ``goals``, for searches that do not end at the nearest of some vertices
 CHUNK = 64  # rows that a thread takes at a time
 _FEW, _MANY = 24, 512  # vertices of a row up to which sorting by insertion, and by shorter digits, is faster
 _DIGITS = 6, 10  # bits
@@ -96,6 +98,7 @@ def search_sums(
     at_targets,
     answers,
     most,
+    goals,
     capacity,
     place,
     doublings,
@@ -117,15 +120,19 @@ def search_sums(
         Vertex numbers of targets.
     list_of : int64 array of shape (k, 2)
         Where in ``lists`` the targets of each source begin and end. A search without targets has none to stop at.
-    keeps : {NOTHING, ROWS, COUNTS}
-        Whether to return rows in ascending order of the vertices. For hops they may hold the number of vertices at 0, 1, 2,
-        ... hops in place of distances.
+    keeps : {NOTHING, ROWS, COUNTS, GOALS}
+        Whether to return rows in ascending order of the vertices: of all, or of those in ``goals``. For hops they may hold
+        the number of vertices at 0, 1, 2, ... hops in place of distances.
     at_targets : array, of the type of distances
         Receives the distances at the targets, of each source from ``answers[i]`` on. If it is not empty, sources without
         targets are not searched from.
     answers : int64 array of shape (k,)
     most : int
         Edges after which the searches give up, all together.
+    goals : tuple of three int32 arrays
+        Vertices in groups: where the groups of each vertex begin in the second array, those groups, and how many vertices
+        of each group end a search once they are settled. Those as far as the last one are settled, too. Empty arrays for
+        searches that end otherwise; others have no targets.
     capacity : int
         Vertices that searches of a line are likely to reach.
     place : int32 array of shape (n_vertices,)
@@ -152,7 +159,7 @@ def search_sums(
     heads, ends, next_target = np.full(_RING, -1, np.int32), np.zeros(side, limits.dtype), np.zeros(side, np.int64)
     cursors, counts = np.zeros(side, np.int64), np.zeros(side, np.int32)
     # Arrays that may grow in the inner loop would make it twice as slow: a search that lacks room begins again.
-    lines, met, due, entries = _table_of(capacity, side, limits.dtype, targets.dtype)
+    lines, met, due, entries, seen = _table_of(capacity, side, limits.dtype, targets.dtype)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for begin in range(0, k, side):
         end = min(begin + side, k)
@@ -162,7 +169,7 @@ def search_sums(
             ends[lane] = limits[i] if is_searched else -1
             next_target[lane] = list_of[i, 0] if i < end else 0
         while True:
-            size, edges = _spread(
+            size, edges, n_seen = _spread(
                 *(
                     offsets,
                     targets,
@@ -174,13 +181,13 @@ def search_sums(
                     list_of[begin:end],
                     next_target,
                 ),
-                *(most - walked, lines, met, due, entries, heads, place, doublings),
+                *(most - walked, goals, seen, lines, met, due, entries, heads, place, doublings),
             )
             walked += edges
             if size:
                 break
             capacity *= 2
-            lines, met, due, entries = _table_of(capacity, side, limits.dtype, targets.dtype)
+            lines, met, due, entries, seen = _table_of(capacity, side, limits.dtype, targets.dtype)
         while keeps and found.size <= first + side * size:
             found, kept = _longer(found, first), _longer(kept, first)
         for i in range(begin, end):
@@ -188,11 +195,17 @@ def search_sums(
             for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
                 slot = place[lists[j]]
                 at_targets[answers[i] + j - list_of[i, 0]] = lines[slot, i - begin] if slot else unreached
-        if keeps == ROWS:
-            _sort(met[1:size])
+        if keeps != NOTHING:
+            row = met[1:size]
+            if keeps == GOALS:
+                row = np.empty(n_seen, met.dtype)
+                for at in range(n_seen):
+                    row[at] = met[seen[at]]
+            _sort(row)
             for lane in range(side):
                 counts[lane] = 0
-            for slot in range(1, size):
+            for at in range(row.size):
+                slot = at + 1 if keeps == ROWS else seen[at]
                 for lane in range(side):
                     counts[lane] += (lines[slot, lane] <= lines[0, lane]) & (lines[slot, lane] != unreached)
             for lane in range(side):
@@ -200,8 +213,7 @@ def search_sums(
                 if lane < end - begin:
                     sizes[begin + lane] = counts[lane]
                     first += counts[lane] + 1
-            for at in range(1, size):
-                v = met[at]
+            for v in row:
                 slot = place[v]
                 for lane in range(side):  # what is not kept is overwritten: a branch would be predicted badly
                     to, d = cursors[lane], lines[slot, lane]
@@ -216,12 +228,15 @@ def search_sums(
 
 @njit(cache=True, nogil=True)
 def _table_of(capacity, side, distance, vertex):
-    """Return lines, their vertices, the buckets in which these wait, and entries of buckets: the next one and the line."""
+    """Return lines, their vertices, the buckets in which these wait, entries of buckets (the next one and the line), and
+    room for the lines of goals.
+    """
     return (
         np.empty((capacity, side), distance),
         np.empty(capacity, vertex),
         np.empty(capacity, np.int64),
         np.empty((4 * capacity, 2), np.int32),
+        np.empty(capacity, np.int32),
     )
 
 
@@ -237,6 +252,8 @@ def _spread(
     list_of,
     next_target,
     most,
+    goals,
+    seen,
     lines,
     met,
     due,
@@ -247,12 +264,17 @@ def _spread(
 ):
     """Search from the sources of one line; a limit below 0 stands for none.
 
-    Return 1 more than the vertices reached, and the edges looked at. Line 0 has the limits, which are nearer once all
-    targets of a source are settled. If there is no room, 0 is returned, with all places clear.
+    Return 1 more than the vertices reached, the edges looked at, and the number of goals reached, whose lines are in
+    ``seen``. Line 0 has the limits, which are nearer once all targets of a source are settled. If there is no room, 0 is
+    returned, with all places clear.
     """
     unreached = limits.dtype.type(np.inf)
     size, n_entries, n_waiting, bucket, walked = 1, 0, 0, np.int64(0), 0
-    is_endless, fits = False, True
+    is_endless, fits, n_seen = False, True, 0
+    first_group, groups, needs = goals
+    left, most_needed = needs.copy(), 0
+    for need in needs:
+        most_needed = max(most_needed, need)
     for lane in range(limits.size):
         lines[0, lane] = limits[lane]
         if limits[lane] < 0:
@@ -269,6 +291,9 @@ def _spread(
             n_entries += 1
             n_waiting += 1
             size += 1
+            if needs.size and first_group[sources[lane] + 1] > first_group[sources[lane]]:
+                seen[n_seen] = slot
+                n_seen += 1
         lines[slot, lane] = 0
     while fits and walked <= most:
         has_ended = not is_endless
@@ -288,6 +313,25 @@ def _spread(
                 lines[0, lane] = 0
                 for j in range(list_of[lane, 0], last):
                     lines[0, lane] = max(lines[0, lane], lines[place[lists[j]], lane])
+        if needs.size and n_seen >= most_needed:
+            has_ended = True
+            for lane in range(sources.size):
+                if limits[lane] < 0 or next_target[lane] > 0:
+                    continue
+                n_left, farthest = needs.size, limits.dtype.type(0)
+                for g in range(needs.size):
+                    left[g] = needs[g]
+                for at in range(n_seen):
+                    d = lines[seen[at], lane]
+                    if d == unreached or (n_waiting and d * buckets_per_unit >= bucket):
+                        continue
+                    farthest = max(farthest, d)
+                    for i in range(first_group[met[seen[at]]], first_group[met[seen[at]] + 1]):
+                        left[groups[i]] -= 1
+                        n_left -= left[groups[i]] == 0
+                if n_left == 0:
+                    next_target[lane], lines[0, lane] = 1, farthest
+                has_ended &= n_left == 0
         if has_ended or n_waiting == 0:
             break
         ring = bucket & (_RING - 1)
@@ -318,6 +362,9 @@ def _spread(
                 if is_new:
                     place[v], met[other] = other, v
                     size += 1
+                    if needs.size and first_group[v + 1] > first_group[v]:
+                        seen[n_seen] = other
+                        n_seen += 1
                 # A line may be looked at too early, never too late.
                 wanted = bucket + (_RING - 1)
                 if least * buckets_per_unit < wanted:
@@ -335,7 +382,7 @@ def _spread(
     if not fits:
         for at in range(1, size):
             place[met[at]] = 0
-    return size if fits else 0, walked
+    return size if fits else 0, walked, n_seen
 
 
 @njit(cache=True, nogil=True)
@@ -350,7 +397,9 @@ def put_rows(found, kept, sizes, starts, vertices, distance):
 
 
 @njit(cache=True, nogil=True)
-def search_hops(offsets, targets, sources, limits, lists, list_of, keeps, at_targets, answers, most, is_target, stamp):
+def search_hops(
+    offsets, targets, sources, limits, lists, list_of, keeps, at_targets, answers, most, goals, is_target, stamp
+):
     """BFS from each source; parameters and results as of ``search_sums``, with hops in int32.
 
     Parameters
@@ -361,6 +410,8 @@ def search_hops(offsets, targets, sources, limits, lists, list_of, keeps, at_tar
         0 in each place at first. The last one is the largest that a search has set, and later ones set larger ones.
     """
     k, n = sources.size, stamp.size - 1
+    first_group, groups, needs = goals
+    left = needs.copy()
     sizes, stops = np.zeros(k, np.int64), limits.copy()
     found, kept = np.empty(max(64, 4 * k), targets.dtype), np.empty(max(64, 4 * k), stamp.dtype)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
@@ -369,7 +420,9 @@ def search_hops(offsets, targets, sources, limits, lists, list_of, keeps, at_tar
             first += 1
             continue
         while True:
-            missing = np.int64(0)
+            missing = np.int64(needs.size)
+            for g in range(needs.size):
+                left[g] = needs[g]
             for j in range(list_of[i, 0], list_of[i, 1]):
                 missing += is_target[lists[j]] == 0
                 is_target[lists[j]] = 1
@@ -379,7 +432,7 @@ def search_hops(offsets, targets, sources, limits, lists, list_of, keeps, at_tar
             base = stamp[n] + 1
             last, edges, limit, n_levels = _bfs(
                 *(offsets, targets, sources[i], limits[i], missing, most - walked, keeps == COUNTS),
-                *(found[first:], kept[first:], base, is_target, stamp),
+                *(found[first:], kept[first:], base, is_target, stamp, first_group, groups, left),
             )
             stamp[n] = base + n_levels
             for j in range(list_of[i, 0], list_of[i, 1]):
@@ -390,7 +443,14 @@ def search_hops(offsets, targets, sources, limits, lists, list_of, keeps, at_tar
         walked += edges
         for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
             at_targets[answers[i] + j - list_of[i, 0]] = max(stamp[lists[j]] - base, -1)
-        if keeps == ROWS:
+        if keeps == GOALS:
+            n_seen = 0
+            for at in range(first, first + last):
+                v = found[at]
+                found[first + n_seen] = v
+                n_seen += first_group[v + 1] > first_group[v]
+            last = n_seen
+        if keeps in (ROWS, GOALS):
             _sort(found[first : first + last])
             for at in range(first, first + last):
                 kept[at] = stamp[found[at]] - base
@@ -404,7 +464,23 @@ def search_hops(offsets, targets, sources, limits, lists, list_of, keeps, at_tar
 
 
 @njit(cache=True, nogil=True)
-def _bfs(offsets, targets, source, limit, missing, most, only_counts, found, counts, base, is_target, stamp):
+def _bfs(
+    offsets,
+    targets,
+    source,
+    limit,
+    missing,
+    most,
+    only_counts,
+    found,
+    counts,
+    base,
+    is_target,
+    stamp,
+    first_group,
+    groups,
+    left,
+):
     """Search from one source, and stamp what is found with the base and the hops to it.
 
     Return how many vertices are found, or -1 if there is no room for them; the edges walked; the limit, which is nearer once
@@ -416,6 +492,10 @@ def _bfs(offsets, targets, source, limit, missing, most, only_counts, found, cou
     if missing > 0 and is_target[source] == 1:
         is_target[source] = 2
         missing -= 1
+        limit = limit if missing else 0
+    for i in range(first_group[source] if left.size else 0, first_group[source + 1] if left.size else 0):
+        left[groups[i]] -= 1
+        missing -= left[groups[i]] == 0
         limit = limit if missing else 0
     found[0], counts[0] = source, 1
     stamp[source] = base
@@ -458,6 +538,12 @@ def _bfs(offsets, targets, source, limit, missing, most, only_counts, found, cou
                     is_target[v] = 2
                     missing -= 1
                     limit = limit if missing else level
+                if is_new and left.size:
+                    for i in range(first_group[v], first_group[v + 1]):
+                        left[groups[i]] -= 1
+                        if left[groups[i]] == 0:
+                            missing -= 1
+                            limit = limit if missing else level
         counts[level] = last - end
         level -= last == end
         end = last

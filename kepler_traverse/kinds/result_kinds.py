@@ -258,7 +258,7 @@ class ResultKind:
             most = n_vertices if question.limit is None else int(min(n_vertices, question.limit + 1))
             rows = min(most, 2 * depth + 1 if depth else n_vertices)
         elif self.records == "source":
-            rows = most = 1 if question.reduction is None else question.reduction.rows_per_source
+            rows = most = (question.k or 1) if question.reduction is None else question.reduction.rows_per_source
         elif question.pairs is not None:
             rows, most = question.pairs.rows_per_source
             if self.records == "path":
@@ -382,6 +382,20 @@ _KINDS = (
         numbers=1,
         options=("k", "groups"),
         needs=("k",),
+    ),
+    ResultKind(
+        name="nearest_targets",
+        reads=("sparse",),
+        means="a row for each source and rank, and each group if targets have groups: the k nearest of the targets, by "
+        "distance and then by target",
+        columns=("source", "rank", "target", "distance"),
+        records="source",
+        numbers=1,
+        options=("targets", "k", "groups"),
+        needs=("targets", "k"),
+        keeps="targets",
+        counts_rows=True,
+        **_made_by("nearest_targets", "records_of", "columns_of"),
     ),
     ResultKind(
         name="opportunities",

@@ -15,7 +15,7 @@ from .._arrays import namespace
 from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs
-from ..kinds.k_nearest import groups_of
+from ..kinds.k_nearest import groups_of, takes_one_search
 from ..kinds.result_kinds import RESULT_KINDS
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
@@ -24,12 +24,12 @@ from ..runtime.progress import Report, meter_of
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.plan import Plan, make_query
-from ..search.query import SourcesWithTargets, SourceValues
+from ..search.query import Nearest, SourcesWithTargets, SourceValues
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .stream import ResultStream, as_record_batches
-from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, search_nearest_targets
+from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 
 # Kinds of results of many sources, by what a call returns. Those of plug-ins are in neither.
 ArrayResult = Literal["matrix", "reachable"]
@@ -41,6 +41,7 @@ FrameResult = Literal[
     "levels",
     "nearest",
     "k_nearest",
+    "nearest_targets",
     "opportunities",
     "within",
     "isochrones",
@@ -136,6 +137,7 @@ class Registry:
         targets_per_source: float = 1.0,
         predecessors: bool | None = None,
         limits: SourceValues | None = None,
+        nearest: Nearest | None = None,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
@@ -160,8 +162,23 @@ class Registry:
             forms=forms,
             sample=sample,
             limits=limits,
+            nearest=nearest,
         )
         single, many = self.listed_for(strategy, graph.device)
+        if nearest is not None:
+            options: dict[str, Any] = {
+                "result": "distances",
+                "limit": limit,
+                "targets": None,
+                "knobs": None,
+                "memory": memory,
+            }
+            of_each = "auto" if strategy == "from_targets" else strategy
+            plan_for = partial(self.plan_multi_source, strategy=of_each, **options)
+            many = (*many, from_targets(graph, name, plan_for, nearest))
+            # Float sums of a path may differ by the side that they begin at, so that these always begin at the targets.
+            is_exact = takes_one_search(graph, self.algorithm.counts_hops, nearest.k)
+            strategy = strategy if is_exact else "from_targets"
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
 
     def plan_together(
@@ -205,13 +222,12 @@ class Registry:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
         find_kind(result)
-        if isinstance(result, str) and result == "nearest" and k is not None:
-            result = "k_nearest"
+        if isinstance(result, str) and result in ("nearest", "k_nearest"):
+            if targets is not None:
+                result, k = "nearest_targets", 1 if k is None and result == "nearest" else k
+            elif k is not None:
+                result = "k_nearest"
         options = of_kind | {"k": k, "groups": groups, "unreached": unreached, "direction": direction, "stream": stream}
-        if isinstance(result, str) and result == "k_nearest" and targets is not None:
-            options |= {"strategy": strategy, "limit": limit, "knobs": knobs, "memory": memory, "progress": progress}
-            search = partial(self.search_many, result=result, targets=None, **options)
-            return search_nearest_targets(graph, sources, targets, search)
         options |= {"algorithm": self.algorithm, "limit": limit}
         graph, numbers, targets = outputs.check_arguments(graph, sources, targets, result, memory=memory, **options)
         kind = RESULT_KINDS[result]
@@ -222,6 +238,12 @@ class Registry:
         bound: Any = limit if reduction is None or reduction.limit is None else reduction.limit
         limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
         bound = bound if limits is None else limits.largest
+        nearest = None
+        if kind.name == "nearest_targets":
+            ends = graph.numbers_of(targets, "target")
+            of_targets, groups = groups_of(groups, targets, ends), None
+            every = [np.unique(ends)] if of_targets is None else of_targets.members
+            nearest = Nearest(arguments.whole("k", k, least=1), every, None if of_targets is None else of_targets.labels)
         members = groups_of(groups, sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
         if members is not None:
@@ -239,6 +261,7 @@ class Registry:
             limit=bound,
             limits=limits,
             targets=targets,
+            nearest=nearest,
             knobs=knobs,
             memory=memory,
             forms=kind.reads if unreached == "omit" else (),
@@ -247,7 +270,7 @@ class Registry:
         try:
             meter.begin()
             if kind.merged:
-                plan_each = partial(plan, result="distances", targets=None)
+                plan_each = partial(plan, result="distances", targets=None, nearest=None)
                 together = self.plan_together(graph, k, strategy, bound, knobs, numbers.size, plan_each)
                 return frame_of_all(together, numbers, members, meter)
             searches: Any = plan()

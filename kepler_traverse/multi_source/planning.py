@@ -496,6 +496,8 @@ def _usable_strategies(
     here = [each for each in strategies if each.default and each.device == graph.device]
     fitting = [each for each in here if each.unsupported_reason(graph) is None]
     if n_sources <= 1:  # without a survey, which would take longer than it could save
+        if query.nearest is not None:
+            return [each for each in fitting if each.name == "short_search" and each.device == "cpu"] or [loop]
         is_few = query.has_target_lists and query.targets_per_source <= FEW_PATHS
         return [each for each in fitting if each.finds_paths and is_few] or [loop]
     return [*fitting, loop]

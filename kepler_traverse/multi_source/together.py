@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, namespace
+from .._arrays import Array, namespace, to_host
 from ..certificate import certify, certify_group
 from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
@@ -25,19 +26,20 @@ from ..kinds.k_nearest import (
     takes_one_search,
 )
 from ..kinds.nearest import nearest_columns, nearest_source_search
+from ..kinds.records import positions_in_groups
 from ..kinds.result_kinds import GROUP
 from ..runtime import LOG
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS
-from ..search.frames import Column, columns_on_device, frame_from, repeated_labels
+from ..search.frames import Column, columns_on_device, frame_from, labels_at
 from ..search.plan import make_query
-from ..search.query import Query
+from ..search.query import Nearest, Query
 from ..search.results import Traversals
-from ..search.strategy import Strategy, pick
-from .outputs import cycle_in_direction, given_sources, graph_in_direction, source_numbers
+from ..search.sparse import SparseDistances, offsets_of
+from ..search.strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick
+from .outputs import cycle_in_direction, graph_in_direction
 from .planning import MultiSourcePlan
 
-PLACE = "place"
 _ARRAYS_OF_MERGE = 8  # of 8 bytes per vertex, while one source is merged
 
 Clock = Callable[[str], AbstractContextManager[Any]]  # times the block of a phase: "traverse" or "certify"
@@ -207,7 +209,7 @@ class KNearestSearch(SearchTogether):
         groups = options.groups
         parts = [np.sort(numbers)] if groups is None else [own for _, own in groups]
         try:
-            found = [self._rows_of(own, options) for own in parts]
+            found = [self.rows_of(own, options) for own in parts]
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             if self.searches is not None:
                 self.searches.release()
@@ -218,9 +220,10 @@ class KNearestSearch(SearchTogether):
         columns = columns_of_rows(self.graph, rows)
         if groups is None:
             return columns, rounds
-        return {GROUP: repeated_labels([label for label, _ in groups], [each[0].size for each in every]), **columns}, rounds
+        places = np.repeat(np.arange(len(groups)), [each[0].size for each in every])
+        return {GROUP: labels_at([label for label, _ in groups], places), **columns}, rounds
 
-    def _rows_of(self, ascending: np.ndarray, options: RunOptions) -> tuple[tuple[Array, Array, Array, Array], int]:
+    def rows_of(self, ascending: np.ndarray, options: RunOptions) -> tuple[tuple[Array, Array, Array, Array], int]:
         """Return the rows of the k nearest of some sources, and the rounds of the longest search."""
         graph, algorithm, limit, k = self.graph, self.algorithm, self.query.limit, min(self._k, ascending.size)
         clock, certified = options.clock, options.certified
@@ -261,31 +264,62 @@ def frame_of_all(search: SearchTogether, numbers: np.ndarray, members: SourceGro
     return frame_from(columns_on_device(columns, search.graph), search.graph.device)
 
 
-def search_nearest_targets(graph: Graph, sources: Any, targets: Any, search: Callable[..., Any]) -> Any:
-    """Return a frame ``source, [group,] rank, target, distance`` of the k nearest targets of each source, in their order.
-
-    One search from all targets over the reversed edges finds them.
+def from_targets(
+    graph: Graph, algorithm: str, plan_for: Callable[..., MultiSourcePlan], nearest: Nearest
+) -> MultiSourceStrategy:
+    """Return the strategy that finds the nearest targets of all vertices at once, by searches over the reversed edges.
 
     Parameters
     ----------
     graph : Graph
-    sources : ids
-    targets : sequence of ids
-        With groups, each has one.
-    search : callable
-        ``search(graph, sources)`` returns the k nearest sources of each vertex; see ``Registry.search_many``.
+    algorithm : {"bfs", "sssp"}
+    plan_for : callable
+        ``plan_for(graph, n_sources=n)`` returns a plan of distances, for searches from each target.
+    nearest : Nearest
     """
-    arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    numbers = source_numbers(graph, given_sources(sources))
-    graph.numbers_of(arguments.ids("targets", targets), "target")
-    try:
-        found = search(graph_in_direction(graph, "in"), targets)
-    except NegativeCycleError as error:
-        raise cycle_in_direction(error, "in") from None
-    xp = namespace(graph.offsets)
-    places = {"source": Column(graph.ids_at(xp.asarray(numbers))), PLACE: Column(xp.arange(numbers.size))}
-    found = found.rename(columns={"source": "target", "vertex": "source"})
-    joined = frame_from(places, graph.device).merge(found, on="source")
-    order = [PLACE, *(name for name in ("group", "rank") if name in joined.columns)]
-    joined = joined.sort_values(order).reset_index(drop=True)
-    return joined[["source", *order[1:], "target", "distance"]]
+    k, n = nearest.k, graph.n_vertices
+
+    def plan(_graph: Graph, query: Query, _group: int) -> Any:
+        turned: list[Any] = []
+
+        def labels() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            """Return where the targets of each vertex begin, the targets by vertex and number, and their distances."""
+            back, found = graph_in_direction(graph, "in"), []
+            options = RunOptions(certified=query.output == "all")
+            for own in nearest.members:
+                search = KNearestSearch(back, algorithm, query.limit, k, own.size, partial(plan_for, back))
+                vertex, _, target, distance = search.rows_of(own, options)[0]
+                found.append([to_host(each) for each in (vertex, target, distance)])
+            vertex, target, distance = (np.concatenate(each) for each in zip(*found, strict=True))
+            _, first = np.unique(vertex * n + target, return_index=True)
+            return offsets_of(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
+
+        def traverse(sources: Any) -> MultiSourceOutcome:
+            if not turned:
+                try:
+                    turned.extend(labels())
+                except NegativeCycleError as error:
+                    raise cycle_in_direction(error, "in") from None
+            offsets, targets, distance = turned
+            sizes = offsets[sources + 1] - offsets[sources]
+            entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
+            of = n, graph if graph.device == "cuda" else None, None, query.output == "all"
+            rows = SparseDistances(offsets_of(sizes), targets[entries], distance[entries], *of)
+            return MultiSourceOutcome(rows, None, [query.limit] * sources.size, [1] * sources.size)
+
+        return traverse
+
+    def n_labels(shape: Shape) -> float:
+        return sum(n * min(k, own.size * max(shape.reach, 1 / n)) for own in nearest.members)
+
+    return MultiSourceStrategy(
+        name="from_targets",
+        device=graph.device,
+        paper="",
+        rationale="searches from the targets over the reversed edges, once for all sources",
+        default=True,
+        plan=plan,
+        memory=lambda _shape, _query, _group: 24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members),
+        group_size=lambda n_sources: n_sources,
+        terms=lambda shape, _n, _group, _machine: {"start": n * k, "vertex": n_labels(shape)},
+    )

@@ -39,11 +39,11 @@ class Column:
         return cls(graph.ids_at(namespace(graph.offsets).asarray(numbers)), numbers=numbers)
 
 
-def repeated_labels(labels: list[Any], sizes: list[int]) -> Column:
-    """Return a column of labels, integers or strings, each repeated as often as its size says, in host memory."""
+def labels_at(labels: list[Any], places: np.ndarray) -> Column:
+    """Return a column of labels, integers or strings, in host memory, from the place of each in the list."""
     import pyarrow
 
-    found = pyarrow.array(labels).take(pyarrow.array(np.repeat(np.arange(len(labels)), sizes)))
+    found = pyarrow.array(labels).take(pyarrow.array(places))
     return Column(found if pyarrow.types.is_string(found.type) else found.to_numpy())
 
 

@@ -19,6 +19,23 @@ TuningClass = TypeVar("TuningClass")
 _SAMPLE = 64
 
 
+class Nearest(NamedTuple):
+    """How many of the nearest targets are wanted of each group, where one list of targets is that of all sources.
+
+    Attributes
+    ----------
+    k : int
+    members : list of int64 arrays, NumPy
+        The distinct vertex numbers of each group, ascending.
+    labels : list of int or str, or None
+        Of the groups; None if there is one group without a label.
+    """
+
+    k: int
+    members: list[np.ndarray]
+    labels: list[Any] | None = None
+
+
 class TargetLists(NamedTuple):
     """Targets of several sources, a list of its own for each source.
 
@@ -206,6 +223,8 @@ class Query:
         (``cuda.interleaved.InterleavedDistances``) and ``"sparse"`` (``search.sparse.SparseDistances``).
     sample : SourcesWithTargets or None
         Some sources with their targets, by which a plan estimates how far searches go before these are settled.
+    nearest : Nearest or None
+        A search may stop once the nearest of the targets are settled, and those that are as far as the last of them.
     """
 
     predecessors: bool = True
@@ -219,6 +238,7 @@ class Query:
     forms: tuple[str, ...] = ()
     targets_per_source: float = 1.0
     sample: SourcesWithTargets | None = None
+    nearest: Nearest | None = None
 
     @property
     def may_stop(self) -> bool:

@@ -31,7 +31,7 @@ _TOO_LARGE = 1 << 62  # bytes
 _PER_LINE = 64  # bytes of a vertex that searches reach, besides its distances
 _CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
 _WEIGHTS, _BUCKETS_PER_EDGE = 1 << 10, 2.0  # weights from which their mean is estimated, and buckets as wide as that
-SAMPLE, _SEED = 64, 7  # sources whose reach is measured
+SAMPLE, _FEW_SAMPLES, _SEED = 64, 3, 7  # sources whose reach is measured
 _TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
 _SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MOST
 
@@ -216,7 +216,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
         rounds = [1] * sources.size
         for i in np.flatnonzero(stops != bounds).tolist():
             ends[i] = stops[i].item()
-        if query.output == "targets":
+        if query.output == "targets" and query.nearest is None:
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
             return MultiSourceOutcome(None, None, ends, rounds, _counts_of(found, graph) if is_on_gpu else _as_counts(found))
@@ -235,7 +235,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     marks, search = Marks(n), _Searches(graph, counts_hops)
     shared = np.empty(0, np.int64) if query.targets is None else query.targets
     keeps = {"targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING, "counts": cpu.COUNTS}
-    keep = keeps.get(query.output, cpu.ROWS)
+    keep, goals = keeps.get(query.output, cpu.ROWS), goals_of(graph, query)
+    if query.nearest is not None:
+        shared, keep = np.empty(0, np.int64), cpu.GOALS if query.output == "targets" else cpu.ROWS
 
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
@@ -244,7 +246,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         list_of[:, 0], list_of[:, 1] = (0, shared.size) if lists is None else (lists.offsets[:-1], lists.offsets[1:])
         answers = np.arange(k) * shared.size if lists is None else lists.offsets[:-1]
         shape = (k, shared.size) if lists is None else (values.size,)
-        at_targets = np.full(shape if query.output == "targets" else 0, unreached, kind)
+        at_targets = np.full(shape if query.output == "targets" and query.nearest is None else 0, unreached, kind)
         order, line = np.arange(k), cpu.ALONE
         if not counts_hops:
             order = np.argsort(sources, kind="stable")
@@ -257,7 +259,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
         def search_some(item: int, _thread: int) -> None:
             some = order[item * at_once : (item + 1) * at_once]
-            wanted = sources[some], limits[some], values, list_of[some], keep, at_targets.reshape(-1), answers[some], _NO_END
+            of_lists = values, list_of[some], keep, at_targets.reshape(-1), answers[some]
+            wanted = sources[some], limits[some], *of_lists, _NO_END, goals
             with marks.lent() as lent:
                 sizes[some], *parts[item], stops[some], _ = search(line, lent, *wanted)
 
@@ -276,6 +279,18 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     return searched
 
 
+def goals_of(graph: Any, query: Query) -> tuple[np.ndarray, ...]:
+    """Return ``goals`` of ``cpu.search_sums``."""
+    if query.nearest is None:
+        return cpu.NO_GOALS
+    k, members = query.nearest.k, query.nearest.members
+    vertices, groups = np.concatenate(members), np.repeat(np.arange(len(members)), [own.size for own in members])
+    order = np.argsort(vertices, kind="stable")
+    before = offsets_of(np.bincount(vertices, minlength=graph.n_vertices))
+    needs = [min(k, own.size) for own in members]
+    return before.astype(np.int32), groups[order].astype(np.int32), np.array(needs, np.int32)
+
+
 def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
     """Whether a distance may exceed the largest number of its type."""
     if counts_hops or query.limit is not None or not graph.n_edges:
@@ -291,7 +306,7 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         sizes, vertices, distance = searches.rows(sources)
         found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph, marks)
-        if query.output != "targets":
+        if query.output != "targets" or query.nearest is not None:
             return found, None, limits.copy()
         k, targets = sources.size, np.asarray(query.targets if lists is None else lists.vertices)
         of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
@@ -343,16 +358,22 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
     limit = numbers_of(graph, query, counts_hops).limit
     if query.sample is not None:
         sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]
-        values, list_of = lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
+        values: Any = lists.vertices
+        list_of = np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
     else:
         sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
-        values = np.empty(0, np.int64) if query.targets is None else query.targets
+        is_at_all = query.targets is not None and query.nearest is None
+        values = query.targets if is_at_all else np.empty(0, np.int64)
         list_of = np.tile(np.array([0, values.size], np.int64), (sources.size, 1))
     kind, k = limit.dtype, sources.size
-    wanted = sources, np.full(k, limit, kind), values, list_of, cpu.ROWS, np.empty(0, kind), np.zeros(k, np.int64), most
+    of_lists = values, list_of, cpu.ROWS, np.empty(0, kind), np.zeros(k, np.int64)
+    wanted = sources, np.full(k, limit, kind), *of_lists, most, goals_of(graph, query)
     with Marks(n).lent() as marks:
         sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, *wanted)
-    return shape if walked > most or not k else _sampled(shape, sizes, walked)
+    if walked > most:  # few are enough where the other side is one search of the whole graph
+        sizes = sizes[: max(np.count_nonzero(sizes) - 1, 0)]
+    is_enough = walked <= most if query.nearest is None else sizes.size >= _FEW_SAMPLES
+    return _sampled(shape, sizes, walked) if is_enough and sizes.size else shape
 
 
 def _sampled(shape: Shape, sizes: np.ndarray, walked: int) -> Shape:

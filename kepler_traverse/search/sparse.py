@@ -62,6 +62,8 @@ class SparseDistances:
         The graph, where that is on a GPU: rows are in host memory, and so is what is computed of them.
     marks : Marks
         Those of the search, with which it is checked.
+    is_certified : bool
+        Whether the search has checked them, because the rows lack vertices that a certificate needs.
     """
 
     def __init__(
@@ -72,9 +74,10 @@ class SparseDistances:
         n_vertices: int,
         graph: Any = None,
         marks: Marks | None = None,
+        is_certified: bool = False,
     ):
         self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
-        self.graph, self.marks = graph, marks or Marks(n_vertices)
+        self.graph, self.marks, self.is_certified = graph, marks or Marks(n_vertices), is_certified
 
     form, ndim = "sparse", 2
 
@@ -117,7 +120,7 @@ class SparseDistances:
         begin, end, _ = i.indices(len(self))
         offsets = self.offsets[begin : end + 1]
         part = slice(int(offsets[0]), int(offsets[-1]))
-        of = self.n_vertices, self.graph, self.marks
+        of = self.n_vertices, self.graph, self.marks, self.is_certified
         return SparseDistances(offsets - offsets[0], self.vertices[part], self.distance[part], *of)
 
     def rows(self) -> Array:

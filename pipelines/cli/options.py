@@ -235,7 +235,8 @@ class Settings:
         "vertex before it on a shortest path; matrix: one record per source, a list of its distances to all vertices; "
         "summary: one row of statistics per source; levels: the number of vertices at each hop count (bfs); targets: one "
         "row per source and target; reachable: one row per source and reached vertex, without distances; nearest: one "
-        "search from all sources together, one row per vertex with its nearest source; k_nearest: see --nearest-k; "
+        "search from all sources together, one row per vertex with its nearest source; k_nearest and "
+        "nearest_targets: see --nearest-k; "
         "opportunities: one row per source and cutoff with the sums of --values; within: one row per source and cutoff with "
         "the number of vertices; isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; "
         "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; "
@@ -253,7 +254,7 @@ class Settings:
         example=3,
         help="for --result nearest, which is then k_nearest: write this many of the nearest sources of each vertex, with "
         "their ranks. Hops and integer weights take one search from all sources, unless --strategy names one; other weights "
-        "take one per source",
+        "take one per source. With --targets, the result is nearest_targets: the nearest targets of each source",
     )
     along: list[str] | None = _result(
         example=("metres", "toll"),

@@ -154,7 +154,10 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
         raise UsageError(_sentence(error, flags, config)) from None
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
-    if settings.nearest_k is not None and settings.result == "nearest":
+    if settings.targets is not None and settings.result in ("nearest", "k_nearest"):
+        is_one = settings.result == "nearest" and settings.nearest_k is None
+        settings = replace(settings, result="nearest_targets", nearest_k=1 if is_one else settings.nearest_k)
+    elif settings.nearest_k is not None and settings.result == "nearest":
         settings = replace(settings, result="k_nearest")
     _check_texts(settings, flags, config)
     settings = _with_columns_of_tables(settings)

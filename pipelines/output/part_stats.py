@@ -110,7 +110,8 @@ class GroupStats:
         if group.offsets is None and query.output == "all":
             is_array = is_rows(group.distance)
             self.edges += [edges_of(graph, each) for each in group] if is_array else [group.distance.edges(graph.offsets)]
-        values, there = to_host(distance.values), ~to_host(distance.is_null)
+        values = to_host(distance.values)
+        there = np.ones(values.size, bool) if distance.is_null is None else ~to_host(distance.is_null)
         sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[there], minlength=sizes.size)
         self.histograms.append(histogram_of_rows(group.algorithm, values[there], sizes))
 

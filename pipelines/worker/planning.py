@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.extremes import ExtremesSearch
 from kepler_traverse.graph import Graph
@@ -14,6 +16,7 @@ from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
 from kepler_traverse.multi_source.together import SearchTogether
 from kepler_traverse.search.algorithms import ALGORITHMS
+from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -34,7 +37,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     options: dict[str, Any] = {
         "n_sources": request.at_once,
         "strategy": request.strategy,
-        "result": request.result if request.k is None else "distances",
+        "result": "distances" if kind.merged else request.result,
         "limit": request.limit,
         "limits": request.limits,
         "targets": request.targets,
@@ -45,6 +48,9 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
         "forms": () if kind.merged or (kind.has_predecessors and not kind.needs_pairs) else _forms(kind, request),
     }
+    if request.result == "nearest_targets":
+        assert request.k is not None
+        options["nearest"] = Nearest(request.k, [np.unique(graph.numbers_of(request.targets, "target"))])
     if kind.needs_pairs:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)

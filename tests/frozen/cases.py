@@ -133,6 +133,7 @@ many(g, s, result='nearest', limit=most)
 many(g, s, result='nearest', k=2)
 many(g, s, result='k_nearest', k=2, groups=['a', 'b', 'a', 'b', 'b'], limit=most)
 many(g, s, result='nearest', k=2, targets=t)
+many(g, s, result='nearest', targets=t, limit=most)
 many(g, s, result='nearest', k=1, targets=t, groups=[1, 2, 2, 1], limit=most)
 many(g, s, result='opportunities', cutoffs=cuts, values=values)
 many(g, s, result='opportunities', cutoffs=cuts, values=values, decay='linear:9', direction='in')
@@ -177,7 +178,6 @@ bfs_many(streets, [1], max_depth=1, result='within', cutoffs=[1])
 bfs_many(streets, [1], targets=[2])
 bfs_many(streets, [1], result='targets')
 bfs_many(streets, [1], result='summary', targets=[1])
-bfs_many(streets, [1], result='nearest', targets=[1])
 bfs_many(streets, [1], result='levels', direction='in')
 bfs_many(streets, [1], result='summary', direction='both')
 bfs_many(streets, [1], unreached='no')
@@ -275,6 +275,7 @@ streets tolls: result='targets', sources=s, targets=t, limit=most
 pages islands: result='reachable', sources=s
 tolls streets: result='nearest', sources=s, limit=most, batch_size='auto'
 streets tolls: result='nearest', nearest_k=2, sources=s, batch_size='auto'
+tolls islands: result='nearest', nearest_k=2, sources=s, targets=t
 pages islands: result='nearest', nearest_k=1, {STOPS}, {AUTO}, columns={{'source': 'stop', 'group': 'kind'}}
 tolls streets: result='opportunities', sources=s, {SUMS}, values=['jobs', 'area']
 islands pages: result='opportunities', {STOPS}, {SUMS}, values=['jobs'], columns={{'source': 'stop', {PEOPLE}}}

@@ -261,6 +261,7 @@ def test_the_plan_is_json_for_every_result(folder, capsys):
     needed = {
         "targets": ["--targets", "2"],
         "k_nearest": ["--nearest-k", "2"],
+        "nearest_targets": ["--nearest-k", "2", "--targets", "1"],
         "opportunities": [*cutoffs, "--values", "jobs", "--vertices", str(folder / "attributes.csv")],
         "within": cutoffs,
         "isochrones": cutoffs,

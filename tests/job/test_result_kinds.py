@@ -44,6 +44,7 @@ CASES = {
     "targets": ["--result", "targets", "--targets", ",".join(map(str, TARGETS))],
     "targets of weights": ["--result", "targets", "--algorithm", "sssp", "--targets", ",".join(map(str, TARGETS))],
     "reachable": ["--result", "reachable"],
+    "nearest targets": ["--result", "nearest_targets", "--nearest-k", 2, "--targets", ",".join(map(str, TARGETS))],
     "nearest": ["--result", "nearest", "--max-depth", 2],
     "nearest of weights": ["--result", "nearest", "--algorithm", "sssp"],
 }
@@ -113,6 +114,7 @@ def answer(edges, case, sources):
     graph = read_graph(edges, device="cpu", weighted=not hops)
     limit = {name: flags[flag] for name, flag in (("max_depth", "--max-depth"), ("cutoff", "--cutoff")) if flag in flags}
     asked = {"targets": TARGETS} if "--targets" in flags else {}
+    asked |= {"k": flags["--nearest-k"]} if "--nearest-k" in flags else {}
     found = (bfs_many if hops else sssp_many)(graph, sources, result=flags["--result"], **limit, **asked)
     if flags["--result"] != "reachable":
         return found

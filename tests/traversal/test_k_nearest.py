@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
 from kepler_traverse._arrays import MAX_INTEGER
+from kepler_traverse.bfs import REGISTRY as BFS
+from kepler_traverse.certificate import certify_group
 from kepler_traverse.errors import CertificateError, InputError, StrategyError, UnknownVertexError
 from kepler_traverse.kinds import k_nearest
 from kepler_traverse.kinds import k_nearest_cpu as on_cpu
 from kepler_traverse.kinds import k_nearest_gpu as on_gpu
 from kepler_traverse.multi_source import entry_points, together
 from kepler_traverse.search.frames import arrow_table
+from kepler_traverse.search.query import Nearest
+from kepler_traverse.sssp import REGISTRY as SSSP
 from tests.support.devices import host, on_a_device, orders, running
 from tests.support.graphs import NAMED, build, weights_for
 
@@ -41,6 +45,46 @@ def networks(draw):
     src, dst, weight = map(np.array, zip(*edges, strict=True))
     graph = graph_from_edges(src, dst, weight, vertices=np.arange(n), directed=draw(st.booleans()))
     return graph, draw(st.lists(ends, min_size=1, max_size=8)), draw(st.integers(1, 5))
+
+
+@given(networks(), st.sampled_from([None, 0, 2]), st.lists(st.integers(0, 1), min_size=8, max_size=8))
+def test_the_nearest_targets_are_those_of_whole_searches_from_either_side(network, limit, groups):
+    """Also where targets are as far as the last one, and in two groups."""
+    graph, targets, k = network
+    for many, name in ((bfs_many, "max_depth"), (sssp_many, "cutoff")):
+        if not k_nearest.takes_one_search(graph, many is bfs_many, k):
+            continue
+        options = {"k": k, "targets": targets, "groups": groups[: len(targets)], name: limit}
+        found = {
+            strategy: many(graph, "all", result="nearest", strategy=strategy, **options)
+            for strategy in ("one_at_a_time", "short_search", "from_targets", "auto")
+            if strategy != "short_search" or graph.weights.dtype.kind == "f"
+        }
+        for frame in found.values():
+            pd.testing.assert_frame_equal(frame, found["one_at_a_time"], check_exact=True)
+
+
+@pytest.mark.parametrize("registry", [BFS, SSSP])
+def test_a_search_for_the_nearest_targets_ends_at_them_and_is_certified(registry):
+    n = 3000
+    graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int64), directed=False)
+    ends = np.arange(0, n, 5)
+
+    def planned():
+        return registry.plan_multi_source(
+            graph, n_sources=50, result="nearest_targets", strategy="auto", limit=None, targets=ends, knobs=None,
+            memory=None, forms=("sparse",), output="all", nearest=Nearest(2, [ends]),
+        )  # fmt: skip
+
+    sources, plan = np.array([102, 103, 2000]), planned()
+    assert {"from_targets", "short_search"} <= set(plan.why.partition("estimated: ")[2].replace(",", "").split())
+    assert plan.strategy.name == "short_search"
+    found = plan.run(sources)
+    assert found.distance.sizes.max() < 20
+    certify_group(graph, found)
+    found.distance.distance[1] += 1
+    with pytest.raises(CertificateError):
+        certify_group(graph, found)
 
 
 @given(networks(), st.sampled_from([None, 0, 2]))
@@ -209,6 +253,9 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
     limit = {"max_depth": 3} if many is bfs_many else {"cutoff": 40}
     found = many(graph.to(device), sources, result="nearest", k=2, targets=targets, **options, **limit)
     found = getattr(found, "to_pandas", lambda: found)()  # cuDF has it
+    parts = many(graph, sources, result="nearest", k=2, targets=targets, stream=True, **options, **limit)
+    if device == "cpu":
+        pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), found)
     matrix = many(graph, sources, result="matrix", targets=targets, **limit).astype(float)
     matrix[(matrix < 0) | ~np.isfinite(matrix)] = np.inf
     expected = []
@@ -232,8 +279,9 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
         ({"groups": [1]}, "or give k with result nearest"),
         ({"k": 1, "groups": [1, 2]}, "groups has 2 values, not 1"),
         ({"k": 1, "groups": [None]}, "groups"),
-        ({"k": 1, "result": "summary"}, "k is for result k_nearest, not summary"),
-        ({"k": 1, "targets": [1], "stream": True}, "leave stream out"),
+        ({"k": 1, "result": "summary"}, "k is for result k_nearest or nearest_targets, not summary"),
+        ({"k": 0, "targets": [1]}, "k must be 1 or more"),
+        ({"result": "k_nearest", "targets": [1]}, "needs k"),
         ({"result": "k_nearest"}, "needs k"),
     ],
 )

@@ -76,12 +76,14 @@ def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
 def test_a_kind_is_refused_where_it_has_no_meaning(median):
     with pytest.raises(InputError, match="result='median' counts hops"):
         sssp_many(build(path(5), [1] * 5), [0], result=median.name)
-    with pytest.raises(InputError, match="targets is for result distances, predecessors, matrix or targets, not median"):
+    with pytest.raises(
+        InputError, match="targets is for result distances, predecessors, matrix, targets or nearest_targets, not median"
+    ):
         bfs_many(GRAPH, [0], result=median.name, targets=[1])
     with pytest.raises(InputError, match="direction='in' is for result summary, opportunities or within, not median"):
         bfs_many(GRAPH, [0], result=median.name, direction="in")
 
 
 def test_the_job_reads_the_table_of_the_library():
-    own = {name: OUTPUT_SCHEMAS[name] for name in ("extremes", "matrix")}
+    own = {name: OUTPUT_SCHEMAS[name] for name in ("extremes", "matrix", "nearest_targets")}
     assert {name: kind for name, kind in RESULT_KINDS.items() if kind.means} | own == OUTPUT_SCHEMAS

@@ -1,0 +1,57 @@
+"""``result="nearest_targets"``: the k nearest targets of each source, of each group if targets have groups.
+
+Of targets at the same distance those of the smaller vertex numbers are nearer, whichever side the searches begin at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._arrays import is_rows, to_host
+from ..search.algorithms import ALGORITHMS
+from ..search.frames import Column, labels_at
+from ..search.results import Traversals
+from ..search.sparse import sparse_of
+from .records import Asked, SourceRecords, Values, positions_in_groups
+from .result_kinds import GROUP
+
+
+def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+    """Return ``group, rank, target, distance`` of each source."""
+    query, found = asked.query, group.distance
+    assert query.nearest is not None
+    if is_rows(found):  # of a strategy that searches further
+        at_targets = to_host(found if query.output == "targets" else found[:, query.targets])
+        found = sparse_of(at_targets)
+        vertices = np.asarray(query.targets)[found.vertices]
+    else:
+        found = found.at(query.targets)
+        vertices = found.vertices.astype(np.int64)
+    row, distance = found.rows_of_entries(), found.distance
+    is_near = np.ones(row.size, bool) if query.limit is None else distance <= query.limit
+    parts = []
+    for members in query.nearest.members:
+        places = np.minimum(np.searchsorted(members, vertices), members.size - 1)
+        own = np.flatnonzero(is_near & (members[places] == vertices))
+        own = own[np.lexsort((vertices[own], distance[own], row[own]))]
+        rank = 1 + positions_in_groups(np.bincount(row[own], minlength=len(group)))
+        parts.append((own[rank <= query.nearest.k], rank[rank <= query.nearest.k]))
+    own, rank = (np.concatenate(each) for each in zip(*parts, strict=True))
+    of = np.repeat(np.arange(len(parts)), [each.size for each, _ in parts])
+    order = np.lexsort((rank, of, row[own]))
+    own = own[order]
+    values = {"group": of[order], "rank": rank[order], "target": vertices[own], "distance": distance[own]}
+    return SourceRecords(values, np.bincount(row[own], minlength=len(group)))
+
+
+def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+    """Return columns ``[group,] rank, target, distance``."""
+    assert asked.query.nearest is not None
+    labels, kind = asked.query.nearest.labels, ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
+    named = {} if labels is None else {GROUP: labels_at(labels, values["group"].astype(np.int64, copy=False))}
+    return {
+        **named,
+        "rank": Column(values["rank"].astype(np.int64, copy=False)),
+        "target": Column.of_vertices(asked.graph, values["target"].astype(np.int64, copy=False)),
+        "distance": Column(values["distance"].astype(kind, copy=False)),
+    }

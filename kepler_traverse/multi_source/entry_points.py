@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import namespace
-from ..errors import NegativeCycleError
+from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs
 from ..kinds.k_nearest import groups_of, takes_one_search
@@ -241,6 +241,8 @@ class Registry:
         nearest = None
         if kind.name == "nearest_targets":
             ends = graph.numbers_of(targets, "target")
+            if not ends.size:
+                raise InputError("result='nearest_targets' needs at least one target")
             of_targets, groups = groups_of(groups, targets, ends), None
             every = [np.unique(ends)] if of_targets is None else of_targets.members
             nearest = Nearest(arguments.whole("k", k, least=1), every, None if of_targets is None else of_targets.labels)

@@ -281,6 +281,7 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
         ({"k": 1, "groups": [None]}, "groups"),
         ({"k": 1, "result": "summary"}, "k is for result k_nearest or nearest_targets, not summary"),
         ({"k": 0, "targets": [1]}, "k must be 1 or more"),
+        ({"targets": []}, "needs at least one target"),
         ({"result": "k_nearest", "targets": [1]}, "needs k"),
         ({"result": "k_nearest"}, "needs k"),
     ],

@@ -66,7 +66,8 @@ def draw(names: list[str], folder: Path) -> None:
         for name in DRAWN.keys() & set(names):
             DRAWN[name](here, graph).figure.savefig(name)
         for name in names:  # in a third of the bytes
-            Image.open(name).convert("RGB").resize((600, 600), Image.Resampling.LANCZOS).quantize(64).save(name, optimize=True)
+            small = Image.open(name).convert("RGB").resize((600, 600), Image.Resampling.LANCZOS)
+            small.quantize(64).save(name, optimize=True)
     matplotlib.pyplot.close("all")
 
 

@@ -1,0 +1,517 @@
+"""``Network``: pandana's class and its methods, each by a call of this library."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .. import arguments
+from .._arrays import FLOAT64_EXACT, index_dtype
+from ..api.path_frames import paths
+from ..cpu.nearest_point import nearest_points
+from ..errors import HierarchyError, InputError, UnknownVertexError
+from ..graph import Graph
+from ..graph.build import graph_from_numbers
+from ..sssp import sssp_many, sssp_pairs
+
+UNCONNECTED = 4294967.295  # the length that pandana returns where there is no path
+_SHARES = {"min": 0.0, "25pct": 0.25, "median": 0.5, "75pct": 0.75, "max": 1.0}
+_AGGREGATIONS = ("sum", "mean", *_SHARES, "std", "count")
+_DECAYS = ("exp", "linear", "flat")
+_ALIASES = {"ave": "mean", "avg": "mean", "average": "mean", "stddev": "std", "med": "median", "exponential": "exp"}
+_MANY_ORIGINS = 300  # searches from which on building a hierarchy of a road network takes less time; see docs/hierarchies.md
+
+
+class _Impedance:
+    """A graph over the positions of the nodes, weighted by an impedance.
+
+    Impedances with at most three decimals are integers of a unit, so that sums are exact and hierarchies possible.
+
+    Attributes
+    ----------
+    graph : Graph
+    per_one : int
+        How many units an impedance of 1 has.
+    """
+
+    def __init__(self, name: str, src: np.ndarray, dst: np.ndarray, impedance: Any, n_nodes: int, directed: bool):
+        weights = np.asarray(impedance)
+        if weights.dtype.kind not in "iuf":
+            raise InputError(f"edge_weights[{name!r}] must be numbers, not {weights.dtype}")
+        wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+        if wrong.size:
+            found = weights[wrong[0]]
+            raise InputError(f"edge_weights[{name!r}], row {wrong[0]} is {found}: impedances are finite and 0 or more")
+        self.per_one = 1
+        for per_one in (1, 1000) if weights.dtype.kind == "f" else ():
+            units = np.rint(weights * per_one)
+            if np.array_equal(units / per_one, weights) and units.max(initial=0) < FLOAT64_EXACT:
+                weights, self.per_one = units.astype(np.int64), per_one
+                break
+        kind = index_dtype(n_nodes)
+        self.graph: Graph = graph_from_numbers(
+            src.astype(kind), dst.astype(kind), weights, ids=np.arange(n_nodes), directed=directed
+        )
+        self._origins: float = 0
+
+    def limit(self, name: str, distance: Any) -> int | float:
+        """Return a distance in units. The decimals of a float are those that Python shows."""
+        number = arguments.limit(name, distance)
+        return number if self.per_one == 1 or number == math.inf else math.floor(Decimal(repr(number)) * self.per_one)
+
+    def lengths(self, distance: pd.Series) -> np.ndarray:
+        """Return a column of distances as impedances; NaN where there is none."""
+        return distance.to_numpy(np.float64, na_value=np.nan) / self.per_one
+
+    def searched_from(self, origins: np.ndarray) -> Graph:
+        """Return the graph, with a hierarchy if searches from as many origins, and from those before, pay for one."""
+        self._origins += np.unique(origins).size
+        if self._origins >= _MANY_ORIGINS:
+            try:
+                self.graph.hierarchy()
+            except HierarchyError:  # a network with hubs, or impedances whose sums round
+                self._origins = -math.inf
+        return self.graph
+
+
+class Network:
+    """A network of nodes with coordinates, and of edges with one impedance or more, as ``pandana.Network``.
+
+    Parameters
+    ----------
+    node_x, node_y : pandas.Series
+        Coordinates. Their index has the ids of the nodes: integers, strings or other values, each once.
+    edge_from, edge_to : pandas.Series
+        Ids of the ends of the edges.
+    edge_weights : pandas.DataFrame
+        A column of finite numbers of 0 or more for each impedance. Its index is that of the ends.
+    twoway : bool
+        True: each row is an edge in both directions.
+
+    Raises
+    ------
+    InputError
+        An id occurs twice, rows have no edge each, or an impedance is no such number.
+    UnknownVertexError
+        An edge ends at no node.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from kepler_traverse.pandana import Network
+    >>> x, y = pandas.Series([0.0, 1.0, 2.0], [7, 8, 9]), pandas.Series([0.0, 0.0, 0.0], [7, 8, 9])
+    >>> net = Network(x, y, pandas.Series([7, 8]), pandas.Series([8, 9]), pandas.DataFrame({"metres": [400, 500]}))
+    >>> net.set(pandas.Series([8, 9]), pandas.Series([10, 20]), name="jobs")
+    >>> net.aggregate(900, type="sum", decay="flat", name="jobs").tolist()
+    [30.0, 30.0, 30.0]
+    """
+
+    def __init__(self, node_x: Any, node_y: Any, edge_from: Any, edge_to: Any, edge_weights: Any, twoway: bool = True):
+        self.nodes_df = pd.DataFrame({"x": node_x, "y": node_y})
+        self.edges_df = pd.DataFrame({"from": edge_from, "to": edge_to}).join(edge_weights)
+        self.impedance_names = list(edge_weights.columns)
+        self._twoway = arguments.flag("twoway", twoway)
+        twice = self.node_ids[self.node_ids.duplicated()]
+        if twice.size:
+            raise InputError(f"node {twice[0]!r} occurs twice in the index of node_x; give each node one row")
+        if not len(self.edges_df) == len(edge_from) == len(edge_to) == len(edge_weights):
+            raise InputError(
+                f"edge_from, edge_to and edge_weights have {len(edge_from)}, {len(edge_to)} and {len(edge_weights)} rows, "
+                f"and joining them by their indexes gives {len(self.edges_df)}; give them one index without duplicates"
+            )
+        src = self._numbers_of("edge_from", self.edges_df["from"])
+        dst = self._numbers_of("edge_to", self.edges_df["to"])
+        self._impedances = {
+            name: _Impedance(name, src, dst, self.edges_df[name], self.node_ids.size, not self._twoway)
+            for name in self.impedance_names
+        }
+        self._variables: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self._pois: dict[str, tuple[pd.Index, np.ndarray]] = {}
+
+    @classmethod
+    def from_hdf5(cls, filename: Any) -> Network:
+        """Read a network that ``save_hdf5`` or pandana has written. It needs PyTables."""
+        with _store(filename, "r") as store:
+            nodes, edges, names = store["nodes"], store["edges"], store["impedance_names"].tolist()
+            twoway = bool(store["two_way"].iloc[0])
+        return cls(nodes["x"], nodes["y"], edges["from"], edges["to"], edges[names], twoway=twoway)
+
+    def save_hdf5(self, filename: Any, rm_nodes: Any = None) -> None:
+        """Write nodes, edges and impedances, without the nodes ``rm_nodes`` and their edges. It needs PyTables."""
+        removed = [] if rm_nodes is None else list(rm_nodes)
+        edges = self.edges_df
+        with _store(filename, "w") as store:
+            store["nodes"] = self.nodes_df[~self.node_ids.isin(removed)]
+            store["edges"] = edges[~(edges["from"].isin(removed) | edges["to"].isin(removed))]
+            store["two_way"] = pd.Series([self._twoway])
+            store["impedance_names"] = pd.Series(self.impedance_names)
+
+    @property
+    def node_ids(self) -> pd.Index:
+        """Ids of the nodes: the index of what most methods return."""
+        return self.nodes_df.index
+
+    @property
+    def bbox(self) -> list[float]:
+        """Smallest x and y, and largest x and y."""
+        return [*self.nodes_df.min().tolist(), *self.nodes_df.max().tolist()]
+
+    @property
+    def aggregations(self) -> list[bytes]:
+        """Values of ``type`` of ``aggregate``, as bytes, as pandana has them."""
+        return [name.encode() for name in _AGGREGATIONS]
+
+    @property
+    def decays(self) -> list[bytes]:
+        """Values of ``decay`` of ``aggregate``, as bytes."""
+        return [name.encode() for name in _DECAYS]
+
+    def precompute(self, distance: float) -> None:
+        """Check the distance and do nothing else: searches end at the distance of each call, which needs no preparation."""
+        arguments.limit("distance", distance)
+
+    def set(self, node_ids: Any, variable: Any = None, name: str = "tmp") -> None:
+        """Set a variable at nodes, for ``aggregate``. A node may have any number of values.
+
+        Parameters
+        ----------
+        node_ids : pandas.Series
+        variable : pandas.Series, optional
+            Values, with the index of ``node_ids``. Default: 1 each.
+        name : str
+
+        Warns
+        -----
+        UserWarning
+            Rows without a value, or whose node is not in the network, are left out.
+        """
+        rows = pd.DataFrame({"node": node_ids, "value": 1.0 if variable is None else variable})
+        numbers = self.node_ids.get_indexer(pd.Index(rows["node"]))
+        values = rows["value"].to_numpy(np.float64, na_value=np.nan)
+        is_there = (numbers >= 0) & ~np.isnan(values)
+        if not is_there.all():
+            missing = int((~is_there).sum())
+            warnings.warn(f"{missing} rows of {name!r} have no value or no node of the network; left out", stacklevel=2)
+        self._variables[name] = numbers[is_there], values[is_there]
+
+    def aggregate(
+        self, distance: float, type: str = "sum", decay: str = "linear", imp_name: str | None = None, name: str = "tmp"
+    ) -> pd.Series:
+        """Aggregate the values of a variable within a distance of each node.
+
+        Parameters
+        ----------
+        distance : float
+            Inclusive.
+        type : str
+            One of ``aggregations`` or pandana's other names of them, in any case. Where there is no value, quantiles are -1
+            and others 0. A quantile is a value, not a mean of two.
+        decay : {"linear", "exp", "flat"}
+            What values of sums and means are multiplied by, at a distance d: 1 - d / distance, exp(-d / distance), or 1.
+        imp_name : str, optional
+            Default: the only impedance.
+        name : str
+            Of ``set``.
+
+        Returns
+        -------
+        pandas.Series
+            A float64 per node.
+        """
+        kind = arguments.choice("type", _named(arguments.text("type", type)), _AGGREGATIONS)
+        decay = arguments.choice("decay", _named(arguments.text("decay", decay)), _DECAYS)
+        if name not in self._variables:
+            raise InputError(f"variable {name!r} is not known; give it to set() first")
+        nodes, values = self._variables[name]
+        impedance = self._impedance(imp_name)
+        limit = impedance.limit("distance", distance)
+        if kind in _SHARES:
+            return self._series(self._quantiles(impedance.graph, limit, nodes, values, _SHARES[kind]))
+        if kind == "std":  # of differences from the mean of all, so that few digits cancel
+            values = values - (values.mean() if values.size else 0.0)
+
+        def sums(decay: str = "flat", **of_rows: Any) -> list[np.ndarray]:
+            at_nodes = {each: np.bincount(nodes, rows, self.node_ids.size) for each, rows in of_rows.items()}
+            found = sssp_many(
+                impedance.graph,
+                "all",
+                result="opportunities",
+                values=at_nodes,
+                cutoffs=[limit],
+                decay=self._decay(decay, float(distance) * impedance.per_one),
+            )
+            return [found[each].to_numpy() for each in of_rows]
+
+        if kind in ("sum", "count"):
+            return self._series(*(sums(decay, total=values) if kind == "sum" else sums(total=None)))
+        if kind == "mean" and decay != "flat":
+            (total,), (count,) = sums(decay, total=values), sums(count=None)
+        elif kind == "mean":
+            total, count = sums(total=values, count=None)
+        else:
+            total, squares, count = sums(total=values, squares=values * values, count=None)
+        count = np.maximum(count, 1)
+        if kind == "mean":
+            return self._series(total / count)
+        return self._series(np.sqrt(np.maximum(squares / count - (total / count) ** 2, 0.0)))
+
+    def low_connectivity_nodes(self, impedance: float, count: int, imp_name: str | None = None) -> np.ndarray:
+        """Return the ids of nodes from which fewer than ``count`` nodes, themselves included, are within a distance."""
+        by = self._impedance(imp_name)
+        found = sssp_many(by.graph, "all", result="within", cutoffs=[by.limit("impedance", impedance)])
+        return self.node_ids[found["vertices"].to_numpy() < count].to_numpy()
+
+    def get_node_ids(self, x_col: Any, y_col: Any, mapping_distance: float | None = None) -> pd.Series:
+        """Return the id of the node nearest to each location, by Euclidean distance; of equally near nodes the first.
+
+        Parameters
+        ----------
+        x_col, y_col : pandas.Series
+            Finite coordinates.
+        mapping_distance : float, optional
+            Locations farther than that from each node have no row in the result.
+        """
+        places = pd.DataFrame({"x": x_col, "y": y_col})
+        points = [self.nodes_df[each].to_numpy(np.float64) for each in ("x", "y")]
+        locations = [places[each].to_numpy(np.float64, na_value=np.nan) for each in ("x", "y")]
+        for name, found in zip(("node_x", "node_y", "x_col", "y_col"), [*points, *locations], strict=True):
+            if not np.isfinite(found).all():
+                raise InputError(f"{name} holds {found[~np.isfinite(found)][0]}; give finite coordinates")
+        if not points[0].size:
+            raise InputError("the network has no nodes")
+        numbers, distances = nearest_points(*points, *locations)
+        found = pd.Series(self.node_ids[numbers], index=places.index, name="node_id")
+        return (
+            found if mapping_distance is None else found[distances <= arguments.limit("mapping_distance", mapping_distance)]
+        )
+
+    def init_pois(self, *_: Any, **__: Any) -> None:
+        """Refuse: pandana has deprecated it."""
+        raise InputError(
+            "init_pois() is deprecated by pandana and is not here; leave it out, and give set_pois() x_col and y_col"
+        )
+
+    def set_pois(
+        self,
+        category: str,
+        maxdist: float | None = None,  # noqa: ARG002
+        maxitems: int | None = None,  # noqa: ARG002
+        x_col: Any = None,
+        y_col: Any = None,
+        mapping_distance: float | None = None,
+    ) -> None:
+        """Set the points of interest of a category, each at the node nearest to it.
+
+        ``maxdist`` and ``maxitems`` are not used: ``nearest_pois`` takes any distance and number.
+        """
+        if x_col is None or y_col is None:
+            raise InputError("x_col and y_col must be given by name: set_pois(category, x_col=..., y_col=...)")
+        nodes = self.get_node_ids(x_col, y_col, mapping_distance)
+        self._pois[category] = nodes.index, self.node_ids.get_indexer(pd.Index(nodes))
+
+    def nearest_pois(
+        self,
+        distance: float,
+        category: str,
+        num_pois: int = 1,
+        max_distance: float | None = None,
+        imp_name: str | None = None,
+        include_poi_ids: bool = False,
+    ) -> pd.DataFrame:
+        """Return the distances from each node to the nearest points of interest, and on request their labels.
+
+        Parameters
+        ----------
+        distance : float
+            Inclusive.
+        category : str
+            Of ``set_pois``.
+        num_pois : int
+            Columns 1, 2, ... of the result. Points at one node count each.
+        max_distance : float, optional
+            What stands where there are fewer points. Default: ``distance``.
+        imp_name : str, optional
+        include_poi_ids : bool
+            Add columns ``poi1``, ``poi2``, ...: labels of the index of ``x_col``, missing where there are fewer points. Of
+            points at equal distances those of earlier nodes come first, and of one node the earlier ones.
+        """
+        if category not in self._pois:
+            raise InputError(f"category {category!r} is not known; give its points to set_pois() first")
+        k = arguments.whole("num_pois", num_pois, least=1)
+        impedance = self._impedance(imp_name)
+        limit = impedance.limit("distance", distance)
+        labels, nodes = self._pois[category]
+        lengths = np.full((self.node_ids.size, k), float(distance if max_distance is None else max_distance))
+        pois = np.full(lengths.shape, -1)
+        if nodes.size:
+            by_node = np.argsort(nodes, kind="stable")
+            targets, first, counts = np.unique(nodes[by_node], return_index=True, return_counts=True)
+            found = sssp_many(impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit)
+            place = np.searchsorted(targets, found["target"].to_numpy())
+            rows = _expanded(first[place], counts[place])
+            source = np.repeat(found["source"].to_numpy(), counts[place])
+            column = np.arange(source.size) - np.searchsorted(source, source)
+            near = column < k
+            length = np.repeat(impedance.lengths(found["distance"]), counts[place])
+            lengths[source[near], column[near]] = length[near]
+            pois[source[near], column[near]] = by_node[rows[near]]
+        result = pd.DataFrame(lengths, index=self.node_ids, columns=list(range(1, k + 1)))
+        for i in range(k) if include_poi_ids else ():
+            result[f"poi{i + 1}"] = pd.Series(labels).reindex(pois[:, i]).array
+        return result
+
+    def nodes_in_range(self, nodes: Any, radius: float, imp_name: str | None = None) -> pd.DataFrame:
+        """Return ``source``, ``destination`` and the distance, named as the impedance, of all nodes within a radius."""
+        impedance = self._impedance(imp_name)
+        sources = pd.unique(self._numbers_of("nodes", nodes))
+        found = sssp_many(impedance.graph, sources, cutoff=impedance.limit("radius", radius))
+        ends = {new: self.node_ids[found[old].to_numpy()] for new, old in (("source", "source"), ("destination", "vertex"))}
+        return pd.DataFrame(ends | {self._name(imp_name): impedance.lengths(found["distance"])})
+
+    def shortest_path(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> np.ndarray:
+        """Return the ids of the nodes of a shortest path, empty if there is none."""
+        return self.shortest_paths([node_a], [node_b], imp_name)[0]
+
+    def shortest_paths(self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None) -> list[np.ndarray]:
+        """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the same row."""
+        pairs = self._pairs(nodes_a, nodes_b)
+        found = paths(self._impedance(imp_name).searched_from(pairs[0]), pairs)
+        nodes = self.node_ids.to_numpy()[found["vertex"].to_numpy()]
+        ends = np.searchsorted(found["pair"].to_numpy(), np.arange(pairs[0].size + 1))
+        return [nodes[begin:end] for begin, end in pairwise(ends.tolist())]
+
+    def shortest_path_length(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> float:
+        """Return the length of a shortest path; see ``shortest_path_lengths``."""
+        return self.shortest_path_lengths([node_a], [node_b], imp_name)[0]
+
+    def shortest_path_lengths(self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None) -> list[float]:
+        """Return the length of a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the same row.
+
+        Warns
+        -----
+        UserWarning
+            Pairs have no path. Their length is 4294967.295, as in pandana.
+        """
+        pairs = self._pairs(nodes_a, nodes_b)
+        impedance = self._impedance(imp_name)
+        found = impedance.lengths(sssp_pairs(impedance.searched_from(pairs[0]), *pairs)["distance"])
+        missing = np.isnan(found)
+        if missing.any():
+            warnings.warn(f"{int(missing.sum())} pairs have no path; their length is {UNCONNECTED}", stacklevel=2)
+        return np.where(missing, UNCONNECTED, found).tolist()
+
+    def plot(
+        self,
+        data: pd.Series,
+        bbox: Any = None,
+        plot_type: str = "scatter",
+        fig_kwargs: dict[str, Any] | None = None,
+        plot_kwargs: dict[str, Any] | None = None,
+        cbar_kwargs: dict[str, Any] | None = None,
+    ) -> tuple[Any, Any]:
+        """Draw the streets in the colors of a value per node by ``kepler_traverse.maps``; return figure and axes.
+
+        Parameters
+        ----------
+        data : pandas.Series
+            Its index has ids of nodes.
+        bbox : tuple, optional
+            Smallest y and x, and largest y and x.
+        fig_kwargs : dict, optional
+            For ``matplotlib.pyplot.subplots``.
+        plot_type, plot_kwargs, cbar_kwargs
+            Other values than the defaults are refused.
+        """
+        from ..maps import plot
+
+        if plot_type != "scatter" or plot_kwargs or cbar_kwargs:
+            raise InputError(
+                "plot() draws streets; for plot_type, plot_kwargs and cbar_kwargs call matplotlib with nodes_df"
+            )
+        import matplotlib.pyplot as pyplot
+
+        figure, axes = pyplot.subplots(**(fig_kwargs or {"figsize": (10, 8)}))
+        numbers = self._numbers_of("data", data.index)
+        nodes = pd.DataFrame({"vertex": np.arange(self.node_ids.size), "x": self.nodes_df["x"], "y": self.nodes_df["y"]})
+        frame = pd.DataFrame({"vertex": numbers, "value": data.to_numpy()})
+        graph = next(iter(self._impedances.values())).graph
+        plot(frame, nodes.reset_index(drop=True), graph=graph, column="value", ax=axes)
+        if bbox is not None:
+            axes.set(ylim=(bbox[0], bbox[2]), xlim=(bbox[1], bbox[3]))
+        return figure, axes
+
+    def _series(self, values: np.ndarray) -> pd.Series:
+        return pd.Series(values.astype(np.float64, copy=False), index=self.node_ids)
+
+    def _numbers_of(self, name: str, ids: Any) -> np.ndarray:
+        """Return the positions of nodes."""
+        ids = pd.Index(ids)
+        numbers = self.node_ids.get_indexer(ids)
+        missing = np.flatnonzero(numbers < 0)
+        if missing.size:
+            raise UnknownVertexError(f"{name}, row {missing[0]}: {ids[missing[0]]!r} is no node of the network")
+        return numbers
+
+    def _pairs(self, nodes_a: Any, nodes_b: Any) -> tuple[np.ndarray, np.ndarray]:
+        if len(nodes_a) != len(nodes_b):
+            raise InputError(f"{len(nodes_a)} origins and {len(nodes_b)} destinations: give as many of both")
+        return self._numbers_of("nodes_a", nodes_a), self._numbers_of("nodes_b", nodes_b)
+
+    def _name(self, imp_name: str | None) -> str:
+        """Return the name of an impedance; there must be one only if none is named."""
+        name = self.impedance_names[0] if imp_name is None and len(self.impedance_names) == 1 else imp_name
+        if name is None or name not in self.impedance_names:
+            raise InputError(f"imp_name must be one of {self.impedance_names}, not {arguments.describe(imp_name)}")
+        return name
+
+    def _impedance(self, imp_name: str | None) -> _Impedance:
+        return self._impedances[self._name(imp_name)]
+
+    @staticmethod
+    def _decay(name: str, distance: float) -> str | None:
+        """Return a decay of pandana as one of this library."""
+        if name == "flat":
+            return None
+        if not 0 < distance < math.inf:
+            raise InputError(f"decay={name!r} needs a finite distance above 0; take decay='flat'")
+        return f"linear:{distance!r}" if name == "linear" else f"exponential:{1 / distance!r}"
+
+    def _quantiles(self, graph: Graph, limit: float, nodes: np.ndarray, values: np.ndarray, share: float) -> np.ndarray:
+        """Return of n values within a limit of each node the one at ``int(n * share)`` in ascending order; -1 of none."""
+        result = np.full(self.node_ids.size, -1.0)
+        if not nodes.size:
+            return result
+        order = np.lexsort((values, nodes))
+        values = values[order]
+        targets, first, counts = np.unique(nodes[order], return_index=True, return_counts=True)
+        with sssp_many(graph, "all", targets=targets, cutoff=limit, stream=True) as groups:
+            for frame in groups:
+                place = np.searchsorted(targets, frame["vertex"].to_numpy())
+                found = values[_expanded(first[place], counts[place])]
+                source = np.repeat(frame["source"].to_numpy(), counts[place])
+                found = found[np.lexsort((found, source))]
+                sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
+                result[sources] = found[begins + np.minimum((sizes * share).astype(np.int64), sizes - 1)]
+        return result
+
+
+def _named(name: str) -> str:
+    return _ALIASES.get(name.lower(), name.lower())
+
+
+def _expanded(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the positions of ranges that are put one after the other."""
+    return np.repeat(begins - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+
+
+def _store(filename: Any, mode: str) -> Any:
+    try:
+        return pd.HDFStore(filename, mode=mode)
+    except ImportError:
+        raise InputError("HDF5 files need PyTables; install it by: pip install tables") from None

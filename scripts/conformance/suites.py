@@ -81,6 +81,14 @@ SUITES = (
         in_check=True,
     ),
     Suite(
+        name="pandana",
+        title="pandana's tests, with networks of `kepler_traverse.pandana`",
+        command=("scripts/conformance/pandana.sh",),
+        needs="scripts/conformance/pandana.sh",
+        packages=("pandana", "pandas", "tables"),
+        is_script=True,
+    ),
+    Suite(
         name="csgraph",
         title="`kepler_traverse.csgraph` compared with SciPy on generated matrices",
         command=_own_tests("tests/csgraph"),

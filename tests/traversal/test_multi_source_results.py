@@ -135,7 +135,6 @@ def test_string_ids_come_back_in_every_result():
         ({"result": "distance"}, "none of 'distances'"),
         ({"result": "targets"}, "needs targets, the vertices"),
         ({"result": "summary", "targets": [1]}, "targets is for result distances"),
-        ({"result": "nearest", "targets": [1]}, "targets is for result distances"),
         ({"unreached": "zero"}, "none of 'omit'"),
     ],
 )

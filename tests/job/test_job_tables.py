@@ -78,7 +78,7 @@ def test_kept_columns_are_those_of_the_table_of_sources(run, graph, tmp_path, ca
     table = ["--sources", "{folder}/stops.csv", "--columns", "source=stop", "--keep-columns", "name,stop"]
     words = ["--result", "targets", "--targets", "b,d", "--algorithm", "sssp"]
     for more, said in (
-        (table, "--keep-columns is for --result summary, levels, targets, nearest_targets, opportunities or within, not distances"),
+        (table, "targets, nearest_targets, opportunities or within, not distances"),
         ([*words, *table[:-1], "rooms"], "no column 'rooms'; the table of sources has"),
         ([*words, "--sources", "a", *table[-2:]], "--keep-columns reads columns of --sources; give that table"),
     ):

@@ -14,10 +14,10 @@ from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, Above, Walks, distances_at, walk
 from ..errors import CertificateError
 from .arrays import Hierarchy
-from .sweep import UNREACHED, search_upward
+from .sweep import UNREACHED, look_up, search_upward
 
 _VERTICES_PER_TARGET = 500  # a sweep is faster if a source has more targets than one per so many vertices
-BYTES_PER_VERTEX = 2 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits
+BYTES_PER_VERTEX = 3 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 bits
 
 
 class Lookup:
@@ -37,7 +37,8 @@ class Lookup:
         self._unreached = UNREACHED[hierarchy.dtype]
         heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
         at, self._path = np.empty((2, n), np.int64)
-        tentative, n_known = np.full(n, self._unreached, hierarchy.dtype), np.zeros(1, np.int64)
+        tentative, self._other = np.full((2, n), self._unreached, hierarchy.dtype)
+        n_known = np.zeros(1, np.int64)
         self._above = Above(hierarchy.position, *hierarchy.downward, tentative, heap, at, known, n_known)
         self._distance = np.full(n, -1, hierarchy.dtype)
         self._level = np.full(n, -1, np.int32)
@@ -46,17 +47,25 @@ class Lookup:
 
     def start(self, source: int) -> None:
         """Search upward from a vertex; what follows is about this source."""
-        above, upward = self._above, self._hierarchy.upward
+        above, hierarchy = self._above, self._hierarchy
         above.tentative[self._reached[: self._n_reached]] = self._unreached
         self._distance[above.known[: above.n_known[0]]] = -1
         above.n_known[0] = 0
         self._source = source
         scratch = above.tentative, above.stack, self._reached, self._unreached
-        self._n_reached = search_upward(int(above.position[source]), *upward, *scratch)
+        self._n_reached = search_upward(int(above.position[source]), hierarchy.upward, hierarchy.downward, *scratch)
 
     def distances(self, targets: np.ndarray, found: np.ndarray) -> None:
         """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where there is none."""
         distances_at(targets, self._distance, self._above, found)
+
+    def distances_of(
+        self, next_item: np.ndarray, sources: np.ndarray, lists: tuple[np.ndarray, np.ndarray], found: Any
+    ) -> None:
+        """Write the distances at the targets of each source that no other thread takes. No source was started before."""
+        edges = self._hierarchy.upward, self._hierarchy.downward
+        scratch = self._above, self._other, self._distance, self._reached, self._unreached
+        look_up(next_item, sources.size, sources, lists, found, *edges, *scratch)
 
     def path(self, target: int) -> np.ndarray:
         """Return the path to a vertex that is reached, along canonical predecessors.
@@ -112,21 +121,32 @@ class Lookups:
         sizes, vertices : arrays
             Those of ``results.Routes``; no vertices without ``finds_paths``.
         """
-        numbers = np.asarray(sources, np.int64).tolist()
+        numbers = np.asarray(sources, np.int64)
         sums, sizes = np.empty(lists.vertices.size, self._kinds[0]), np.zeros(lists.vertices.size, np.int64)
         found: list[list[np.ndarray]] = [[] for _ in numbers]
+        next_item = np.zeros(1, np.int64)
 
-        def look_up(i: int, thread: int) -> None:
+        def lookup_of(thread: int) -> Lookup:
             lookup = self._by_thread[thread] or Lookup(*self._arguments)
             self._by_thread[thread] = lookup
+            return lookup
+
+        def find_paths(i: int, thread: int) -> None:
+            lookup = lookup_of(thread)
             begin, end = lists.offsets[i : i + 2].tolist()
-            lookup.start(numbers[i])
+            lookup.start(int(numbers[i]))
             lookup.distances(lists.vertices[begin:end], sums[begin:end])
-            for j in range(begin, end if finds_paths else begin):
+            for j in range(begin, end):
                 if sums[j] < bound:
                     path = lookup.path(int(lists.vertices[j]))
                     found[i].append(path)
                     sizes[j] = path.size
 
-        threads.for_each(look_up, len(numbers))
+        def find_distances(thread: int) -> None:
+            lookup_of(thread).distances_of(next_item, numbers, tuple(lists), sums)
+
+        if finds_paths:
+            threads.for_each(find_paths, numbers.size)
+        else:
+            threads.on_each(find_distances, numbers.size, stop=lambda: next_item.fill(numbers.size))
         return sums, sizes, np.concatenate([path for own in found for path in own] or [np.empty(0, self._kinds[1])])

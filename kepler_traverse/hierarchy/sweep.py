@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ..cpu.atomics import atomic_add
+from ..cpu.path_walk import distances_at
 from ..cpu.simd_sums import ask_for_line, clear_line, lower_line, turn_square
 
 LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
@@ -24,6 +26,7 @@ UNREACHED: dict[np.dtype, Any] = {np.dtype(np.int32): np.int32(2**30), np.dtype(
 _AHEAD = 48  # columns before one is turned, its line is asked for
 _BLOCK = 64  # columns that are written for one source after the other, while their lines are in the cache
 _NONE = -1
+_FEW = 4  # targets of a source from which on they share what lies above them, in place of a search upward from each
 
 
 @njit(cache=True, nogil=True)
@@ -76,18 +79,24 @@ def longest_upward(offsets, heads, weights, most):
 
 
 @njit(cache=True, nogil=True)
-def search_upward(source, offsets, heads, weights, tentative, heap, reached, unreached):
+def search_upward(source, upward, downward, tentative, heap, reached, unreached):
     """Search upward from a position. Return how many positions are reached.
+
+    A position that has a shorter path by way of one above it is on no shortest path upward. It is stalled: its edges are not
+    followed (Geisberger, Sanders, Schultes, Delling 2008). On road networks that halves what is reached.
 
     Parameters
     ----------
-    offsets, heads, weights : arrays
-        Edges from each position to positions above it.
+    upward, downward : tuple of offsets, heads, weights
+        Edges from each position to positions above it, and to each position from positions above it.
     tentative : integer array of shape (n,)
-        All unreached before. Afterwards the caller resets what was reached.
+        All unreached before. Afterwards lengths of paths, the shortest ones where a shortest path leads upward only. The
+        caller resets what was reached.
     heap, reached : int32 arrays of shape (n,)
         Scratch; and output, the positions that were reached.
     """
+    offsets, heads, weights = upward
+    before, above, lengths = downward
     size, count = 1, 0
     heap[0] = source
     tentative[source] = 0
@@ -109,7 +118,12 @@ def search_upward(source, offsets, heads, weights, tentative, heap, reached, unr
         reached[count] = p
         count += 1
         far = tentative[p]
-        for e in range(offsets[p], offsets[p + 1]):
+        is_stalled = False
+        for e in range(before[p], before[p + 1]):
+            if tentative[above[e]] + lengths[e] < far:
+                is_stalled = True
+                break
+        for e in range(offsets[p], offsets[p] if is_stalled else offsets[p + 1]):
             q = heads[e]
             total = far + weights[e]
             if total < tentative[q]:
@@ -125,7 +139,7 @@ def search_upward(source, offsets, heads, weights, tentative, heap, reached, unr
 
 
 @njit(cache=True, nogil=True)
-def search(sources, upward, downward, places, lines, is_set, tentative, heap, reached, unreached, doublings):
+def search(sources, upward, downward, swept, places, lines, is_set, tentative, heap, reached, unreached, doublings):
     """Write the distances from several positions to ``lines``, of shape (positions, lanes).
 
     Parameters
@@ -133,7 +147,9 @@ def search(sources, upward, downward, places, lines, is_set, tentative, heap, re
     sources : int64 array of shape (k,)
         At most as many as lanes.
     upward, downward : tuple of offsets, heads, weights
-        Edges from each position to positions above it, and edges to each position of the sweep from others of the sweep.
+        As in ``search_upward``.
+    swept : tuple of offsets, heads, weights
+        Edges to each position of the sweep from others of the sweep.
     places : int32 array of shape (n,)
         The place of each position in the sweep, -1 if it takes no part. Empty if each position is its own place.
     is_set : uint8 array of shape (positions,)
@@ -141,9 +157,8 @@ def search(sources, upward, downward, places, lines, is_set, tentative, heap, re
     tentative : integer array of shape (n,)
         All unreached, before and after.
     """
-    offsets, heads, weights = upward
     for lane in range(sources.size):
-        count = search_upward(sources[lane], offsets, heads, weights, tentative, heap, reached, unreached)
+        count = search_upward(sources[lane], upward, downward, tentative, heap, reached, unreached)
         for i in range(count):
             p = reached[i]
             place = np.int64(p) if places.size == 0 else np.int64(places[p])
@@ -153,10 +168,56 @@ def search(sources, upward, downward, places, lines, is_set, tentative, heap, re
                     clear_line(lines, place, unreached, doublings)
                 lines[place, lane] = tentative[p]
             tentative[p] = unreached
-    offsets, heads, weights = downward
+    offsets, heads, weights = swept
     for place in range(is_set.size):
         lower_line(lines, place, is_set[place], heads, offsets[place], offsets[place + 1], weights, unreached, doublings)
         is_set[place] = 0
+
+
+@njit(cache=True, nogil=True)
+def look_up(next_item, n_items, sources, lists, sums, upward, downward, above, other, distance, reached, unreached):
+    """Write the distances at the targets of each source, without a sweep.
+
+    Parameters
+    ----------
+    sources : int64 array of shape (k,)
+        Vertices.
+    lists : tuple of offsets, vertices
+        The targets of each source.
+    sums : integer array of shape (n_targets,), output
+    upward, downward, reached, unreached
+        As in ``search_upward``.
+    above : Above
+    other : integer array of shape (n,)
+        As ``above.tentative``: all unreached, before and after.
+    distance : integer array of shape (n,)
+        All -1, before and after.
+    """
+    offsets, targets = lists
+    tentative, heap, known = above.tentative, above.stack, above.known
+    while True:
+        item = atomic_add(next_item, 0, 1)
+        if item >= n_items:
+            return
+        begin, end = offsets[item], offsets[item + 1]
+        p = np.int64(above.position[sources[item]])
+        count = search_upward(p, upward, downward, tentative, heap, reached, unreached)
+        if end - begin >= _FEW:
+            distances_at(targets[begin:end], distance, above, sums[begin:end])
+            for i in range(above.n_known[0]):
+                distance[known[i]] = -1
+            above.n_known[0] = 0
+        else:
+            for j in range(begin, end):
+                p = np.int64(above.position[targets[j]])
+                n_known = search_upward(p, downward, upward, other, heap, known, unreached)
+                best = np.int64(unreached)
+                for i in range(n_known):
+                    best = min(best, np.int64(tentative[known[i]]) + other[known[i]])
+                    other[known[i]] = unreached
+                sums[j] = best
+        for i in range(count):
+            tentative[reached[i]] = unreached
 
 
 @njit(cache=True, nogil=True)

@@ -21,6 +21,7 @@ from ..cuda.compiler import start_compiling
 from ..errors import CapacityError, InputError, StrategyError
 from ..graph import Graph
 from ..hierarchy.estimate import Estimate, build_seconds
+from ..hierarchy.lookup import looks_up
 from ..runtime import LOG
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units
@@ -44,6 +45,7 @@ from .explanation import explanation_of
 ONE_AT_A_TIME = "one_at_a_time"
 FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hierarchy
 MAX_LOOP_GROUP = 16  # maximum group size of a strategy that runs its sources one after the other
+_LOOKUPS = 1 << 10  # distances, or paths, that a group looks up in a hierarchy, whose memory does not grow with the group
 _SHARE = 0.8  # fraction of the free memory that a plan may take
 _MANY_ON_GPU = 4096  # sources; for fewer on a GPU no hierarchy pays, and the estimate would calibrate the CPU
 _FEW_EDGES, _MANY_EDGES = 1 << 16, 1 << 23  # that the survey of searches which end early may always, and never walk
@@ -554,6 +556,8 @@ def _largest_group(
     device = strategy.device
     most = int(available_memory(device) * _SHARE) if memory is None else memory
     sizes = {strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())}
+    if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
+        sizes = {max(sizes | {min(n_sources, int(_LOOKUPS / max(query.targets_per_source, 1)))})}
     for group in sorted(sizes, reverse=True):
         needed = strategy.memory(shape, _searchable(strategy, query), group)
         if needed <= most:

@@ -66,14 +66,14 @@ def plan(graph, query, group: int):
     if looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, bound)
     if query.output == "targets" and query.targets is not None:
-        places, downward = hierarchy.restricted(query.targets)
+        places, swept = hierarchy.restricted(query.targets)
         columns = places[hierarchy.position[query.targets]]
     else:
-        places, downward = np.empty(0, np.int32), hierarchy.downward
+        places, swept = np.empty(0, np.int32), hierarchy.downward
         columns = hierarchy.position
     # One state per sweep and not per thread: lines are held until the type of the distances is known.
     n_rows = -(-group // lanes) * lanes
-    states = [SweepState(graph.n_vertices, downward.offsets.size - 1, kind) for _ in range(n_rows // lanes)]
+    states = [SweepState(graph.n_vertices, swept.offsets.size - 1, kind) for _ in range(n_rows // lanes)]
     is_counted = query.output == "counts"
     rows = np.empty((0 if is_counted else n_rows, columns.size), hops_dtype(0))
     n_levels = min(hierarchy.longest, int(bound) - 1, graph.n_vertices - 1) + 1
@@ -90,7 +90,8 @@ def plan(graph, query, group: int):
 
         def sweep(i: int, _thread: int) -> None:
             own = positions[i * lanes : (i + 1) * lanes]
-            search(own, hierarchy.upward, downward, places, *states[i].arrays(), unreached, doublings)
+            edges = hierarchy.upward, hierarchy.downward, swept
+            search(own, *edges, places, *states[i].arrays(), unreached, doublings)
             if is_counted:
                 deepest[i] = count_hops(states[i].lines, own.size, bound, counts[i * lanes : (i + 1) * lanes])
 

@@ -73,14 +73,14 @@ def plan(graph, query, group: int):
     # No distance of these is ever rounded; those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
     if query.output == "targets" and query.targets is not None:
-        places, downward = hierarchy.restricted(query.targets)
+        places, swept = hierarchy.restricted(query.targets)
         columns = places[hierarchy.position[query.targets]]
     else:
-        places, downward = np.empty(0, np.int32), hierarchy.downward
+        places, swept = np.empty(0, np.int32), hierarchy.downward
         columns = hierarchy.position
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), kind)
-    states = [SweepState(graph.n_vertices, downward.offsets.size - 1, integers) for _ in range(threads.max_threads())]
+    states = [SweepState(graph.n_vertices, swept.offsets.size - 1, integers) for _ in range(threads.max_threads())]
     single = cpu_steps.Run(graph, query) if query.predecessors else None
     longest = float(hierarchy.longest + 1) * hierarchy.unit
 
@@ -92,9 +92,8 @@ def plan(graph, query, group: int):
         def sweep(i: int, thread: int) -> None:
             state = states[thread]
             first = i * lanes
-            search(
-                positions[first : first + lanes], hierarchy.upward, downward, places, *state.arrays(), unreached, doublings
-            )
+            edges = hierarchy.upward, hierarchy.downward, swept
+            search(positions[first : first + lanes], *edges, places, *state.arrays(), unreached, doublings)
             write_rows(state.lines, columns, rows[first : first + lanes], bound, unit, doublings)
 
         threads.for_each(sweep, -(-k // lanes))

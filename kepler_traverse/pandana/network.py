@@ -18,6 +18,7 @@ from ..cpu.nearest_point import nearest_points
 from ..errors import HierarchyError, InputError, UnknownVertexError
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
+from ..kinds.records import positions_in_groups
 from ..sssp import sssp_many, sssp_pairs
 
 UNCONNECTED = 4294967.295  # the length that pandana returns where there is no path
@@ -135,8 +136,10 @@ class Network:
         self._pois: dict[str, tuple[pd.Index, np.ndarray]] = {}
 
     @classmethod
-    def from_hdf5(cls, filename: Any) -> Network:
-        """Read a network that ``save_hdf5`` or pandana has written. It needs PyTables."""
+    def from_hdf5(cls, filename: Any, migrate_legacy: bool = False) -> Network:
+        """Read a network that ``save_hdf5`` or pandana has written. It needs PyTables; ``migrate_legacy`` is refused."""
+        if migrate_legacy:
+            raise InputError("migrate_legacy is not here: pandana.loaders.pandash5.migrate_legacy_hdf converts the file")
         with _store(filename, "r") as store:
             nodes, edges, names = store["nodes"], store["edges"], store["impedance_names"].tolist()
             twoway = bool(store["two_way"].iloc[0])
@@ -354,7 +357,7 @@ class Network:
             targets, first, counts = np.unique(nodes[by_node], return_index=True, return_counts=True)
             found = sssp_many(impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit)
             place = np.searchsorted(targets, found["target"].to_numpy())
-            rows = _expanded(first[place], counts[place])
+            rows = _rows(first[place], counts[place])
             source = np.repeat(found["source"].to_numpy(), counts[place])
             column = np.arange(source.size) - np.searchsorted(source, source)
             near = column < k
@@ -493,7 +496,7 @@ class Network:
         with sssp_many(graph, "all", targets=targets, cutoff=limit, stream=True) as groups:
             for frame in groups:
                 place = np.searchsorted(targets, frame["vertex"].to_numpy())
-                found = values[_expanded(first[place], counts[place])]
+                found = values[_rows(first[place], counts[place])]
                 source = np.repeat(frame["source"].to_numpy(), counts[place])
                 found = found[np.lexsort((found, source))]
                 sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
@@ -505,9 +508,9 @@ def _named(name: str) -> str:
     return _ALIASES.get(name.lower(), name.lower())
 
 
-def _expanded(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the positions of ranges that are put one after the other."""
-    return np.repeat(begins - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
+def _rows(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the positions in ranges, one range after the other."""
+    return np.repeat(begins, sizes) + positions_in_groups(sizes)
 
 
 def _store(filename: Any, mode: str) -> Any:

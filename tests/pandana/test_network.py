@@ -167,6 +167,7 @@ WRONG = [
         InputError,
         "x_col and y_col must be given by name",
     ),
+    (lambda: Network.from_hdf5("net.h5", migrate_legacy=True), InputError, "migrate_legacy is not here"),
     (lambda: drawn(plot_type="hexbin"), InputError, "plot() draws streets"),
 ]
 

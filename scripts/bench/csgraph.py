@@ -5,7 +5,7 @@ python -m scripts.bench.csgraph --graphs FOLDER --output docs/benchmarks/csgraph
 FOLDER holds Parquet files with columns src and dst (GRAPHS lists which). Both libraries get the same CSR matrix with float64
 weights 1 to 255 and make the same call, in one process, one after the other; the matrix is read anew in each call. A time is
 the least of the repeats. The first call, which compiles or loads compiled code, is not among them.
-``python -m scripts.docs.scipy_page`` renders the record into docs/from/scipy.md.
+``python -m scripts.docs.peer_tables`` renders the record into docs/from/scipy.md.
 """
 
 from __future__ import annotations

@@ -54,14 +54,12 @@ def least(run: Answer, runs: int = RUNS) -> tuple[float, Any]:
     return min(seconds), result
 
 
-def network_of(graph: Graph) -> Any:
-    """Build a network of pandana; vertices lie on a line, so that the nearest node of a point is its own."""
-    from pandana import Network
-
+def network_of(graph: Graph, kind: Any) -> Any:
+    """Build a network of pandana's class or ours. Vertices lie on a line: the nearest node of a point is its own."""
     place = pd.Series(np.arange(graph.n_vertices, dtype=float))
     tails = pd.Series(np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets)))
     weights = pd.DataFrame({"weight": graph.weights.astype(np.float64)})
-    return Network(place, place * 0, tails, pd.Series(graph.targets.astype(np.int64)), weights, twoway=False)
+    return kind(place, place * 0, tails, pd.Series(graph.targets.astype(np.int64)), weights, twoway=False)
 
 
 def works_on_roads(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer | None]]:
@@ -70,7 +68,11 @@ def works_on_roads(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer
     n = graph.n_vertices
     values = {name: random.integers(0, 100, n) for name in ("jobs", "shops", "beds")}
     cutoffs = [FAR * (i + 1) // STEPS for i in range(STEPS)]
-    network = network_of(graph) if HAS["pandana"] else None
+    network = None
+    if HAS["pandana"]:
+        import pandana
+
+        network = network_of(graph, pandana.Network)
 
     def ours(names: list[str], within: list[int]) -> np.ndarray:
         given = {name: values[name] for name in names}

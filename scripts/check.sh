@@ -107,7 +107,7 @@ check "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON"
 check "docs/published is current" "$PYTHON" -m scripts.papers.page check
 check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
 check "pictures of docs/results.md are current" "$PYTHON" -m scripts.docs.pictures --check
-check "docs/from/scipy.md is current" "$PYTHON" -m scripts.docs.scipy_page --check
+check "tables of docs/from are current" "$PYTHON" -m scripts.docs.peer_tables --check
 check "docs/conformance.md is current" "$PYTHON" -m scripts.conformance check
 check "docs/testing.md is current" "$PYTHON" -m scripts.ci.surroundings check
 report_checks

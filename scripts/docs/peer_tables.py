@@ -1,6 +1,7 @@
-"""Write the table of measurements in docs/from/scipy.md from docs/benchmarks/csgraph.json.
+"""Write the tables of measurements in docs/from/scipy.md and docs/from/pandana.md from the records in docs/benchmarks.
 
-``python -m scripts.docs.scipy_page`` writes it; with ``--check`` nothing is written, and the exit code is 1 if it is stale.
+``python -m scripts.docs.peer_tables`` writes them. With ``--check`` nothing is written, and the exit code is 1 if a page is
+stale.
 """
 
 from __future__ import annotations
@@ -9,30 +10,66 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORD, PAGE = ROOT / "docs/benchmarks/csgraph.json", ROOT / "docs/from/scipy.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
-def table_of(record: dict[str, Any]) -> str:
+class Page(NamedTuple):
+    """A table of calls that both libraries made.
+
+    Attributes
+    ----------
+    record, path : Path
+    program : str
+        That wrote the record.
+    peer : str
+        Name of the other library; in lower case its package, and with ``_seconds`` its key in the record.
+    size : str
+        The key, and the title, of how much a call asked for.
+    whole : str
+        What a time covers.
+    """
+
+    record: Path
+    path: Path
+    program: str
+    peer: str
+    size: str
+    whole: str
+
+
+PAGES = (
+    Page(
+        ROOT / "docs/benchmarks/csgraph.json",
+        ROOT / "docs/from/scipy.md",
+        "scripts/bench/csgraph.py",
+        "SciPy",
+        "sources",
+        "from the matrix to the arrays",
+    ),
+)
+
+
+def table_of(page: Page, record: dict[str, Any]) -> str:
     """Return the measurements as a table, with a line that says where and how they were made."""
-    machine, versions = record["machine"], record["versions"]
+    machine, package = record["machine"], page.peer.lower()
     lines = [
-        "| graph | vertices | edges | call | sources | seconds | SciPy, seconds | ratio |",
+        f"| graph | vertices | edges | call | {page.size} | seconds | {page.peer}, seconds | ratio |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in record["rows"]:
-        ratio = row["scipy_seconds"] / row["seconds"]
+        theirs = row[f"{package}_seconds"]
         lines.append(
-            f"| {row['graph']} | {row['vertices']:,} | {row['edges']:,} | `{row['call']}` | {row['sources']} "
-            f"| {row['seconds']:.3g} | {row['scipy_seconds']:.3g} | {ratio:.2f} |"
+            f"| {row['graph']} | {row['vertices']:,} | {row['edges']:,} | `{row['call']}` | {row[page.size]:,} "
+            f"| {row['seconds']:.3g} | {theirs:.3g} | {theirs / row['seconds']:.2f} |"
         )
     made = f"on {record['date']} at commit {record['commit']}, on {machine['cores']} cores ({machine['cpu']})"
+    load = f" The load of the machine was {record['load']:.1f} before." if "load" in record else ""
     return "\n".join(lines) + (
-        f"\n\nMeasured by `scripts/bench/csgraph.py` {made}, with SciPy {versions['scipy']}.\n"
-        "Each time covers the whole call, from the matrix to the arrays. A ratio above 1: this library is faster.\n"
+        f"\n\nMeasured by `{page.program}` {made}, with {page.peer} {record['versions'][package]}.{load}\n"
+        f"Each time covers the whole call, {page.whole}. A ratio above 1: this library is faster.\n"
         "Both made each call in one process, and their results were compared first.\n"
     )
 
@@ -44,17 +81,19 @@ def page_with(text: str, table: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Write the measurements in docs/from/scipy.md.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is stale")
+    parser = argparse.ArgumentParser(description="Write the measurements in docs/from/scipy.md and docs/from/pandana.md.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is stale")
     options = parser.parse_args(arguments)
-    text = PAGE.read_text(encoding="utf-8")
-    new = page_with(text, table_of(json.loads(RECORD.read_text(encoding="utf-8"))))
-    if not options.check:
-        PAGE.write_text(new, encoding="utf-8")
-    elif text != new:
-        print(f"{PAGE.name} is stale: run python -m scripts.docs.scipy_page", file=sys.stderr)
-        return 1
-    return 0
+    stale = 0
+    for page in PAGES:
+        text = page.path.read_text(encoding="utf-8")
+        new = page_with(text, table_of(page, json.loads(page.record.read_text(encoding="utf-8"))))
+        if not options.check:
+            page.path.write_text(new, encoding="utf-8")
+        elif text != new:
+            print(f"{page.path.name} is stale: run python -m scripts.docs.peer_tables", file=sys.stderr)
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

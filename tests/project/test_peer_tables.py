@@ -1,4 +1,4 @@
-"""The measurements on the page for users of SciPy are those of the record."""
+"""The measurements on the pages for users of SciPy and pandana are those of the records."""
 
 import json
 
@@ -6,26 +6,29 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from kepler_traverse import graph_from_edges
 from scripts.bench import csgraph as bench
-from scripts.docs import scipy_page
+from scripts.bench import pandana_network as networks
+from scripts.docs import peer_tables
 
 
-def test_the_measurements_beside_scipy_are_current():
-    assert scipy_page.main(["--check"]) == 0
+def test_the_measurements_beside_other_libraries_are_current():
+    assert peer_tables.main(["--check"]) == 0
 
 
 def test_a_stale_table_of_measurements_is_noticed(tmp_path, monkeypatch, capsys):
-    record = json.loads(scipy_page.RECORD.read_text())
+    page = peer_tables.PAGES[0]
+    record = json.loads(page.record.read_text())
     record["rows"][0]["scipy_seconds"] = 10 * record["rows"][0]["seconds"]
-    monkeypatch.setattr(scipy_page, "RECORD", tmp_path / "csgraph.json")
-    monkeypatch.setattr(scipy_page, "PAGE", tmp_path / "scipy.md")
-    scipy_page.RECORD.write_text(json.dumps(record))
-    scipy_page.PAGE.write_text(f"head\n{scipy_page.BEGIN}\nold\n{scipy_page.END}\ntail\n")
-    assert scipy_page.main(["--check"]) == 1
+    page = page._replace(record=tmp_path / "csgraph.json", path=tmp_path / "scipy.md")
+    monkeypatch.setattr(peer_tables, "PAGES", [page])
+    page.record.write_text(json.dumps(record))
+    page.path.write_text(f"head\n{peer_tables.BEGIN}\nold\n{peer_tables.END}\ntail\n")
+    assert peer_tables.main(["--check"]) == 1
     assert "scipy.md is stale" in capsys.readouterr().err
-    assert scipy_page.main([]) == 0
-    assert scipy_page.main(["--check"]) == 0
-    text = scipy_page.PAGE.read_text()
+    assert peer_tables.main([]) == 0
+    assert peer_tables.main(["--check"]) == 0
+    text = page.path.read_text()
     assert "| 10.00 |" in text
     assert "old" not in text
 
@@ -39,3 +42,19 @@ def test_times_are_recorded_only_if_the_results_agree(monkeypatch):
     monkeypatch.setattr(bench.csgraph, "dijkstra", lambda *_, **__: np.zeros(3))
     with pytest.raises(SystemExit, match="little, dijkstra, 1 sources: the results differ"):
         bench.measure("little", matrix, np.arange(1), "dijkstra", {"name": "dijkstra"}, 1)
+
+
+def test_calls_of_networks_are_recorded_only_if_they_agree(monkeypatch):
+    for name, size in {"POINTS": 3, "PAIRS": 20, "PATHS": 5, "ORIGINS": 2}.items():
+        monkeypatch.setattr(networks, name, size)
+    ends = np.arange(10)
+    graph = graph_from_edges(ends, (ends + 1) % 10, ends * 1000, directed=False)
+    rows = networks.measure("little", graph, networks.Network, 1)
+    assert [row["rows"] for row in rows] == [20, 10, 10, 10, 10, 5, 20, 20, 5, 20]
+
+    class Wrong(networks.Network):
+        def aggregate(self, *args, **options):
+            return super().aggregate(*args, **options) + 1
+
+    with pytest.raises(SystemExit, match=r"aggregate.*: the results differ"):
+        networks.measure("little", graph, Wrong, 1)

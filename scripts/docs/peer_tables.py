@@ -49,6 +49,14 @@ PAGES = (
         "sources",
         "from the matrix to the arrays",
     ),
+    Page(
+        ROOT / "docs/benchmarks/pandana_network.json",
+        ROOT / "docs/from/pandana.md",
+        "scripts/bench/pandana_network.py",
+        "pandana",
+        "rows",
+        "from Series to Series",
+    ),
 )
 
 

@@ -65,7 +65,7 @@ cuda_format() {
     sources '*.cu' '*.cuh' && "$VENV/bin/clang-format" --dry-run --Werror "${files[@]}"
 }
 
-# What one process compiles of the tests here, those that run them need not.
+# What one process compiles of the tests here, the two that run them need not.
 collect() {
     "$PYTHON" -m pytest -q --collect-only -p no:cacheprovider >out/check/collected || { tail -n 60 out/check/collected && false; }
 }
@@ -83,10 +83,9 @@ sys.exit(ran == 0)
 END
 }
 
-# Three worker processes, because tests wait for children and clusters: two leave a quarter of two cores idle. A worker that is
-# done takes tests from another one.
+# Two worker processes, because one process leaves a core idle. A worker that is done takes tests from the other one.
 tests() {
-    OMP_WAIT_POLICY=passive "$PYTHON" -m pytest -q --numprocesses 3 --dist worksteal --durations=10 \
+    OMP_WAIT_POLICY=passive "$PYTHON" -m pytest -q --numprocesses 2 --dist worksteal --durations=10 \
         -o cache_dir=out/pytest --junitxml=out/tests.xml "$@" && some_test_ran
 }
 

@@ -153,7 +153,13 @@ class Coordinates:
         """Return which of these ids have coordinates."""
         import pyarrow.compute
 
-        return pyarrow.compute.is_in(vertices.cast(self._known.type), value_set=self._known).to_numpy(zero_copy_only=False)
+        try:
+            vertices = vertices.cast(self._known.type)
+        except pyarrow.ArrowInvalid:
+            raise InputError(
+                f"the vertices of the graph are {vertices.type}, those of vertices {self._known.type}"
+            ) from None
+        return pyarrow.compute.is_in(vertices, value_set=self._known).to_numpy(zero_copy_only=False)
 
     def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates of a column of ids.

@@ -141,6 +141,8 @@ class _Colours(NamedTuple):
     rgba : float64 array of shape (n, 4)
     names : list of str
         Of groups, in the order of the legend; empty if there are many.
+    palette : float64 array of shape (n_groups, 4)
+        The color of each group.
     norm, cmap
         Of numbers; None of groups.
     """
@@ -196,6 +198,7 @@ def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]
     elif isinstance(frame, pa.Table) and "vertex" not in frame.column_names and "source" in frame.column_names:
         frame = frame.rename_columns(["vertex" if name == "source" else name for name in frame.column_names])
     table, places = on_map(frame, vertices, x, y)
+    places.of(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
         raise InputError("frame has a vertex twice, as of several sources; draw one of them: frame[frame['source'] == ...]")
     return table, places
@@ -225,6 +228,8 @@ def _streets(graph: Graph, places: Coordinates) -> _Streets:
     kept = slice(None) if graph.directed else src <= dst
     ids = pa.array(graph.ids_at(np.arange(graph.n_vertices)))
     known = places.has(ids)[src] & places.has(ids)[dst]
+    if known.size and not known.any():
+        raise InputError("vertices has the coordinates of no edge of the graph; it needs the ids of the graph's vertices")
     src, dst = src[kept][known[kept]], dst[kept][known[kept]]
     begin, end = ids.take(pa.array(src)), ids.take(pa.array(dst))
     lines = np.stack([np.stack(places.of(begin), axis=1), np.stack(places.of(end), axis=1)], axis=1)

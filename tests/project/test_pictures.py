@@ -119,6 +119,8 @@ def test_paths_are_lines_from_origin_to_destination(here, roads):
         ({"frame": PLACES[["vertex"]]}, InputError, "no column but 'vertex'"),
         ({"frame": pd.DataFrame({"vertex": ["a", "a"], "distance": [1, 2]})}, InputError, "a vertex twice"),
         ({"vertices": PLACES[1:]}, UnknownVertexError, "'a'"),
+        ({"vertices": PLACES[1:], "graph": graph_from_edges(TRIANGLE)}, UnknownVertexError, "'a'"),
+        ({"graph": graph_from_edges([1], [2])}, InputError, "of no edge of the graph"),
         ({"graph": 3}, InputError, "graph must be a Graph"),
     ],
 )

@@ -21,6 +21,7 @@ from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
 from ..output.matrix_file import VERTICES
+from ..output.part_file import read_footer
 from ..output.part_reader import open_part
 from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import ids_in_column, named_columns, read_given_table
@@ -119,15 +120,21 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     table, column = read_source_table(settings)
-    rows = rows_of_parts(parts)
-    known = rows["source"].combine_chunks().dictionary_encode()
-    given = ids_in_column(str(settings.sources_file), table, column, _are_strings(rows["source"].type))
-    place = pc.index_in(given.cast(known.dictionary.type), value_set=known.dictionary)
+    rows, known = rows_of_parts(parts), []
+    for part in parts:
+        with open_part(part) as file:
+            known += read_footer(file)["sources"]
+    sources = pa.array(known, rows["source"].type)
+    given = ids_in_column(str(settings.sources_file), table, column, _are_strings(sources.type))
+    place = pc.index_in(given.cast(sources.type), value_set=sources)
     if place.null_count:
         raise _changed(str(settings.sources_file))
-    sizes = np.bincount(known.indices)
-    starts, each = (np.cumsum(sizes) - sizes)[place], sizes[place]
-    order = np.argsort(known.indices, kind="stable")[np.repeat(starts, each) + positions_in_groups(each)]
+    owner = pc.index_in(rows["source"], value_set=sources).to_numpy()
+    sizes = np.bincount(owner, minlength=len(sources))
+    starts, each = (np.cumsum(sizes) - sizes)[place], np.maximum(sizes[place], 1)
+    # One place more than there are rows: that of the nulls of a source without a row, whose start may be behind the last.
+    at = np.append(np.argsort(owner, kind="stable"), 0)[np.repeat(starts, each) + positions_in_groups(each)]
+    order = pa.array(at, mask=np.repeat(sizes[place] == 0, each))
     if settings.keep_columns is not None:
         table = table.select(dict.fromkeys([column, *settings.keep_columns]))
     table = table.take(np.repeat(np.arange(each.size), each))

@@ -74,6 +74,21 @@ def test_the_table_of_sources_has_a_row_per_cutoff(run, graph, tmp_path, capsys)
     assert "the table of sources has a column 'jobs', which the result adds" in capsys.readouterr().err
 
 
+def test_sources_without_a_row_stay_in_their_table(run, tmp_path, capsys):
+    words = ["--result", "nearest", "--targets", "a,d", "--max-depth", 1, "--sources", "{folder}/stops.csv"]
+    pd.DataFrame({"source": ["b", "c", "a", "b"], "name": ["B", "C", "A", "again"]}).to_csv(
+        tmp_path / "stops.csv", index=False
+    )
+    found = pq.read_table(run(*words, "--batch-size", 1) / "_sources.pq").to_pandas(types_mapper=pd.ArrowDtype)
+    none, near = [None, None, None], [[1, "d", 1], [1, "a", 0]]
+    expected = [["b", "B", *none], ["c", "C", *near[0]], ["a", "A", *near[1]], ["b", "again", *none]]
+    assert found.astype(object).where(found.notna(), None).to_numpy().tolist() == expected
+    assert verify.main([str(tmp_path / "out"), str(tmp_path / "edges.csv"), "--device", "cpu"]) == 0
+    pd.DataFrame({"source": ["b", "x"], "name": ["B", "X"]}).to_csv(tmp_path / "stops.csv", index=False)
+    assert verify.main([str(tmp_path / "out"), str(tmp_path / "edges.csv"), "--device", "cpu"]) != 0
+    assert "stops.csv: the table has changed" in "".join(capsys.readouterr())
+
+
 def test_kept_columns_are_those_of_the_table_of_sources(run, graph, tmp_path, capsys):
     table = ["--sources", "{folder}/stops.csv", "--columns", "source=stop", "--keep-columns", "name,stop"]
     words = ["--result", "targets", "--targets", "b,d", "--algorithm", "sssp"]

@@ -55,7 +55,7 @@ class Question:
     k : int or None
         Number of nearest sources of each vertex, for the kind that takes it.
     groups : SourceGroups or None
-        Groups of the sources, each with its own nearest ones.
+        Groups of the sources, or of the targets for kinds that take these, each with its own nearest ones.
     limits : SourceValues or None
         The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
     along : AlongPaths or None

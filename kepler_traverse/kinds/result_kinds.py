@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
-GROUP = "group"  # the first column of the k nearest sources of each group
+GROUP = "group"  # the column of the groups that sources or targets are in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,8 @@ class ResultKind:
             return given[: len(own)] == own
         if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):  # the order of cugraph.sssp
             return True
-        return given == own or ("groups" in self.options and given == (GROUP, *own))
+        place = int(self.records == "source")  # of the groups
+        return given == own or ("groups" in self.options and given == (*own[:place], GROUP, *own[place:]))
 
     @cached_property
     def all_options(self) -> tuple[str, ...]:
@@ -254,17 +255,18 @@ class ResultKind:
             Of the graph, and of one search; 0 if not known.
         """
         rows = most = n_vertices if question.targets is None else len(question.targets)
+        n_groups = 1 if question.groups is None else len(question.groups.labels)
         if self.is_per_level:
             most = n_vertices if question.limit is None else int(min(n_vertices, question.limit + 1))
             rows = min(most, 2 * depth + 1 if depth else n_vertices)
         elif self.records == "source":
-            rows = most = (question.k or 1) if question.reduction is None else question.reduction.rows_per_source
+            rows = most = (question.k or 1) * n_groups if question.reduction is None else question.reduction.rows_per_source
         elif question.pairs is not None:
             rows, most = question.pairs.rows_per_source
             if self.records == "path":
                 rows, most = rows * min(n_vertices, _VERTICES_PER_PATH), most * min(n_vertices, 16 * _VERTICES_PER_PATH)
         else:
-            rows = most = rows * (question.k or 1) * (len(question.groups.labels) if question.groups is not None else 1)
+            rows = most = rows * (question.k or 1) * n_groups
         named: tuple[str, ...] = () if question.along is None else tuple(question.along.values)
         named += tuple(question.reduction.values) if self.names_values and question.reduction is not None else ()
         ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)

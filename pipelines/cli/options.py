@@ -318,7 +318,8 @@ class Settings:
         "of each, in place of --max-depth and --cutoff; group, for --nearest-k, which then writes the nearest sources of "
         "each group, such as the nearest school and the nearest hospital; and source_weight, a number by which the sums of "
         "opportunities are multiplied (default: the columns source, limit, group and weight, if they are there). Table of "
-        "--targets: target. Table of --pairs: origin and destination (default: columns with known names)",
+        "--targets: target, its ids; and group, for the nearest targets of each group. Table of --pairs: origin and "
+        "destination (default: columns with known names)",
     )
     header: Literal["auto", "yes", "no"] = _edge_list(
         "auto", help="whether a CSV file or SNAP text starts with column names"
@@ -436,6 +437,16 @@ class Settings:
     def column(self, role: str) -> str | None:
         """The name of the column that has a role, a key of ``COLUMN_ROLES``."""
         return (self.columns or {}).get(role)
+
+    def table_of(self, role: str) -> str:
+        """The setting that names the table with the column of a role; groups are of targets for kinds that take these."""
+        is_of_targets = role == "group" and "targets" in OUTPUT_SCHEMAS[self.result].options
+        return "targets" if is_of_targets else COLUMN_ROLES[role]
+
+    @property
+    def groups_file(self) -> str | None:
+        """The file whose table has groups."""
+        return self.targets_file if self.table_of("group") == "targets" else self.sources_file
 
     def value(self, key: str) -> Any:
         """The value of a setting, or of a role as ``columns.ROLE``."""

@@ -244,15 +244,19 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
 
     columns = dict(settings.columns or {})
     for table, role, path in (("sources", "source", settings.sources_file), ("targets", "target", settings.targets_file)):
-        names = None if path is None else columns_of_file(path, table, any(COLUMN_ROLES[each] == table for each in columns))
+        names = (
+            None if path is None else columns_of_file(path, table, any(settings.table_of(each) == table for each in columns))
+        )
         if path is None or names is None:
             continue
         if role not in columns:
             with options_spelled(flag_text):
                 columns[role] = column_of_ids(path, names, table)
         for option, name in (("limits", "limit"), ("groups", "group"), ("source_weights", "weight")):
-            if role == "source" and name in names and rules.takes(OUTPUT_SCHEMAS[settings.result], option, OUTPUT_SCHEMAS):
-                columns.setdefault(SETTINGS[option].partition(".")[2], name)
+            own = SETTINGS[option].partition(".")[2]
+            is_there = name in names and settings.table_of(own) == table
+            if is_there and rules.takes(OUTPUT_SCHEMAS[settings.result], option, OUTPUT_SCHEMAS):
+                columns.setdefault(own, name)
     return replace(settings, columns=columns or None)
 
 
@@ -261,9 +265,10 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     if not settings.random_sources:
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
     files = {"edges": settings.edges, "sources": settings.sources_file, "targets": settings.targets_file}
-    for role, table in COLUMN_ROLES.items():
-        if files.get(table, settings.pairs) is None:
-            yield f"columns.{role}", f"it names a column of the table of {_flag(table)}, and no such file is given"
+    for role in COLUMN_ROLES:
+        if files.get(settings.table_of(role), settings.pairs) is None:
+            where = f"the table of {_flag(settings.table_of(role))}"
+            yield f"columns.{role}", f"it names a column of {where}, and no such file is given"
     if settings.algorithm == "bfs":
         reason = "bfs counts hops and takes no weights; --algorithm sssp does"
         yield from [("columns.weight", reason), ("weight_type", reason)]

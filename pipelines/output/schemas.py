@@ -25,8 +25,6 @@ if os.environ.get("KEPLER_PLUGINS") or any(b"kepler_traverse.plugins" in file.re
     import_module("kepler_traverse.plugins").modules()
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
 OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())  # files have the distances to all vertices
-# Groups are a column of the table of sources, and here targets would have them.
-OUTPUT_SCHEMAS["nearest_targets"] = replace(RESULT_KINDS["nearest_targets"], options=("targets", "k"))
 OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has functions for them
     name="extremes",
     means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.kinds.records import positions_in_groups
+from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
@@ -100,7 +101,8 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     kept = (column, *(settings.keep_columns or ()))
     table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1])
     named = getattr(settings, "values", None) or ()
-    added = {*OUTPUT_SCHEMAS[settings.result].columns[1:], *named} if adds_to_sources(settings) else ()
+    groups = [] if settings.column("group") is None else [GROUP]
+    added = {*OUTPUT_SCHEMAS[settings.result].columns[1:], *named, *groups} if adds_to_sources(settings) else ()
     for name in table.column_names if settings.keep_columns is None else kept:
         if name in added:
             raise InputError(f"{path}: the table of sources has a column {shown(name)}, which the result adds; rename it")

@@ -29,9 +29,9 @@ from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from .edge_columns import read_along
-from .given_table import named_columns, numbers_in_column, read_given_table
+from .given_table import numbers_in_column
 from .pair_file import pairs_digest, read_pairs
-from .source_columns import read_groups, read_limits, read_weights
+from .source_columns import read_groups, read_limits, read_target_table, read_weights
 
 
 def digest_of_ids(ids: Ids) -> str:
@@ -76,11 +76,11 @@ class Fact:
 
 def targets_of(graph: Graph, settings: Settings) -> Ids | None:
     """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
-    file, column = settings.targets_file, settings.column("target")
+    file = settings.targets_file
     if settings.targets is None:
         return None
-    if file is not None and column is not None:
-        table, _ = read_given_table(file, "targets", lambda names: named_columns(file, "targets", names, (column,)))
+    if file is not None and settings.column("target") is not None:
+        table, column = read_target_table(settings)
         numbers = numbers_in_column(graph, file, table, column)
         if not numbers.size:
             raise InputError(f"{file}: the table of targets has no row")
@@ -174,9 +174,9 @@ FACTS = (
     Fact(
         key="groups",
         read=read_groups,
-        file="sources_file",
-        differs="these are not the groups of the run; give its table by --sources",
-        again=_SOURCES,
+        file="groups_file",
+        differs="these are not the groups of the run; give its table by --sources, or by --targets for groups of targets",
+        again="the table of the run's sources by --sources, or that of its targets by --targets",
     ),
     Fact(
         key="reduction",

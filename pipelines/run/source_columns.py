@@ -1,4 +1,4 @@
-"""Columns of the table of sources that say something of each source: its group, its limit, its weight."""
+"""Columns of the tables of sources and of targets that say something of each: its group, its limit, its weight."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kepler_traverse.search.query import SourceValues
 from ..cli.options import Settings
 from ..output.rows import id_of
 from .answered_tables import read_source_table
-from .given_table import named_columns, numbers_in_column
+from .given_table import named_columns, numbers_in_column, read_given_table
 
 
 def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
-    """Return the groups of the sources, None if no column has them.
+    """Return the groups of the sources, or those of the targets for kinds that take these; None if no column has them.
 
     Raises
     ------
@@ -31,11 +31,11 @@ def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
     name = settings.column("group")
     if name is None:
         return None
-    numbers, column = _column(graph, settings, name)
+    numbers, column = _column(graph, settings, name, settings.table_of("group"))
     if not pa.types.is_integer(column.type):
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
             raise InputError(
-                f"{settings.sources_file}: column {shown(name)} has type {column.type}; groups are integers or strings"
+                f"{settings.groups_file}: column {shown(name)} has type {column.type}; groups are integers or strings"
             )
         column = column.cast(pa.string())
     return SourceGroups(column.to_pylist(), numbers)
@@ -95,11 +95,18 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
         raise InputError(f"{where}: {str(error).removeprefix('source_weights ')}") from None
 
 
-def _column(graph: Graph, settings: Settings, name: str) -> tuple[np.ndarray, pa.Array]:
-    """Return the vertex numbers of the rows of the table of sources, and one of its columns, which has no nulls."""
-    path = str(settings.sources_file)
-    table, ids = read_source_table(settings)
-    named_columns(path, "sources", table.column_names, (name,))
+def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
+    """Return the table of ``--targets`` and its column of ids; raise InputError as ``read_given_table``."""
+    path, column = str(settings.targets_file), str(settings.column("target"))
+    table, _ = read_given_table(path, "targets", lambda names: named_columns(path, "targets", names, (column,)))
+    return table, column
+
+
+def _column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> tuple[np.ndarray, pa.Array]:
+    """Return the vertex numbers of the rows of the table of sources or of targets, and a column of it, without nulls."""
+    path = str(getattr(settings, what))
+    table, ids = (read_source_table if what == "sources" else read_target_table)(settings)
+    named_columns(path, what, table.column_names, (name,))
     column = table[name].combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -50,7 +50,9 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     }
     if request.result == "nearest_targets":
         assert request.k is not None
-        options["nearest"] = Nearest(request.k, [np.unique(graph.numbers_of(request.targets, "target"))])
+        groups = request.groups
+        members = [np.unique(graph.numbers_of(request.targets, "target"))] if groups is None else groups.members
+        options["nearest"] = Nearest(request.k, members, None if groups is None else groups.labels)
     if kind.needs_pairs:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)

@@ -1,4 +1,4 @@
-"""Columns of the table of sources, by the library: groups and limits; any batches, resumed, verified, refused."""
+"""Columns of the tables of sources and targets, by the library: groups, limits; any batches, resumed, verified, refused."""
 
 from __future__ import annotations
 
@@ -79,6 +79,58 @@ def test_the_nearest_of_each_group_are_those_of_the_library(column, algorithm, d
     assert written(job(*words, "--certify", "none")).equals(expected)
     code, found = proven(folder, data, capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 6})
+
+
+@pytest.mark.parametrize("column", ["kind", "rank"])
+def test_the_nearest_targets_of_each_group_are_those_of_the_library(column, data, tmp_path, capsys):
+    sources, table = "7,21,35,273", pd.read_parquet(data / "stops.parquet")
+    graph = read_graph(data / "edges.parquet", device="cpu")
+    ends = {"targets": table["stop"].tolist(), "groups": table[column].tolist()}
+    expected = sssp_many(graph, [int(each) for each in sources.split(",")], result="nearest", k=2, cutoff=9, **ends)
+
+    def words(folder, file, *more):
+        named = ["--columns", f"target=stop,group={column}", "--targets", file, "--sources", sources]
+        own = ["--algorithm", "sssp", "--result", "nearest", "--nearest-k", "2", "--cutoff", "9", "--device", "cpu"]
+        return [
+            str(word) for word in (data / "edges.parquet", *own, *named, "--no-report", "--json", "--output", folder, *more)
+        ]
+
+    ways = {"one": [], "two": ["--batch-size", 1], "three": ["--certify", "none"]}
+    for (name, more), suffix in zip(ways.items(), ("parquet", "csv", "parquet"), strict=True):
+        assert main(words(tmp_path / name, data / f"stops.{suffix}", *more)) == 0
+        pd.testing.assert_frame_equal(written(tmp_path / name), expected, check_exact=True)
+    assert manifest_of(tmp_path / "two")["digest"] == manifest_of(tmp_path / "one")["digest"]
+    folder = tmp_path / "one"
+    assert main(words(folder, data / "stops.parquet", "--resume")) == 0
+    assert (
+        main([word.replace(f"group={column}", "group=people") for word in words(folder, data / "stops.parquet", "--resume")])
+        == 2
+    )
+    assert "groups was" in capsys.readouterr().err
+    code, found = proven(folder, data, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 4})
+    table.assign(**{column: table[column].iloc[::-1].tolist()}).to_parquet(tmp_path / "other.parquet")
+    verified = [
+        str(word) for word in (folder, data / "edges.parquet", "--device", "cpu", "--targets", tmp_path / "other.parquet")
+    ]
+    assert verify.main(verified) == 2
+    assert "other.parquet: these are not the groups of the run" in capsys.readouterr().err
+    forge(folder, lambda t: t.set_column(1, "group", t["group"].take(pa.array(range(len(t)))[::-1])))
+    assert proven(folder, data, capsys)[0] == 5
+
+
+def test_groups_of_targets_are_a_column_of_their_table(data, tmp_path, capsys):
+    """A table of sources with such a column has no groups, and must not have it beside those of the targets."""
+    table = pd.read_parquet(data / "stops.parquet").rename(columns={"stop": "source", "kind": "group"})
+    table[["source", "group"]].to_csv(tmp_path / "sources.csv", index=False)
+    table.rename(columns={"source": "target"}).to_csv(tmp_path / "targets.csv", index=False)
+    words = [data / "edges.parquet", "--result", "nearest", "--device", "cpu", "--no-report", "--output", tmp_path / "out"]
+    words += ["--sources", tmp_path / "sources.csv", "--targets"]
+    assert main([str(word) for word in (*words, tmp_path / "targets.csv")]) == 2
+    assert "has a column 'group', which the result adds" in capsys.readouterr().err
+    assert main([str(word) for word in (*words, "7,21")]) == 0
+    assert manifest_of(tmp_path / "out")["settings"]["columns"] == {"source": "source"}
+    assert "group" in pd.read_parquet(tmp_path / "out" / "_sources.pq")
 
 
 @pytest.mark.parametrize(

@@ -85,5 +85,5 @@ def test_a_kind_is_refused_where_it_has_no_meaning(median):
 
 
 def test_the_job_reads_the_table_of_the_library():
-    own = {name: OUTPUT_SCHEMAS[name] for name in ("extremes", "matrix", "nearest_targets")}
+    own = {name: OUTPUT_SCHEMAS[name] for name in ("extremes", "matrix")}
     assert {name: kind for name, kind in RESULT_KINDS.items() if kind.means} | own == OUTPUT_SCHEMAS

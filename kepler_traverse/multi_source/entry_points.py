@@ -15,7 +15,7 @@ from .._arrays import namespace
 from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs
-from ..kinds.k_nearest import groups_of, takes_one_search
+from ..kinds.k_nearest import groups_of
 from ..kinds.result_kinds import RESULT_KINDS
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
@@ -23,6 +23,7 @@ from ..runtime.interrupts import forget_interrupted
 from ..runtime.progress import Report, meter_of
 from ..search import frames
 from ..search.algorithms import Algorithm
+from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
 from ..search.query import Nearest, SourcesWithTargets, SourceValues
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
@@ -176,9 +177,8 @@ class Registry:
             of_each = "auto" if strategy == "from_targets" else strategy
             plan_for = partial(self.plan_multi_source, strategy=of_each, **options)
             many = (*many, from_targets(graph, name, plan_for, nearest))
-            # Float sums of a path may differ by the side that they begin at, so that these always begin at the targets.
-            is_exact = takes_one_search(graph, self.algorithm.counts_hops, nearest.k)
-            strategy = strategy if is_exact else "from_targets"
+            # Sums that are rounded may differ by the side that they begin at, so that these always begin at the targets.
+            strategy = strategy if has_exact_sums(graph, self.algorithm.counts_hops, limit) else "from_targets"
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
 
     def plan_together(

@@ -16,6 +16,7 @@ If a bound on all path lengths is smaller than L, no check is needed. Otherwise 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,6 +38,8 @@ from ..errors import PrecisionError, option_text
 from ..graph import Graph
 from .algorithms import ALGORITHMS
 
+_AT_ONCE = 1 << 16  # weights whose sums are found to be exact or rounded, before others are looked at
+
 
 def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
     """Describe, for display, the type of a search's distances and the guarantee for their sums."""
@@ -44,6 +47,27 @@ def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
         return {"type": "int32", "sums": "hops"}
     exact = "exact integers" if graph.returns_integers else "exact integers, or an error" if graph.integer_weights else ""
     return {"type": str(graph.distance_dtype), "sums": exact or "least sum over all paths, rounded from left to right"}
+
+
+def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool:
+    """Return whether no sum that a search up to a limit makes is rounded, so that a path is as long from either end.
+
+    Sums of floats are exact below 2^24 or 2^53 times a power of two of which all weights are multiples.
+    """
+    if counts_hops:
+        return True
+    if graph.has_negative_weights:
+        return False
+    longest = graph.derived.max_sum if limit is None else min(graph.derived.max_sum, limit)
+    longest += graph.derived.heaviest
+    if graph.returns_integers:
+        return bool(longest < MAX_INTEGER)
+    weights: Array = graph.weights
+    if not math.isfinite(longest):
+        return False
+    unit = math.ldexp(1.0, math.frexp(longest)[1] - EXACT_BELOW[weights.dtype].bit_length() + 1)
+    parts = (weights[at : at + _AT_ONCE].astype(np.float64) for at in range(0, weights.size, _AT_ONCE))
+    return unit == 0 or all(bool((part % unit == 0).all()) for part in parts)
 
 
 class Sums:

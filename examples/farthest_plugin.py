@@ -60,7 +60,6 @@ KINDS = (
         name="farthest",
         means="a row for each source and rank: one of the farthest vertices that it reaches",
         columns=("source", "rank", "vertex", "distance"),
-        records="source",
         numbers=1,
         records_of=records_of,
         columns_of=columns_of,

@@ -169,7 +169,7 @@ def prove_output(
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
     if manifest["status"] == "done" and not findings.faults:
         tables = answered_tables(settings)
-        if OUTPUT_SCHEMAS[identity["result"]].records == "matrix":
+        if OUTPUT_SCHEMAS[identity["result"]].lists:
             tables[VERTICES] = lambda _: [vertices_table(graph)]
         _check_tables(folder, manifest, tables, findings)
     prover.finalize()

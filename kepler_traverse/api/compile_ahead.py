@@ -7,7 +7,7 @@ import numpy as np
 from .. import arguments, cuda
 from ..bfs import persistent
 from ..certificate import batch_gpu
-from ..cuda import csr_build, distance_stats, edge_weights, exact, graph_statistics, opportunities, vertex_ids
+from ..cuda import csr_build, edge_weights, exact, graph_statistics, vertex_ids
 from ..cuda.compiler import Compilation, CompileTimes, Request, compile_times, start_compiling
 from ..kinds.result_kinds import RESULT_KINDS
 from ..search.algorithms import ALGORITHMS
@@ -79,11 +79,7 @@ def compile_ahead(
         requests.append(Request(exact.ENTRIES[0], np.int32, weights))
     if certify:
         requests += batch_gpu.likely_kernels(hops, weights)
-    if kind.records == "source":
-        requests += distance_stats.likely_kernels(hops, weights)
-    if kind.names_values or (kind.name == "within" and not hops):
-        requests += opportunities.likely_kernels(hops, weights)
-    return start_compiling(requests)
+    return start_compiling(requests + kind.likely_kernels(hops, weights))
 
 
 __all__ = ["Compilation", "CompileTimes", "compile_ahead", "compile_times"]

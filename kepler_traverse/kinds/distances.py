@@ -44,9 +44,11 @@ def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
     return columns | {"band": band}
 
 
-def frame_of_vertices(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind) -> Any:
+def frame_of(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind) -> Any:
     """Return one frame with the records of all sources; ``places`` holds the place of each source in the groups."""
     graph = asked.graph
+    if not places.size:
+        return _empty_frame(asked, frames)
     if _can_write_rows(graph, asked.unreached):
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
         return frames.make(_shown(asked, _columns_of_rows(graph, [rows[i] for i in places])))
@@ -59,7 +61,7 @@ def frame_of_vertices(asked: Asked, groups: Iterable[Traversals], places: np.nda
     return frames.concatenate([found[i] for i in places])
 
 
-def empty_frame(asked: Asked, frames: FrameKind) -> Any:
+def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
     """Return a frame without a record, which has the types of all others, for an empty list of sources."""
     graph = asked.graph
     xp = namespace(graph.offsets)

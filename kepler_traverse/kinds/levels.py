@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._arrays import Array, to_host
@@ -23,3 +25,9 @@ def columns_of(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: ARG0
         "distance": Column(values["distance"].astype(np.int32)),
         "vertices": Column(values["vertices"].astype(np.int64, copy=False)),
     }
+
+
+def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
+    """Return the number of levels of a source, estimated by the depth of one search, and at most."""
+    most = n_vertices if question.limit is None else int(min(n_vertices, question.limit + 1))
+    return min(most, 2 * depth + 1 if depth else n_vertices), most

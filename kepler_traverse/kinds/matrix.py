@@ -44,11 +44,11 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
     return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
 
 
-def bitmap(asked: Asked, groups: Iterable[Traversals], n_distinct: int, places: np.ndarray) -> Array:
+def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:
     """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
     n, limit = asked.graph.n_vertices, asked.query.limit
     xp = namespace(asked.graph.offsets)
-    found = xp.zeros((n_distinct, -(-n // 8)), np.uint8)
+    found = xp.zeros((int(places.max(initial=-1)) + 1, -(-n // 8)), np.uint8)
     at = 0
     for group in groups:
         if not is_rows(group.distance):

@@ -132,3 +132,8 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
 def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``pair, target, distance``."""
     return {"pair": Column(values["pair"]), **asked.columns_at_targets(values)}
+
+
+def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
+    """Return the number of pairs of an origin, on average and at most."""
+    return question.pairs.rows_per_source

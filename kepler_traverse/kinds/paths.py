@@ -23,6 +23,7 @@ from ..search.results import Routes, Traversals
 from .records import Asked, SourceRecords, Values, positions_in_groups
 
 _INT64_END = 2**63
+_VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 _ALONG = "along "  # begins the names of the values of columns that the user names
 
 
@@ -251,3 +252,9 @@ def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.nda
     if steps.dtype.kind == "f" and not np.isfinite(sums).all():
         raise PrecisionError(f"along[{name!r}]: the sum over a path exceeds float64; scale the column down")
     return sums
+
+
+def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
+    """Return the number of vertices of the paths of an origin, estimated, and at most."""
+    rows, most = question.pairs.rows_per_source
+    return rows * min(n_vertices, _VERTICES_PER_PATH), most * min(n_vertices, 16 * _VERTICES_PER_PATH)

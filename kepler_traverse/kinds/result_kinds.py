@@ -1,9 +1,10 @@
 """Registry of the result kinds of searches from several sources, for the library and the job.
 
-To add a kind, add an entry to ``RESULT_KINDS``, or list it in ``KINDS`` of a plug-in (``plugins``). A kind with
-``records="source"`` names the functions that make its records, and a dataclass of its options. ``bfs_many``, ``sssp_many``
-and the job support it without another change. This module imports no other module, so that ``--help`` of the job is fast.
-Functions import what they need when they are called.
+To add a kind, add an entry to ``RESULT_KINDS``, or list it in ``KINDS`` of a plug-in (``plugins``). An entry says what a
+search must compute, which functions make the records, how many a source has, and how they lie in files; the defaults are
+those of kinds whose records belong to one source each. ``bfs_many``, ``sssp_many`` and the job support it without another
+change. This module imports no other module, so that ``--help`` of the job is fast. Functions import what they need when
+they are called.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from functools import cached_property, partial
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
-_VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 GROUP = "group"  # the column of the groups that sources or targets are in
 
 
@@ -110,6 +110,18 @@ class RowSize(NamedTuple):
         return self.ids * of_id + self.distances * of_distance + 8 * self.numbers
 
 
+def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
+    rows = n_vertices if question.targets is None else len(question.targets)
+    rows *= (question.k or 1) * (1 if question.groups is None else len(question.groups.labels))
+    return rows, rows
+
+
+def _per_source(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
+    rows = (question.k or 1) * (1 if question.groups is None else len(question.groups.labels))
+    rows = rows if question.reduction is None else question.reduction.rows_per_source
+    return rows, rows
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResultKind:
     """One kind of result, by the name that ``result=`` and ``--result`` take.
@@ -121,23 +133,26 @@ class ResultKind:
         What a record is, for display in the manifest and in every part file. Empty if no file holds the kind.
     columns : tuple of str
         Columns of a frame and of a part file.
-    records : {"vertex", "target", "source", "nearest", "matrix", "pair", "path"}
-        What a record belongs to. ``"vertex"``: a vertex that a source reaches. ``"target"``: a pair of source and target.
-        ``"source"``: one source; ``records_of`` makes these. ``"nearest"``: a vertex in a nearest-source search.
-        ``"matrix"``: one source, with its distances to all vertices as a list. The job writes it without targets.
-        ``"pair"``: a row of a table of pairs. ``"path"``: a vertex of the path of such a row.
-    is_array : bool
-        Whether ``bfs_many`` and ``sssp_many`` return an array in place of a frame.
-    is_dense : bool
-        Whether the array has one column per vertex or target; otherwise it has one bit per vertex.
+    rows : callable
+        ``rows(question, n_vertices, depth)`` returns the number of records of a source, estimated and at most.
+    order : tuple of str
+        Columns by which the records of a part file ascend.
+    repeated : tuple of str
+        Columns that are the same for most sources: those of kinds with a record per vertex that a source reaches.
+    lists : tuple of str
+        Columns with a list per record: a value per vertex, in the order of _vertices.pq. The job writes such a kind as
+        Arrow files.
+    adds_to : {"sources", "kept columns", "pairs", ""}
+        The given table that a finished run writes with the records: that of sources, the same if columns of it are kept,
+        or that of pairs.
+    one_search : bool
+        Whether one search serves all sources, so that no record is the result of a single source.
     algorithms : tuple of str
         Algorithms that support the kind.
     has_predecessors : bool
         Whether a record has a predecessor, so that searches must compute predecessors.
     keeps : {"all", "targets", "counts", "paths"}
         The least output that a plan needs of each search; see ``Query.output``. ``"counts"`` is for hops only.
-    is_per_level : bool
-        For ``records="source"``: whether a source has one record per level; otherwise it has one record.
     numbers : int
         Number of 8-byte columns in a file, without ids and distances.
     counts_rows : bool
@@ -149,6 +164,13 @@ class ResultKind:
         where distances are hops.
     columns_of : callable or None
         ``columns_of(asked, values)`` returns the columns besides ``source`` of any records, in any order.
+    frame_of : callable or None
+        ``frame_of(asked, groups, places, frames)`` returns a frame from distances that are arrays of rows, in place of
+        ``records_of`` and ``columns_of``.
+    array_of : callable or None
+        ``array_of(asked, groups, places)`` returns the array that ``bfs_many`` and ``sssp_many`` return in place of a frame.
+    on_gpu : tuple of str
+        Modules of the library whose kernels make the records and statistics on a GPU.
     options : tuple of str
         Options of the public functions and of the job that not all kinds take, and this one does, such as ``"targets"``,
         ``"direction"`` (``"in"``); see ``rules``.
@@ -165,18 +187,23 @@ class ResultKind:
     name: str
     means: str
     columns: tuple[str, ...]
-    records: Literal["vertex", "target", "source", "nearest", "matrix", "pair", "path"]
-    is_array: bool = False
-    is_dense: bool = False
+    rows: Callable[[Any, int, int], tuple[int, int]] = _per_source
+    order: tuple[str, ...] = ("source",)
+    repeated: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    adds_to: Literal["sources", "kept columns", "pairs", ""] = "sources"
+    one_search: bool = False
     algorithms: tuple[str, ...] = ("bfs", "sssp")
     has_predecessors: bool = False
     keeps: Literal["all", "targets", "counts", "paths"] = "all"
-    is_per_level: bool = False
     numbers: int = 0
     counts_rows: bool = False
     records_of: Callable[..., Any] | None = None
     of_levels: Callable[..., Any] | None = None
     columns_of: Callable[..., dict[str, Any]] | None = None
+    frame_of: Callable[..., Any] | None = None
+    array_of: Callable[..., Any] | None = None
+    on_gpu: tuple[str, ...] = ("cuda.distance_stats",)
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     options_class: type[KindOptions] | None = None
@@ -194,7 +221,7 @@ class ResultKind:
             return given[: len(own)] == own
         if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):  # the order of cugraph.sssp
             return True
-        place = int(self.records == "source")  # of the groups
+        place = int(not self.one_search)  # of the groups
         return given == own or ("groups" in self.options and given == (*own[:place], GROUP, *own[place:]))
 
     @cached_property
@@ -215,7 +242,7 @@ class ResultKind:
     @property
     def takes_limits(self) -> bool:
         """Whether each source may have a limit of its own."""
-        return not (self.merged or self.takes_cutoffs or self.needs_pairs)
+        return not (self.one_search or self.takes_cutoffs or self.needs_pairs)
 
     @property
     def takes_sources(self) -> bool:
@@ -230,22 +257,28 @@ class ResultKind:
     @property
     def suffix(self) -> str:
         """The ending of the names of part files: a matrix is written as Arrow files, which readers map into memory."""
-        return "arrow" if self.records == "matrix" else "parquet"
+        return "arrow" if self.lists else "parquet"
 
     @property
-    def merged(self) -> bool:
-        """Whether a nearest-source search computes it, so that no record is the result of a single source."""
-        return self.records == "nearest"
+    def has_all_vertices(self) -> bool:
+        """Whether the records of a source are those of all vertices that it reaches, made from its array of distances."""
+        return bool(self.repeated or self.lists)
+
+    def likely_kernels(self, hops: bool, weights: Any) -> list[Any]:
+        """Return requests for the kernels that make the records and statistics, to compile them ahead."""
+        names = self.on_gpu[:1] if hops and self.of_levels is not None else self.on_gpu
+        modules = [import_module(f"..{name}", __package__) for name in names]
+        return [request for module in modules for request in module.likely_kernels(hops, weights)]
 
     def bytes_on_gpu(self, question: Any, n_sources: int, n_vertices: int) -> int:
         """Return the bytes that a group of sources needs on a GPU for its records and its statistics, beside the plan."""
-        if self.records != "source":
+        if not self.on_gpu:
             return 0
         statistics = import_module("..cuda.distance_stats", __package__)
         own = 0 if question.reduction is None else question.reduction.bytes_on_gpu(n_sources, n_vertices)
         return own + statistics.bytes_needed(question.algorithm == "bfs", n_sources, n_vertices)
 
-    def size(self, question: Any, n_vertices: int, depth: int = 0) -> RowSize:
+    def size(self, question: Any, n_vertices: int, depth: int = 0, visited: int | None = None) -> RowSize:
         """Return the number of rows per source and the columns of a row, for memory and the sizes of part files.
 
         Parameters
@@ -253,30 +286,22 @@ class ResultKind:
         question : pipelines.question.Question
         n_vertices, depth : int
             Of the graph, and of one search; 0 if not known.
+        visited : int, optional
+            Vertices that a search visits; all by default.
         """
-        rows = most = n_vertices if question.targets is None else len(question.targets)
-        n_groups = 1 if question.groups is None else len(question.groups.labels)
-        if self.is_per_level:
-            most = n_vertices if question.limit is None else int(min(n_vertices, question.limit + 1))
-            rows = min(most, 2 * depth + 1 if depth else n_vertices)
-        elif self.records == "source":
-            rows = most = (question.k or 1) * n_groups if question.reduction is None else question.reduction.rows_per_source
-        elif question.pairs is not None:
-            rows, most = question.pairs.rows_per_source
-            if self.records == "path":
-                rows, most = rows * min(n_vertices, _VERTICES_PER_PATH), most * min(n_vertices, 16 * _VERTICES_PER_PATH)
-        else:
-            rows = most = rows * (question.k or 1) * n_groups
+        rows, most = self.rows(question, n_vertices, depth)
+        if self.repeated and visited is not None:
+            rows = min(rows, visited)
         named: tuple[str, ...] = () if question.along is None else tuple(question.along.values)
         named += tuple(question.reduction.values) if self.names_values and question.reduction is not None else ()
         ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
         has_distance = "distance" in self.columns or "eccentricity" in self.columns
-        return RowSize(rows, most, 0 if self.records == "matrix" else ids, int(has_distance), self.numbers + len(named))
+        return RowSize(rows, most, 0 if self.lists else ids, int(has_distance), self.numbers + len(named))
 
     @property
     def is_distances(self) -> bool:
         """Whether the records of a source are its distances, which a certificate checks without another traversal."""
-        return self.records == "vertex" and "distance" in self.columns
+        return bool(self.repeated) and "distance" in self.columns
 
     def keeps_for(self, counts_hops: bool, has_targets: bool) -> str:
         """Return the output that a plan needs of each search; see ``Query.output``."""
@@ -296,33 +321,50 @@ def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
     }
 
 
+# A record per vertex that a source reaches.
+_OF_VERTICES: dict[str, Any] = {
+    **_made_by("distances", "frame_of", records_of="records_of", columns_of="columns_of_records"),
+    "rows": _per_vertex,
+    "order": ("source", "vertex"),
+    "repeated": ("vertex",),
+    "adds_to": "",
+    "on_gpu": (),
+}
+OF_ONE_SEARCH: dict[str, Any] = {
+    "rows": _per_vertex,
+    "order": (GROUP, "vertex", "rank"),
+    "adds_to": "",
+    "one_search": True,
+    "on_gpu": (),
+}
 _KINDS = (
     ResultKind(
         name="distances",
         reads=("sparse",),
         means="a row for each vertex that a source reaches: its distance from that source",
         columns=("source", "vertex", "distance"),
-        records="vertex",
         options=("targets", "unreached"),
-        **_made_by("distances", records_of="records_of", columns_of="columns_of_records"),
+        **_OF_VERTICES,
     ),
     ResultKind(
         name="predecessors",
         means="a row for each vertex that a source reaches: its distance from that source, and the vertex before it",
         columns=("source", "vertex", "distance", "predecessor"),
-        records="vertex",
         options=("targets", "unreached"),
         has_predecessors=True,
+        **_OF_VERTICES,
     ),
     ResultKind(
         name="matrix",
         means="a record for each source: its distances to all vertices, in the order of _vertices.pq",
         columns=("source", "distance"),
-        records="matrix",
-        is_array=True,
-        is_dense=True,
+        rows=_per_vertex,
+        lists=("distance",),
+        adds_to="",
+        on_gpu=(),
         options=("targets",),
         keeps="targets",
+        **_made_by("matrix", array_of="matrix"),
     ),
     ResultKind(
         name="summary",
@@ -330,7 +372,6 @@ _KINDS = (
         means="a row for each source: figures over the distances to all vertices that it reaches, or "
         "with --direction in from all vertices that reach it",
         columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
-        records="source",
         options=("direction",),
         keeps="counts",
         numbers=5,
@@ -341,19 +382,20 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each source and hop count: how many vertices lie there",
         columns=("source", "distance", "vertices"),
-        records="source",
         algorithms=("bfs",),
-        is_per_level=True,
+        adds_to="kept columns",
         keeps="counts",
         numbers=1,
-        **_made_by("levels", "of_levels", "columns_of"),
+        **_made_by("levels", "of_levels", "columns_of", "rows"),
     ),
     ResultKind(
         name="targets",
         reads=("sparse",),
         means="a row for each pair of source and target: the distance, null where there is no way",
         columns=("source", "target", "distance"),
-        records="target",
+        rows=_per_vertex,
+        adds_to="kept columns",
+        on_gpu=(),
         options=("targets",),
         needs=("targets",),
         keeps="targets",
@@ -365,22 +407,21 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each vertex that a source reaches, without distances",
         columns=("source", "vertex"),
-        records="vertex",
-        is_array=True,
-        **_made_by("distances", records_of="records_of", columns_of="columns_of_records"),
+        **_OF_VERTICES,
+        **_made_by("matrix", array_of="bitmap"),
     ),
     ResultKind(
         name="nearest",
         means="one search from all sources together: a row for each vertex, with the nearest of the sources",
         columns=("vertex", "source", "distance"),
-        records="nearest",
+        **OF_ONE_SEARCH,
     ),
     ResultKind(
         name="k_nearest",
         means="a row for each vertex and rank, and each group if sources have groups: the k nearest of the sources, by "
         "distance and then by source",
         columns=("vertex", "rank", "source", "distance"),
-        records="nearest",
+        **OF_ONE_SEARCH,
         numbers=1,
         options=("k", "groups"),
         needs=("k",),
@@ -391,7 +432,6 @@ _KINDS = (
         means="a row for each source and rank, and each group if targets have groups: the k nearest of the targets, by "
         "distance and then by target",
         columns=("source", "rank", "target", "distance"),
-        records="source",
         numbers=1,
         options=("targets", "k", "groups"),
         needs=("targets", "k"),
@@ -404,9 +444,9 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each source and cutoff: sums of the attributes of all vertices within it",
         columns=("source", "cutoff"),
-        records="source",
         numbers=1,
         **_made_by("opportunities", "records_of", "columns_of"),
+        on_gpu=("cuda.distance_stats", "cuda.opportunities"),
         options=("direction",),
         options_class=OpportunityOptions,
         needs=("cutoffs", "values"),
@@ -417,10 +457,10 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each source and cutoff: how many vertices are within it",
         columns=("source", "cutoff", "vertices"),
-        records="source",
         keeps="counts",
         numbers=2,
         **_made_by("opportunities", "of_levels", "records_of", "columns_of"),
+        on_gpu=("cuda.distance_stats", "cuda.opportunities"),
         options=("direction",),
         options_class=CutoffOptions,
         needs=("cutoffs",),
@@ -430,12 +470,11 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each source and vertex within the largest cutoff: the smallest cutoff that holds it",
         columns=("source", "vertex", "band"),
-        records="vertex",
         numbers=1,
         options=("geometry",),
         options_class=CutoffOptions,
         needs=("cutoffs",),
-        **_made_by("distances", records_of="records_of", columns_of="columns_of_records"),
+        **_OF_VERTICES,
     ),
     ResultKind(
         name="pairs",
@@ -443,24 +482,26 @@ _KINDS = (
         means="a row for each row of the table of pairs: its number in the table, origin and destination, and the "
         "distance, null where there is no way",
         columns=("pair", "source", "target", "distance"),
-        records="pair",
+        adds_to="pairs",
+        on_gpu=(),
         options=("pairs",),
         needs=("pairs",),
         keeps="targets",
         numbers=1,
         counts_rows=True,
-        **_made_by("pairs", "records_of", "columns_of"),
+        **_made_by("pairs", "records_of", "columns_of", "rows"),
     ),
     ResultKind(
         name="paths",
         means="a row for each vertex of the shortest path of each row of the table of pairs: the number of that row, the "
         "row of the edge list that leads to the vertex, and sums of other columns up to it",
         columns=("pair", "source", "position", "vertex", "edge"),
-        records="path",
+        adds_to="",
+        on_gpu=(),
         has_predecessors=True,
         keeps="paths",
         numbers=3,
-        **_made_by("paths", "records_of", "columns_of"),
+        **_made_by("paths", "records_of", "columns_of", "rows"),
         reads=("sparse",),
         options=("pairs", "along"),
         needs=("pairs",),

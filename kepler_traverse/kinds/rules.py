@@ -31,10 +31,10 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], .
     ),
     (
         ("stream", "batch_size", "workers", "hierarchy"),
-        lambda kind: not kind.merged,
+        lambda kind: not kind.one_search,
         "{kind} is one search from all sources together; leave {option} out",
     ),
-    (("keep_columns",), lambda kind: kind.records in ("source", "target"), _IS_FOR),
+    (("keep_columns",), lambda kind: kind.adds_to in ("sources", "kept columns"), _IS_FOR),
     (("direction",), None, f"{_IS_FOR}, or reverse the edges"),
     (("groups",), None, f"{_IS_FOR}, or give {{k}} with {{result}} nearest"),
 )

@@ -271,7 +271,7 @@ class Registry:
         is_handed_on = False
         try:
             meter.begin()
-            if kind.merged:
+            if kind.one_search:
                 plan_each = partial(plan, result="distances", targets=None, nearest=None)
                 together = self.plan_together(graph, k, strategy, bound, knobs, numbers.size, plan_each)
                 return frame_of_all(together, numbers, members, meter)

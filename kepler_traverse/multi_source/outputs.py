@@ -18,8 +18,6 @@ from .._arrays import MAX_INTEGER, is_rows, namespace
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import Graph, has_vertex
 from ..kinds import rules
-from ..kinds.distances import empty_frame, frame_of_vertices
-from ..kinds.matrix import bitmap, matrix
 from ..kinds.opportunities import Reduction
 from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
 from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
@@ -100,7 +98,7 @@ def check_arguments(
     given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
     given |= {"unreached": None if unreached == "omit" else "unreached", "stream": "stream" if stream else None}
     rules.check(kind, algorithm.name, given)
-    if isinstance(stream, str) and kind.is_array:
+    if isinstance(stream, str) and kind.array_of is not None:
         raise InputError(
             f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
         )
@@ -261,21 +259,17 @@ class ResultForm:
             For each source of the result its place in ``distinct``.
         """
         kind, asked = self.kind, self._asked
-        if kind.is_array:
-            return matrix(asked, groups, places) if kind.is_dense else bitmap(asked, groups, distinct.size, places)
-        if kind.records != "vertex":
-            return self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
-        if not places.size:
-            return empty_frame(asked, self._frames)
+        if kind.array_of is not None:
+            return kind.array_of(asked, groups, places)
         groups = iter(groups)
-        first = next(groups)
-        groups = chain([first], groups)
-        if not is_rows(first.distance):
-            found = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
+        first = next(groups, None)
+        groups = () if first is None else chain([first], groups)
+        if kind.frame_of is not None and (first is None or is_rows(first.distance)):
+            found = kind.frame_of(asked, groups, places, self._frames)
         else:
-            found = frame_of_vertices(asked, groups, places, self._frames)
+            found = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
         # A certificate of a frame has one limit for all sources, and none can be made of bands.
-        is_limited = self.plan.query.limits is not None or not kind.is_distances
+        is_limited = first is None or self.plan.query.limits is not None or not kind.is_distances
         return found if is_limited else attach_query(found, self.plan)
 
     def make_group(self, group: Traversals) -> Any:

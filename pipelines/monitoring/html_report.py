@@ -175,7 +175,7 @@ def _proof(manifest: Manifest) -> dict[str, Any]:
         "sample": f"{len(parts):,} of {done:,} {what}, the first of each batch, were certified before {then}",
         "none": f"no {what[:-1]} was certified: the run had --certify none",
     }[how]
-    if form.merged and how != "none":
+    if form.one_search and how != "none":
         how = "all"  # there is only one part file
         then = "its rows were computed" if done else "any row was computed"
         proven = f"the search from all sources together was certified over all vertices and edges before {then}"

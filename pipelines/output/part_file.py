@@ -94,7 +94,7 @@ def write_part(
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         answered = _PartResults(number, run, form, itertools.chain([first], answers))
-        digest = (_write_matrix if form.records == "matrix" else _write_rows)(partial, form, answered)
+        digest = (_write_matrix if form.lists else _write_rows)(partial, form, answered)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
@@ -278,8 +278,8 @@ def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
         options={"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True},
         dictionary=tuple(name for name in (GROUP, "source", "target") if name in schema.names),
         differences=tuple(name for name in ("vertex", "distance") if name in whole),
-        repeated=("vertex",) if form.records == "vertex" else (),
-        order={"vertex": ("source", "vertex"), "nearest": (GROUP, "vertex", "rank")}.get(form.records, ("source",)),
+        repeated=form.repeated,
+        order=form.order,
     )
     return RowGroupWriter(file, schema, encoding)
 
@@ -313,7 +313,7 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
     ids: Any = graph.ids
     for field in schema:
         kind = field.type
-        if form.records == "matrix" and field.name == "distance":
+        if field.name in form.lists:
             wrong = unfit_lists(schema, graph.n_vertices)
             if wrong:
                 return wrong

@@ -31,8 +31,6 @@ from .part_file import Answer
 from .part_stats import GroupStats, edges_of, histogram_of
 from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
-OF_ALL_REACHED = tuple(name for name, form in OUTPUT_SCHEMAS.items() if form.records in ("vertex", "matrix"))
-
 
 class Rows(NamedTuple):
     """The rows of one source or of several, and counts for ``PartStats.add``."""
@@ -48,7 +46,7 @@ def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
     """
     if question.unreached != "omit":
         return False
-    return question.result in OF_ALL_REACHED and (query.targets is None or graph.device == "cpu")
+    return OUTPUT_SCHEMAS[question.result].has_all_vertices and (query.targets is None or graph.device == "cpu")
 
 
 def on_host(traversals: Traversals) -> Traversals:
@@ -177,8 +175,8 @@ def rows_of(
         return _of_records(asked, traversals)
     if is_made_on_host(question, query, graph):
         here = traversals if namespace(traversals.distance) is np else on_host(traversals)
-        return (_of_matrix if kind.records == "matrix" else _of_all_reached)(asked, vertices or Vertices(graph), here)
-    return (_of_vertices if kind.records == "vertex" else _of_records)(asked, traversals)
+        return _of_all_reached(asked, vertices or Vertices(graph), here)
+    return (_of_vertices if kind.repeated else _of_records)(asked, traversals)
 
 
 def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) -> None:
@@ -207,33 +205,27 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
 
 
 def _of_all_reached(asked: Asked, vertices: Vertices, traversals: Traversals) -> Iterator[Rows]:
-    """Yield a row per reached vertex, in host memory; sources that reach the same vertices share their columns."""
-    query, asked = asked.query, replace(asked, graph=vertices.graph)
+    """Yield the rows of each source, in host memory; sources that reach the same vertices share their columns."""
+    query, kind, asked = asked.query, asked.kind, replace(asked, graph=vertices.graph)
     for i in range(len(traversals)):
-        traversal = _of_one(traversals, i)
+        traversal = _of_one(traversals, i, widens=not kind.lists)
         written = traversal.cut(query.limit, query.targets)
-        selection, edges = vertices.of(written)
-        columns = columns_of_source(asked, replace(written, predecessor=traversal.predecessor), selection)
-        is_distances = "distance" in columns  # whose checksum is computed from the search's array, in one pass
-        total = (
-            checksum(written, asked.graph.returns_integers)
-            if is_distances
-            else checksum_of_rows(traversal.source, bits_of_columns(columns))
-        )
-        table = {name: arrow_array(column) for name, column in columns.items()}
-        table = {"source": vertices.source_column(traversal.source, selection.size), **table}
-        edges = edges if written is traversal else edges_of(asked.graph, traversal)
+        columns, edges = {}, None
+        if kind.lists:
+            table = vertices.listed(written)
+        else:
+            selection, edges = vertices.of(written)
+            columns = columns_of_source(asked, replace(written, predecessor=traversal.predecessor), selection)
+            source = vertices.source_column(traversal.source, selection.size)
+            table = pa.table({"source": source} | {name: arrow_array(column) for name, column in columns.items()})
+        if "distance" in kind.columns:  # from the search's array, in one pass
+            total = checksum(written, asked.graph.returns_integers)
+        else:
+            total = checksum_of_rows(traversal.source, bits_of_columns(columns))
+        if edges is None or written is not traversal:
+            edges = edges_of(asked.graph, traversal)
         counts = edges, traversal.rounds, [histogram_of(written)]
-        yield Rows(Answer.of_one(id_of(asked.graph, traversal.source), pa.table(table), total), counts)
-
-
-def _of_matrix(asked: Asked, vertices: Vertices, traversals: Traversals) -> Iterator[Rows]:
-    for i in range(len(traversals)):
-        traversal = _of_one(traversals, i, widens=False)
-        written = traversal.cut(asked.query.limit, asked.query.targets)
-        total = checksum(written, vertices.graph.returns_integers)
-        counts = edges_of(vertices.graph, traversal), traversal.rounds, [histogram_of(written)]
-        yield Rows(Answer.of_one(id_of(vertices.graph, traversal.source), vertices.listed(written), total), counts)
+        yield Rows(Answer.of_one(id_of(asked.graph, traversal.source), table, total), counts)
 
 
 def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
@@ -283,7 +275,7 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
         elif not stats.edges:
             stats.add_group(graph, query, group)
         table, ends = arrow_table(columns), np.cumsum(records.sizes)
-        if asked.kind.records == "vertex":  # as they are encoded where each source has a table of its own
+        if asked.kind.repeated:  # as they are encoded where each source has a table of its own
             names, places = arrow_array(Column.of_vertices(graph, group.sources)), np.arange(len(group), dtype=np.int32)
             repeated = pa.DictionaryArray.from_arrays(np.repeat(places, records.sizes), names)
             table = table.set_column(table.schema.get_field_index("source"), "source", repeated)

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
+from kepler_traverse.kinds.result_kinds import OF_ONE_SEARCH, RESULT_KINDS, ResultKind
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 GROUP_BYTES = 2**22  # of a row group before encoding: 100,000 to 500,000 rows, as readers like it
@@ -30,8 +30,8 @@ OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has 
     means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "
     "is the diameter",
     columns=("set", "vertex", "eccentricity"),
-    records="nearest",
     options=("unconnected",),
+    **OF_ONE_SEARCH,
 )
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 
     Their errors are InputError if a given table has changed since the run began, ValueError if parts lack a row.
     """
-    if OUTPUT_SCHEMAS[settings.result].records == "pair":
+    if OUTPUT_SCHEMAS[settings.result].adds_to == "pairs":
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
         return {SOURCES: lambda parts: [_answered_sources(settings, parts)]}
@@ -55,14 +55,13 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 
 def tables_of(settings: Settings) -> set[str]:
     """Return the names of all tables that a finished run has beside its parts."""
-    return {*answered_tables(settings), *([VERTICES] if OUTPUT_SCHEMAS[settings.result].records == "matrix" else [])}
+    return {*answered_tables(settings), *([VERTICES] if OUTPUT_SCHEMAS[settings.result].lists else [])}
 
 
 def adds_to_sources(settings: Settings) -> bool:
     """Whether a run adds its results to the table of its sources."""
-    form = OUTPUT_SCHEMAS[settings.result]
     given = settings.sources_file is not None and settings.column("source") is not None
-    return given and (settings.keep_columns is not None or (form.records == "source" and not form.is_per_level))
+    return given and (settings.keep_columns is not None or OUTPUT_SCHEMAS[settings.result].adds_to == "sources")
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:

@@ -39,9 +39,9 @@ class Load:
     row_bytes : int
         Bytes per row of the results, before compression.
     rows_per_source, most_rows : int
-        Rows per source: estimate and maximum; rows of all sources together if ``merged``.
-    merged : bool
-        The result is one search from all sources together: one worker, one part.
+        Rows per source: estimate and maximum; rows of all sources together if ``one_search``.
+    one_search : bool
+        One search serves all sources: one worker, one part.
     group : int
         Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
     visited : int or None
@@ -57,9 +57,13 @@ class Load:
     rows_per_source: int
     most_rows: int
     certified: bool
-    merged: bool = False
+    one_search: bool = False
     group: int = 1
     visited: int | None = None
+
+    @property
+    def n_searches(self) -> int:
+        return 1 if self.one_search else self.n_sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +120,7 @@ def size_up(
         The run does not fit; the message has the numbers.
     """
     share = _worker_items(load)
-    if load.merged:
+    if load.one_search:
         workers, batch_size = 1, load.n_sources
     n_workers = _n_workers(load, machine, share) if workers == "auto" else workers
     memory = _memory(load, machine.device, share, n_workers)
@@ -140,7 +144,7 @@ def size_up(
         writers=max(1, machine.cores // n_workers) if machine.device == "cuda" else 1,
         n_batches=-(-load.n_sources // batch_size),
         memory=memory,
-        output_bytes=(1 if load.merged else load.n_sources) * load.most_rows * load.row_bytes,
+        output_bytes=load.n_searches * load.most_rows * load.row_bytes,
         shared_bytes=load.graph_bytes,
         # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
         worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),
@@ -157,13 +161,12 @@ def runs_in_this_process(load: Load, sizing: Sizing, machine: Machine, search_se
     search_seconds : float or None
         Estimate for all searches in one process; None if not known.
     """
-    n_searches = 1 if load.merged else load.n_sources
     if search_seconds is None:
-        search_seconds = _SECONDS_PER_BYTE[machine.device] * load.graph_bytes * n_searches
+        search_seconds = _SECONDS_PER_BYTE[machine.device] * load.graph_bytes * load.n_searches
     # A certificate reads each edge once, as a search does.
     search_seconds *= 1 + load.certified
     writers = machine.cores if machine.device == "cuda" else 1
-    seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * n_searches / writers
+    seconds = search_seconds + _SECONDS_PER_ROW * load.rows_per_source * load.n_searches / writers
     if sizing.workers == 1:
         return seconds < _ALONE_SECONDS
     return seconds < (_CPU_SECONDS if machine.device == "cpu" else _START_ON_GPUS / (1 - 1 / sizing.workers))
@@ -237,8 +240,7 @@ def sources_per_part(n_vertices: int, rows_per_source: int, device: str) -> int:
 
 
 def _worker_items(load: Load) -> dict[str, int]:
-    of_all = load.rows_per_source * (1 if load.merged else load.n_sources)
-    rows = max(load.most_rows, min(ROWS_PER_GROUP, of_all))
+    rows = max(load.most_rows, min(ROWS_PER_GROUP, load.rows_per_source * load.n_searches))
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,

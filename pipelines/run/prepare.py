@@ -38,7 +38,7 @@ from kepler_traverse.search.strategy import Shape
 from ..cli import steps
 from ..cli.options import Settings, edge_columns
 from ..cli.terminal import in_units, say
-from ..output.rows import OF_ALL_REACHED, names_of
+from ..output.rows import names_of
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
@@ -214,17 +214,14 @@ def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = N
 
 def _reach_of(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:
     """Return the vertices that a search visits, all unless it is known to end early, and the rows per source."""
-    form = OUTPUT_SCHEMAS[question.result]
-    visited, rows = graph.n_vertices, form.size(question, graph.n_vertices, depth).rows
-    if shape is not None and shape.is_short:
-        visited = math.ceil(shape.reach * visited)
-        rows = min(rows, visited) if form.records == "vertex" else rows
-    return visited, rows
+    is_short = shape is not None and shape.is_short
+    visited = math.ceil(shape.reach * graph.n_vertices) if shape is not None and is_short else graph.n_vertices
+    return visited, OUTPUT_SCHEMAS[question.result].size(question, graph.n_vertices, depth, visited).rows
 
 
 def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.ndarray, shape: Shape | None = None) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once."""
-    if OUTPUT_SCHEMAS[question.result].merged:
+    if OUTPUT_SCHEMAS[question.result].one_search:
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
@@ -279,7 +276,7 @@ def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> Ab
     if graph.device == "cuda" or settings.scheduler_address or settings.scheduler_file:
         return contextlib.nullcontext()
     workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
-    if OUTPUT_SCHEMAS[settings.result].merged:
+    if OUTPUT_SCHEMAS[settings.result].one_search:
         workers = 1
     return with_threads(CPU_COUNT // max(workers, 1))
 
@@ -288,7 +285,7 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
     """Plan groups that span several parts, if parts are written in the background and a quarter of free memory suffices."""
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_external = settings.scheduler_address or settings.scheduler_file
-    whole = request.targets is None and request.result in OF_ALL_REACHED
+    whole = request.targets is None and OUTPUT_SCHEMAS[request.result].has_all_vertices
     writes_in_background = whole and not is_external and can_write_in_background(request.at_once, graph.n_vertices)
     if not writes_in_background or at_once <= request.at_once:
         return None
@@ -491,7 +488,7 @@ def load_of(prepared: Prepared) -> Load:
     distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
     certified = request.certify != "none"
     # A nearest-source search has a graph of its own, which is always directed.
-    one_way = graph.directed or form.merged
+    one_way = graph.directed or form.one_search
     if request.direction == "in":
         turned = True
     elif graph.device == "cpu":
@@ -511,7 +508,7 @@ def load_of(prepared: Prepared) -> Load:
         rows_per_source=rows,
         most_rows=size.most,
         certified=certified,
-        merged=form.merged,
+        one_search=form.one_search,
         visited=visited,
         group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )

@@ -37,7 +37,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     options: dict[str, Any] = {
         "n_sources": request.at_once,
         "strategy": request.strategy,
-        "result": "distances" if kind.merged else request.result,
+        "result": "distances" if kind.one_search else request.result,
         "limit": request.limit,
         "limits": request.limits,
         "targets": request.targets,
@@ -46,7 +46,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         "shape": request.shape,
         # Certificates need all distances. Counts cannot be cut at a limit of each source.
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
-        "forms": () if kind.merged or (kind.has_predecessors and not kind.needs_pairs) else _forms(kind, request),
+        "forms": () if kind.one_search or (kind.has_predecessors and not kind.needs_pairs) else _forms(kind, request),
     }
     if request.result == "nearest_targets":
         assert request.k is not None
@@ -56,7 +56,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
     if kind.needs_pairs:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)
-    if not kind.merged:
+    if not kind.one_search:
         return plan()
     own = request.strategy, request.limit, request.knobs, request.at_once
     return registry.plan_together(graph, request.k, *own, plan, may_take_one=request.strategy == "auto")

@@ -25,7 +25,7 @@ from kepler_traverse.multi_source.together import SearchTogether
 from ..monitoring.prometheus import watched
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import Answer, write_part
-from ..output.rows import OF_ALL_REACHED, warm_up
+from ..output.rows import warm_up
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.errors import ClusterError
@@ -157,7 +157,7 @@ class TraversalWorker:
         compiled = compile_clock.thread_seconds()
         self._take_fair_share()
         request, writers = self.work.request, None
-        if self.work.writers > 1 and not OUTPUT_SCHEMAS[request.result].merged:
+        if self.work.writers > 1 and not OUTPUT_SCHEMAS[request.result].one_search:
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
             writers = Writers(most) if most > 1 else None
@@ -176,7 +176,7 @@ class TraversalWorker:
     def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
         """Load the functions that writer threads use, so that the threads do not all wait for them at the first part."""
         request = self.work.request
-        if writers is not None and request.result in OF_ALL_REACHED:
+        if writers is not None and OUTPUT_SCHEMAS[request.result].has_all_vertices:
             self._take_fair_share()
             kind = np.dtype(np.int16) if request.algorithm == "bfs" else weights_of(graph).dtype
             warm_up(request, kind, graph.returns_integers)

@@ -61,7 +61,7 @@ def test_batches_with_few_rows_are_sized_by_the_traversals():
     sizing = size_up(load, machine)
     assert sizing.batch_size == 2**28 // 10**6
     assert sizing.output_bytes == 48 * 10_000
-    sizing = size_up(replace(load, rows_per_source=10**6, most_rows=10**6, merged=True), machine, workers=4)
+    sizing = size_up(replace(load, rows_per_source=10**6, most_rows=10**6, one_search=True), machine, workers=4)
     assert (sizing.workers, sizing.threads, sizing.batch_size, sizing.n_batches) == (1, 4, 10_000, 1)
     assert sizing.output_bytes == 48 * 10**6
 

@@ -79,7 +79,7 @@ def job(edges, schedulers, tmp_path_factory):
 
     def command(case, folder, *more, workers=2, batch_size=7):
         words = [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json", *CASES[case]]
-        batches = [] if OUTPUT_SCHEMAS[result_of(case)].merged else ["--batch-size", batch_size]
+        batches = [] if OUTPUT_SCHEMAS[result_of(case)].one_search else ["--batch-size", batch_size]
         words += [*batches, "--scheduler-address", schedulers[workers], "--output", folder, *more]
         return [str(word) for word in words]
 
@@ -132,8 +132,8 @@ def test_rows_equal_the_librarys_for_any_batches_and_workers(case, edges, job):
     for name in expected if result_of(case) == "targets" else ():  # pandas marks what is missing in two ways
         rows[name], expected[name] = rows[name].astype(float), expected[name].astype(float)
     pd.testing.assert_frame_equal(rows, expected, check_exact=True)
-    is_merged = OUTPUT_SCHEMAS[result_of(case)].merged
-    ways = [] if is_merged or case not in tiers.few(CASES, 3) else [{"batch_size": 4, "workers": 1}]
+    is_one_search = OUTPUT_SCHEMAS[result_of(case)].one_search
+    ways = [] if is_one_search or case not in tiers.few(CASES, 3) else [{"batch_size": 4, "workers": 1}]
     if tiers.ALL:
         assert parts_of(job(case, workers=1)) == parts_of(folder)
         ways = ways and [{"batch_size": 1}, {"batch_size": 99, "workers": 1}]
@@ -168,7 +168,7 @@ def test_the_manifest_and_every_part_say_what_was_written(case, job):
         order = [(rows.column_names[each.column_index], "ascending") for each in group.sorting_columns]
         assert order or part["sources"] != sorted(part["sources"])
         assert not order or rows.sort_by(order).select(names := [name for name, _ in order]).equals(rows.select(names))
-    assert len(manifest["parts"]) == (1 if form.merged else 3)
+    assert len(manifest["parts"]) == (1 if form.one_search else 3)
 
 
 @pytest.mark.parametrize("case", CERTIFIED)

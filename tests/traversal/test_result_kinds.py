@@ -32,7 +32,6 @@ def median(monkeypatch):
         name="median",
         means="a row for each source: the median of its distances",
         columns=("source", "median"),
-        records="source",
         algorithms=("bfs",),
         numbers=1,
         records_of=_medians,
@@ -58,8 +57,8 @@ def test_bfs_many_returns_a_kind_that_was_added(median):
 
 def test_hints_of_results_name_all_kinds_that_many_sources_have():
     kinds = [kind for kind in RESULT_KINDS.values() if not kind.needs_pairs]
-    assert set(get_args(ArrayResult)) == {kind.name for kind in kinds if kind.is_array}
-    assert set(get_args(FrameResult)) == {kind.name for kind in kinds if not kind.is_array}
+    assert set(get_args(ArrayResult)) == {kind.name for kind in kinds if kind.array_of}
+    assert set(get_args(FrameResult)) == {kind.name for kind in kinds if not kind.array_of}
 
 
 def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):

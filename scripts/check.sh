@@ -100,14 +100,7 @@ check "import contracts" "$VENV/bin/lint-imports"
 check "spelling" spelling
 check "CUDA format" cuda_format
 check "pyproject.toml" "$VENV/bin/validate-pyproject" pyproject.toml
-check "pages of strategies are current" "$PYTHON" -m scripts.docs.strategies_page --check
-check "conf/batch_sources.toml, docs/settings.md and docs/manifest.schema.json are current" "$PYTHON" -m scripts.docs.settings_page --check
-check "docs/performance.md, docs/benchmarks and README.md are current" "$PYTHON" -m scripts.bench.performance_page check
-check "docs/published is current" "$PYTHON" -m scripts.papers.page check
 check "docs/guarantees.md is current" "$PYTHON" -m scripts.evidence check
-check "pictures of docs/results.md are current" "$PYTHON" -m scripts.docs.pictures --check
-check "tables of docs/from are current" "$PYTHON" -m scripts.docs.peer_tables --check
-check "docs/conformance.md is current" "$PYTHON" -m scripts.conformance check
 check "docs/testing.md is current" "$PYTHON" -m scripts.ci.surroundings check
 report_checks
 step "tests" tests "$@"

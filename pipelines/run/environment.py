@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 from collections.abc import Iterable
 from importlib import metadata
@@ -19,13 +20,16 @@ def package_versions(packages: Iterable[str]) -> dict[str, str]:
     dict of str to str
         In the order given.
     """
-    found = {}
-    for package in packages:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    found = {package: _version(package) for package in packages}
+    return {package: version for package, version in found.items() if version is not None}
+
+
+@functools.cache  # a search of all folders of the path
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

@@ -181,10 +181,12 @@ def retired_words(path: str, text: str) -> list[str]:
     idioms = {} if _matches(path, DATED) else IDIOMS
     if _matches(path, ("*check_words.py",)):
         names = {}
-    found = []
+    found, known = [], {}
     for line, kind, part in parts_of(path, text):
         if kind == "code":
-            better = next((word for pattern, word in names.items() if re.fullmatch(pattern, part)), None)
+            if part not in known:  # names recur
+                known[part] = next((word for pattern, word in names.items() if re.fullmatch(pattern, part)), None)
+            better = known[part]
             if better is not None and not _matches(path, ALLOWED.get(part, ())):
                 found.append(f"{path}:{line}: {part}: write {better}")
         else:

@@ -1,5 +1,5 @@
 """Sums of vertex attributes within cutoffs, per source, in one pass over its distances. The twin of
-``kepler_traverse.cuda.opportunities``."""
+``kepler_traverse.kinds.opportunities_gpu``."""
 
 from __future__ import annotations
 

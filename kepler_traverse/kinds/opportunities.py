@@ -19,13 +19,13 @@ import numpy as np
 from .. import arguments
 from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, is_rows, namespace, to_host
 from ..cpu import opportunities as cpu
-from ..cuda import opportunities as sums_on_gpu
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import Digested, SourceValues, digest_of
 from ..search.results import Traversals
+from . import opportunities_gpu as gpu
 from .records import Asked, SourceRecords, Values
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
@@ -110,7 +110,7 @@ class Reduction(Digested):
         return self.cutoffs.size
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
-        return sums_on_gpu.bytes_needed(n_sources, n_vertices, len(self.values), self.cutoffs.size)
+        return gpu.bytes_needed(n_sources, n_vertices, len(self.values), self.cutoffs.size)
 
     @property
     def digest(self) -> str:
@@ -370,7 +370,7 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     bounds = bounds_of(reduction.cutoffs, distance.dtype)
     integers, floats = reduction.ordered()
     if device_of(distance) == "cuda":
-        words = sums_on_gpu.sums(distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter)
+        words = gpu.sums(distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter)
         exact, rounded = words[:, : len(integers)], words[:, len(integers) :].view(np.float64)
     else:
         args = _lowest(distance.dtype), bounds, *reduction.stacked, reduction.decay, reduction.parameter

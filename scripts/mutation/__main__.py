@@ -114,10 +114,10 @@ TESTS: dict[str, tuple[Tests, ...]] = {
     "certificate/kernels/single.cu": ((*SIMT, "-k", "stress and 1 and (wrong or limit or agree or circle)"), STRESS),
     **dict.fromkeys(("batch_hops.cu", "batch_weighted.cu"), (CERTIFY_MANY,)),
     **dict.fromkeys(
-        ("cuda/kernels/distance_stats.cu", "cuda/kernels/hop_histograms.cu", "kernels/row_reductions.cuh"),
+        ("cuda/kernels/distance_stats.cu", "cuda/kernels/hop_histograms.cu", "kt/row_reductions.cuh"),
         (("tests/traversal/test_distance_stats.py",),),
     ),
-    "cuda/kernels/opportunities.cu": (("tests/traversal/test_opportunities.py",),),
+    "kinds/kernels/opportunities.cu": (("tests/traversal/test_opportunities.py",),),
     "cuda/kernels/csr_build.cu": ((*SIMT, "-k", "assembled or turned"), STRESS),
     "kt/advance.cuh": (SYSTEMS, SCANS, WAYS_4K, QUICK, BITS, H_BF, (PAPERS,)),
     "kt/advance_unrolled.cuh": (WAYS, WAYS_SSSP, BLOCKS, BLOCKS_SSSP),

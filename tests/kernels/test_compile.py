@@ -34,13 +34,12 @@ from kepler_traverse.cuda import (
     kernel_spec,
     kernel_trace,
     launch,
-    opportunities,
     short_search,
     vertex_ids,
 )
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
-from kepler_traverse.kinds import k_nearest_gpu
+from kepler_traverse.kinds import k_nearest_gpu, opportunities_gpu
 from kepler_traverse.published.bfs import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
 from kepler_traverse.published.bfs import topology_driven as bfs_scans
 from kepler_traverse.published.sssp import bellman_ford_gpu as sssp_papers
@@ -55,7 +54,7 @@ PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
-    *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities),
+    *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities_gpu),
     short_search,
     *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest_gpu),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
@@ -74,7 +73,7 @@ OF_SUMS = [
     certificate_many_gpu._WEIGHTED_FILE,
     distance_stats._FILE,
     distance_stats._LEVELS_FILE,
-    opportunities._FILE,
+    opportunities_gpu._FILE,
     *sorted({entry.file for entry in sssp_papers.ENTRIES}),
 ]
 # PTX of this and later architectures marks which parameters are pointers.
@@ -327,10 +326,10 @@ KNOBS = [
     bfs_source_per_block._ENTRIES[np.dtype(np.int16)].variant(SLOTS=8192, UNDIRECTED=1),
     distance_stats._OF_LEVELS.variant(COUNT_BYTES=4),
     distance_stats._HOPS.variant(HOP_BYTES=4),
-    opportunities._REDUCE.variant(HOP_BYTES=1),
-    opportunities._REDUCE.variant(HOP_BYTES=4, DECAY=1),
-    opportunities._REDUCE.variant(DECAY=2),
-    opportunities._REDUCE.variant(DECAY=3),
+    opportunities_gpu._REDUCE.variant(HOP_BYTES=1),
+    opportunities_gpu._REDUCE.variant(HOP_BYTES=4, DECAY=1),
+    opportunities_gpu._REDUCE.variant(DECAY=2),
+    opportunities_gpu._REDUCE.variant(DECAY=3),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=4),
     hierarchy_sweep_gpu._LEVEL.variant(WORDS=1),
@@ -419,7 +418,7 @@ def test_kernels_compile_for_volta_with_the_compiler_before(file):
 def test_sums_of_distances_keep_subnormal_numbers(nvrtc, file):
     ptx = compile_kernels(nvrtc, file, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
     of_64_bits = {distance_stats._FILE: "cvt.f64.f32", distance_stats._LEVELS_FILE: "add.rn.f64"}
-    of_64_bits[opportunities._FILE] = "add.rn.f64"
+    of_64_bits[opportunities_gpu._FILE] = "add.rn.f64"
     assert of_64_bits.get(file, "add.rn.f32") in ptx
     assert ".ftz" not in ptx
 
@@ -435,7 +434,7 @@ def test_a_product_is_rounded_before_it_is_added(nvrtc):
 
 @pytest.mark.parametrize("decay", [1, 2, 3])
 def test_a_decay_is_computed_without_fused_products(nvrtc, decay):
-    entry = opportunities._REDUCE.variant(DECAY=decay)
+    entry = opportunities_gpu._REDUCE.variant(DECAY=decay)
     ptx = compile_kernels(nvrtc, entry, PTX_ARCHITECTURE, TYPES[0], "PTX").decode()
     assert "mul.rn.f64" in ptx or "mul.f64" in ptx
     assert "fma" not in ptx
@@ -494,7 +493,7 @@ def test_numbers_of_enumerations_are_those_of_python(file, enumeration, expected
 
 
 def test_a_reduction_block_has_as_many_values_on_both_devices():
-    assert distance_stats.PIECE == opportunities.PIECE == cpu_distance_stats.PIECE
+    assert distance_stats.PIECE == opportunities_gpu.PIECE == cpu_distance_stats.PIECE
 
 
 def test_python_files_hold_no_kernels():

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, cuda, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
 from kepler_traverse.cpu import opportunities as on_cpu
-from kepler_traverse.cuda import opportunities as on_gpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
+from kepler_traverse.kinds import opportunities_gpu as on_gpu
 from kepler_traverse.kinds.opportunities import Reduction, bands_of, reduction_of, sums_within
 from pipelines.output.rows import rows_of as made
 from pipelines.question import Question

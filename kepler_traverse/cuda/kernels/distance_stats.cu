@@ -22,8 +22,7 @@
 //   TILE              vertices that a block counts at once
 //   RECORD_WORDS      64-bit words per record
 #include <kt/float_order.cuh>
-
-#include "row_reductions.cuh"
+#include <kt/row_reductions.cuh>
 
 namespace {
 

@@ -18,7 +18,7 @@
 //   HOP_BYTES         bytes per hop count
 //   COUNT_BYTES       bytes per count of vertices at a level
 //   N_STATISTICS      numbers per source that summary_of_levels writes
-#include "row_reductions.cuh"
+#include <kt/row_reductions.cuh>
 
 namespace {
 

@@ -20,8 +20,7 @@
 //   FLOAT_BYTES       bytes of a distance in a row
 //   WORDS             32-bit words of a line per thread of a certificate: 1, 2 or 4
 #include <kt/float_order.cuh>
-
-#include "row_reductions.cuh"
+#include <kt/row_reductions.cuh>
 
 namespace {
 

@@ -16,8 +16,7 @@
 //   HOP_BYTES         bytes per hop count; 0 if distances are weighted, of type weight_t
 //   DECAY             0 none, 1 exponential, 2 linear, 3 gaussian; with one, all attributes are floats
 #include <kt/float_order.cuh>
-
-#include "row_reductions.cuh"
+#include <kt/row_reductions.cuh>
 
 namespace {
 
@@ -102,7 +101,7 @@ struct Decay {
 
 }  // namespace
 
-// What the host passes (cuda/opportunities.py).
+// What the host passes (kinds/opportunities_gpu.py).
 struct OpportunityArgs {
   const kt::uint8* distance;
   int64 pitch;  // from the distances of one source to those of the next

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._arrays import Array, flatten_distances, is_hops
-from . import cp
-from .compiler import Kernel, Request, kernel
-from .kernel_spec import WARP, Entry, entries_of
-from .launch import launch
+from ..cuda import cp
+from ..cuda.compiler import Kernel, Request, kernel
+from ..cuda.kernel_spec import WARP, Entry, entries_of
+from ..cuda.launch import launch
 
 BLOCK = 256
 PIECE = 1024  # values of a reduction block; as many as on a CPU, so that sums have the same bits

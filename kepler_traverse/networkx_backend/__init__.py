@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from types import SimpleNamespace
 
+from ..networkx_info import get_info
 from . import all_sources, single_source, traversal
 from .graph import KeplerGraph, convert_from_nx, convert_to_nx
 from .lazy_paths import Paths
@@ -16,9 +17,8 @@ from .refusals import can_run, should_run
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
 
-FUNCTIONS = {
-    function.__name__: function for function in (*all_sources.FUNCTIONS, *single_source.FUNCTIONS, *traversal.FUNCTIONS)
-}
+_OWN = vars(all_sources) | vars(single_source) | vars(traversal)
+FUNCTIONS = {name: _OWN[name] for name in get_info()["functions"]}
 
 backend = SimpleNamespace(
     can_run=partial(can_run, FUNCTIONS),

@@ -48,7 +48,7 @@ def _all(graph: KeplerGraph) -> np.ndarray:
     return np.arange(len(graph))
 
 
-def is_strongly_connected(graph: KeplerGraph) -> bool:
+def _is_strongly_connected(graph: KeplerGraph) -> bool:
     """Whether each node reaches every other one. The graph has nodes."""
     directions = (graph.outgoing, graph.incoming) if graph.directed else (graph.outgoing,)
     first = np.zeros(1, np.int64)
@@ -150,7 +150,7 @@ def _refuse_no_tree(graph: KeplerGraph, weight: Weight) -> None:
 
 def _require_connected(graph: KeplerGraph) -> None:
     """Raise NetworkX's error before all sources are searched in vain."""
-    if len(graph) and not is_strongly_connected(graph):
+    if len(graph) and not _is_strongly_connected(graph):
         raise _infinite_path(graph)
 
 
@@ -164,7 +164,7 @@ def barycenter(G: KeplerGraph, weight: Weight = None, attr: None = None, sp: Non
     _refuse_no_tree(G, weight)
     if not len(G):
         return []
-    if not is_strongly_connected(G):
+    if not _is_strongly_connected(G):
         raise nx.NetworkXNoPath(f"Input graph {G} is disconnected, so every induced subgraph has infinite barycentricity.")
     totals = _summary(G, _all(G), weight).total
     smallest = min(totals)
@@ -178,7 +178,7 @@ def average_shortest_path_length(G: KeplerGraph, weight: Weight = None, method: 
         raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
     if n == 1:
         return 0
-    if not is_strongly_connected(G):
+    if not _is_strongly_connected(G):
         raise nx.NetworkXError("Graph is not strongly connected." if G.directed else "Graph is not connected.")
     total = sum(_summary(G, _all(G), None if method == "unweighted" else weight).total)
     return total / (n * (n - 1))
@@ -188,7 +188,7 @@ def wiener_index(G: KeplerGraph, weight: Weight = None) -> Any:
     """Sum of the distances of all pairs."""
     if not len(G):
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-    if not is_strongly_connected(G):
+    if not _is_strongly_connected(G):
         return float("inf")
     total = sum(_summary(G, _all(G), weight).total) if len(G) > 1 else 0  # the integer, also where weights are floats
     return total if G.directed else total / 2
@@ -200,18 +200,3 @@ def global_efficiency(G: KeplerGraph) -> float:
     if n < 2:
         return 0
     return sum(_summary(G, _all(G), None).harmonic) / (n * (n - 1))
-
-
-FUNCTIONS = (
-    average_shortest_path_length,
-    barycenter,
-    center,
-    closeness_centrality,
-    diameter,
-    eccentricity,
-    global_efficiency,
-    harmonic_centrality,
-    periphery,
-    radius,
-    wiener_index,
-)

@@ -489,38 +489,6 @@ def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
     return True
 
 
-def _method(weight: Weight, method: str) -> str:
-    if method not in ("dijkstra", "bellman-ford"):
-        raise ValueError(f"method not supported: {method}")
-    return "unweighted" if weight is None else method
-
-
-def shortest_path(
-    G: KeplerGraph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
-) -> Any:
-    """Shortest paths between nodes, from one, to one, or between all."""
-    method = _method(weight, method)
-    if source is None and target is None:
-        if method == "unweighted":
-            return all_pairs_shortest_path(G)
-        if method == "dijkstra":
-            return all_pairs_dijkstra_path(G, weight=weight)
-        return all_pairs_bellman_ford_path(G, weight=weight)
-    if source is None:
-        return _shortest_to(G, target, weight, method, f"Source {target} not in G")[1]
-    if target is None:
-        if method == "unweighted":
-            return single_source_shortest_path(G, source)
-        if method == "dijkstra":
-            return single_source_dijkstra_path(G, source, weight=weight)
-        return single_source_bellman_ford_path(G, source, weight=weight)
-    if method == "unweighted":
-        return bidirectional_shortest_path(G, source, target)
-    if method == "dijkstra":
-        return bidirectional_dijkstra(G, source, target, weight)[1]
-    return bellman_ford_path(G, source, target, weight)
-
-
 def _shortest_to(graph: KeplerGraph, target: Any, weight: Weight, method: str, missing: str) -> tuple[dict[Any, Any], Paths]:
     """Distances and paths to a target; ``missing`` is said of one that is no node, if edges have no weights."""
     if method == "unweighted":
@@ -536,30 +504,54 @@ def _shortest_to(graph: KeplerGraph, target: Any, weight: Weight, method: str, m
     return distances(graph, search, np.array([vertex])), paths(graph, search, reverse=True)
 
 
+# By method: the functions of paths and those of distances, between all nodes and from one.
+_Functions = dict[str, tuple[Callable[..., Any], Callable[..., Any]]]
+_BETWEEN_ALL: _Functions = {
+    "unweighted": (all_pairs_shortest_path, all_pairs_shortest_path_length),
+    "dijkstra": (all_pairs_dijkstra_path, all_pairs_dijkstra_path_length),
+    "bellman-ford": (all_pairs_bellman_ford_path, all_pairs_bellman_ford_path_length),
+}
+_FROM_ONE: _Functions = {
+    "unweighted": (single_source_shortest_path, single_source_shortest_path_length),
+    "dijkstra": (single_source_dijkstra_path, single_source_dijkstra_path_length),
+    "bellman-ford": (single_source_bellman_ford_path, single_source_bellman_ford_path_length),
+}
+_BETWEEN_TWO: _Functions = {
+    "unweighted": (bidirectional_shortest_path, lambda *ends: len(bidirectional_shortest_path(*ends)) - 1),
+    "dijkstra": (
+        lambda G, source, target, weight: bidirectional_dijkstra(G, source, target, weight)[1],
+        dijkstra_path_length,
+    ),
+    "bellman-ford": (bellman_ford_path, bellman_ford_path_length),
+}
+
+
+def _shortest(
+    graph: KeplerGraph, source: Any, target: Any, weight: Weight, method: str, is_length: bool, missing: str
+) -> Any:
+    """Paths, or distances, between nodes; ``missing`` is said of a target that is no node, if edges have no weights."""
+    if method not in ("dijkstra", "bellman-ford"):
+        raise ValueError(f"method not supported: {method}")
+    method, weights = ("unweighted", {}) if weight is None else (method, {"weight": weight})
+    if source is None and target is not None:
+        return _shortest_to(graph, target, weight, method, missing)[not is_length]
+    ends = [end for end in (source, target) if end is not None]
+    function = (_BETWEEN_ALL, _FROM_ONE, _BETWEEN_TWO)[len(ends)][method][is_length]
+    return function(graph, *ends, **weights)
+
+
+def shortest_path(
+    G: KeplerGraph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
+) -> Any:
+    """Shortest paths between nodes, from one, to one, or between all."""
+    return _shortest(G, source, target, weight, method, False, f"Source {target} not in G")
+
+
 def shortest_path_length(
     G: KeplerGraph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
 ) -> Any:
     """Distances between nodes, from one, to one, or between all."""
-    method = _method(weight, method)
-    if source is None and target is None:
-        if method == "unweighted":
-            return all_pairs_shortest_path_length(G)
-        if method == "dijkstra":
-            return all_pairs_dijkstra_path_length(G, weight=weight)
-        return all_pairs_bellman_ford_path_length(G, weight=weight)
-    if source is None:
-        return _shortest_to(G, target, weight, method, f"Source {target} is not in G")[0]
-    if target is None:
-        if method == "unweighted":
-            return single_source_shortest_path_length(G, source)
-        if method == "dijkstra":
-            return single_source_dijkstra_path_length(G, source, weight=weight)
-        return single_source_bellman_ford_path_length(G, source, weight=weight)
-    if method == "unweighted":
-        return len(bidirectional_shortest_path(G, source, target)) - 1
-    if method == "dijkstra":
-        return dijkstra_path_length(G, source, target, weight)
-    return bellman_ford_path_length(G, source, target, weight)
+    return _shortest(G, source, target, weight, method, True, f"Source {target} is not in G")
 
 
 def _predecessors_by(graph: KeplerGraph, source: Any, weight: Weight, method: str) -> dict[Any, list[Any]]:
@@ -594,43 +586,3 @@ def all_pairs_all_shortest_paths(
     """All shortest paths between all nodes."""
     for node in G:
         yield node, dict(single_source_all_shortest_paths(G, node, weight=weight, method=method))
-
-
-FUNCTIONS = (
-    all_pairs_all_shortest_paths,
-    all_pairs_bellman_ford_path,
-    all_pairs_bellman_ford_path_length,
-    all_pairs_dijkstra,
-    all_pairs_dijkstra_path,
-    all_pairs_dijkstra_path_length,
-    all_pairs_shortest_path,
-    all_pairs_shortest_path_length,
-    all_shortest_paths,
-    bellman_ford_path,
-    bellman_ford_path_length,
-    bellman_ford_predecessor_and_distance,
-    bidirectional_dijkstra,
-    bidirectional_shortest_path,
-    dijkstra_path,
-    dijkstra_path_length,
-    dijkstra_predecessor_and_distance,
-    has_path,
-    multi_source_dijkstra,
-    multi_source_dijkstra_path,
-    multi_source_dijkstra_path_length,
-    predecessor,
-    shortest_path,
-    shortest_path_length,
-    single_source_all_shortest_paths,
-    single_source_bellman_ford,
-    single_source_bellman_ford_path,
-    single_source_bellman_ford_path_length,
-    single_source_dijkstra,
-    single_source_dijkstra_path,
-    single_source_dijkstra_path_length,
-    single_source_shortest_path,
-    single_source_shortest_path_length,
-    single_target_shortest_path,
-    single_target_shortest_path_length,
-    voronoi_cells,
-)

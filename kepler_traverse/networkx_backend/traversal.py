@@ -126,19 +126,3 @@ def node_connected_component(G: KeplerGraph, n: Any) -> set[Any]:
     """Nodes of the component of a node."""
     vertex = G.number_of(n, lambda: KeyError(n))
     return set(G.names(kernels.bfs(*G.outgoing, np.array([vertex]), max_level(None))[0]))
-
-
-FUNCTIONS = (
-    ancestors,
-    bfs_edges,
-    bfs_layers,
-    bfs_predecessors,
-    bfs_successors,
-    bfs_tree,
-    connected_components,
-    descendants,
-    descendants_at_distance,
-    is_connected,
-    node_connected_component,
-    number_connected_components,
-)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kepler_traverse.graph import Graph
 from kepler_traverse.networkx_backend import FUNCTIONS, all_sources, backend, convert_from_nx
-from kepler_traverse.networkx_backend.all_sources import FUNCTIONS as ALL_SOURCES
+from kepler_traverse.networkx_backend.refusals import _ALL_SOURCES
 from tests.support import tiers
 
 ABSENT = "absent"
@@ -97,7 +97,7 @@ UNDIRECTED_ONLY = {
     "node_connected_component",
     "number_connected_components",
 }
-ROUNDED = {function.__name__ for function in ALL_SOURCES}
+ROUNDED = _ALL_SOURCES
 
 
 def test_each_function_of_the_backend_has_arguments_to_draw():

@@ -46,9 +46,7 @@ class LevelLoop:
         return traverse
 
 
-def levels(new_run: Callable[[Graph, Query], LevelRun], step: LevelStep) -> LevelLoop:
-    """Return the ``plan`` of a strategy; see ``LevelLoop``."""
-    return LevelLoop(new_run, step)
+levels = LevelLoop
 
 
 def switch(push: LevelStep, pull: LevelStep, rule: Callable[[Any], bool]) -> LevelStep:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import Array
+from ..cpu import threads
 from ..errors import InputError, StrategyError
 from ..graph import Graph
 from .algorithms import ALGORITHMS
@@ -312,6 +313,11 @@ class Shape(NamedTuple):
     def edge_share(self, n_sources: int) -> float:
         """Share of the edges that at least one of several searches visits."""
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
+
+
+def per_core(n: int) -> Callable[[int], int]:
+    """Return the ``group_size`` of a strategy that searches from so many sources per core."""
+    return lambda n_sources: min(n_sources, n * threads.count())
 
 
 def sources_per_worker(n_sources: int, at_once: int) -> float:

@@ -51,6 +51,4 @@ class RoundLoop:
         return traverse
 
 
-def rounds(new_run: Callable[[Graph, Query], RoundRun], relax: RelaxStep) -> RoundLoop:
-    """Return the ``plan`` of a strategy; see ``RoundLoop``."""
-    return RoundLoop(new_run, relax)
+rounds = RoundLoop

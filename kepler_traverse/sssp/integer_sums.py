@@ -16,13 +16,14 @@ from .. import cuda
 from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
 from ..cpu import threads
 from ..errors import NegativeCycleError, PrecisionError
-from ..search.strategy import MultiSourceOutcome, Outcome
+from ..search.strategy import MultiSourceOutcome, Outcome, per_core
 from . import negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 
 _LOWEST = -(2**62)  # where falling distances stop: the sum with a weight above it stays within int64
 _UNRESOLVED = -1
 SOURCES_PER_THREAD = 8  # of a group, so that threads end at about the same time
+group_size = per_core(SOURCES_PER_THREAD)
 
 
 def plan(graph, query):
@@ -46,11 +47,6 @@ def memory_of_multi_source(shape, query, group: int) -> int:
     """Bytes of a run: results of a group, and the state of one search per thread."""
     rows = group * shape.n_vertices * 8 * (1 + query.predecessors)
     return rows + threads.count() * memory(shape.n_vertices, shape.n_edges, query.predecessors)
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, SOURCES_PER_THREAD * threads.count())
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take these)

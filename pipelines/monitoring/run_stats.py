@@ -56,8 +56,9 @@ class Share:
     bytes: int = 0
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
 
-    def add(self, batch: dict[str, Any]) -> None:
-        self.batches += 1
+    def add(self, batch: Mapping[str, Any]) -> None:
+        """Add a batch, or the totals of another worker."""
+        self.batches += batch.get("batches", 1)
         for key in ("sources", "edges", "bytes"):
             setattr(self, key, getattr(self, key) + batch[key])
         for phase, seconds in batch["phases"].items():
@@ -209,13 +210,7 @@ class RunStats:
         """Return the totals per worker, with those beyond ``most`` summed."""
         shares: dict[str, Share] = {name: Share() for name in self.busiest(most)}
         for name, share in self.workers.items():
-            into = shares[name if name in shares else OTHERS]
-            into.batches += share.batches
-            into.sources += share.sources
-            into.edges += share.edges
-            into.bytes += share.bytes
-            for phase, seconds in share.phases.items():
-                into.phases[phase] = into.phases.get(phase, 0.0) + seconds
+            shares[name if name in shares else OTHERS].add(vars(share))
         return shares
 
     def _forget(self, now: float) -> None:

@@ -17,16 +17,15 @@ from typing import Literal
 
 import numpy as np
 
-from kepler_traverse import cuda
 from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most
-from kepler_traverse.errors import CapacityError, CertificateError, PrecisionError
+from kepler_traverse.errors import CertificateError, PrecisionError
 from kepler_traverse.search.exact import any_beyond
 from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals
 
 from ..cli import signals
 from ..cli.options import Settings
-from ..cli.settings import MG, unfit_for_mg
+from ..cli.settings import MG
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
 from ..run.engine import BatchRun
@@ -41,23 +40,6 @@ from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
 
 _SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the unfinished part file
-
-
-@contextlib.contextmanager
-def proposed(settings: Settings) -> Iterator[None]:
-    """If a graph or a plan does not fit one GPU, suggest this engine in the error."""
-    try:
-        yield
-    except (CapacityError, MemoryError) as error:
-        if settings.device == "cpu" or settings.engine == MG or not cuda.available():
-            raise
-        text = str(error)
-        if isinstance(error, MemoryError):
-            text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
-        if settings.engine == "auto" and unfit_for_mg(settings) is None:
-            text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
-            text += " (and leave --gpu-memory out)" if settings.gpu_memory is not None else ""
-        raise CapacityError(text) from error
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from kepler_traverse import __version__
+from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError, OutputError
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli import steps
 from ..cli.options import Settings
-from ..cli.settings import MG
+from ..cli.settings import MG, unfit_for_mg
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
@@ -140,15 +140,20 @@ def engine_of(
 
 
 @contextlib.contextmanager
-def _proposed(settings: Settings) -> Iterator[None]:
-    """If a graph or a plan does not fit one GPU, suggest the other engine in the error."""
+def proposed(settings: Settings) -> Iterator[None]:
+    """If a graph or a plan does not fit one GPU, suggest the multi-GPU engine in the error."""
     try:
         yield
     except (CapacityError, MemoryError) as error:
-        from ..multi_gpu.engine import proposed
-
-        with proposed(settings):
-            raise error
+        if settings.device == "cpu" or settings.engine == MG or not cuda.available():
+            raise
+        text = str(error)
+        if isinstance(error, MemoryError):
+            text = f"the graph does not fit the memory of a GPU ({' '.join(text.split())})"
+        if settings.engine == "auto" and unfit_for_mg(settings) is None:
+            text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
+            text += " (and leave --gpu-memory out)" if settings.gpu_memory is not None else ""
+        raise CapacityError(text) from error
 
 
 def _run(
@@ -162,7 +167,7 @@ def _run(
     """Run the job with an engine."""
     started = time.perf_counter()
     steps.begin("reading the edge list and building the graph")
-    with _proposed(settings):
+    with proposed(settings):
         stored = None if output is None or before is None else output / GRAPH
         prepared = engine.prepare(stored)
         batch_size = settings.batch_size

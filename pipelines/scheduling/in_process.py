@@ -29,7 +29,6 @@ class LocalFuture:
         self.task, self.key, self.status = task, task.number, "pending"
         self.outcomes: list[BatchOutcome] | None = None
         self.error: BaseException | None = None
-        self.has_begun = False
         self._calls: list[Callable[[Any], object]] = []
         self._lock = threading.Lock()
 
@@ -149,7 +148,6 @@ class InProcessExecutor:
             with self._lock:
                 if future.status != "pending":
                     continue
-                future.has_begun = True
             self._run_one(future, make_way)
 
     def _run_one(self, future: LocalFuture, make_way: Callable[[], None]) -> None:

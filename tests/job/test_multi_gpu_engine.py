@@ -23,8 +23,8 @@ from pipelines.cli.options import UsageError, flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.multi_gpu import rapids as multi_gpu_rapids
 from pipelines.multi_gpu.edge_partition import Part
-from pipelines.multi_gpu.engine import proposed
 from pipelines.multi_gpu.partitioned_graph import Edges
+from pipelines.run.driver import proposed
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.verify import prove_output
 from tests.support import fake_rapids, tiers

@@ -8,6 +8,7 @@ and hop count, of 152 billion per second.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +56,11 @@ _ENTRIES = {
 }
 ENTRIES = tuple(_ENTRIES.values())
 GROUP = 1024
+group_size = partial(min, GROUP)
 _SLOT_BYTES = 5  # a word, and a quarter of one that a bucket has
 _BLOCK_SHARED = 1024  # static shared memory, and some that the driver takes
 # What an estimate takes of a multiprocessor; a run asks the device itself.
 _MAX_BLOCKS_PER_PROCESSOR, _SHARED = 4, 227 << 10
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, GROUP)
 
 
 @dataclass(frozen=True)

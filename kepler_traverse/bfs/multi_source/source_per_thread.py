@@ -11,16 +11,12 @@ from numba import njit
 
 from ..._arrays import MAX_HOP_COUNT, UNREACHED, hops_dtype
 from ...cpu import threads
-from ...search.strategy import MultiSourceOutcome, sources_per_worker
+from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 
 SOURCES_PER_CORE = 16  # of a group, so that cores end at about the same time
+group_size = per_core(SOURCES_PER_CORE)
 _NOT_YET = -1  # the depth of a search that outgrew the type of its distances
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, SOURCES_PER_CORE * threads.count())
 
 
 def memory(shape, query, group: int) -> int:

@@ -20,16 +20,12 @@ from ...cpu import threads
 from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
 from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, SweepState, search, write_rows
 from ...search.results import Routes
-from ...search.strategy import MultiSourceOutcome, sources_per_worker
+from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 from . import source_per_thread
 
 _LANES = LANES[np.dtype(np.int32)]
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, _LANES * threads.count())
+group_size = per_core(_LANES)
 
 
 def memory(shape, query, group: int) -> int:

@@ -6,6 +6,7 @@ holds, and writes one per vertex. Few sources have narrow lines, and levels then
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ from .. import gpu_steps
 from . import source_per_block
 
 GROUP = 1024
+group_size = partial(min, GROUP)
 _SEARCH_BLOCK, _TOP_BLOCK, _LEVEL_BLOCK = 128, 1024, 256
 _SEARCHES_PER_PROCESSOR = 4  # blocks that search upward, each with a sum per vertex
 _CAPACITY = 4096  # reached vertices of a search at first; road networks have some hundred, lattices some thousand
@@ -53,11 +55,6 @@ _PLACE = _entry("hierarchy_place_sums", struct="PlaceArgs")
 _TOP = _entry("hierarchy_sweep_top", struct="TopArgs", block=_TOP_BLOCK)
 _LEVEL = _entry("hierarchy_sweep_level_warp", struct="LevelArgs", block=_LEVEL_BLOCK, item_threads=WARP)
 ENTRIES = (_SEARCH, _CLEAR, _PLACE, _TOP, _LEVEL)
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, GROUP)
 
 
 def _lanes(group: int) -> int:

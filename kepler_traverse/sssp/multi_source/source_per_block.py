@@ -6,6 +6,7 @@ and an entry of a pile.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,7 @@ _ENTRY = Entry(
 )
 ENTRIES = (_ENTRY,)
 GROUP = 1024
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, GROUP)
+group_size = partial(min, GROUP)
 
 
 def memory(shape, query, group: int) -> int:

@@ -6,6 +6,7 @@ from 32 sources, 128 bytes of float32, and again after each improvement.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,7 @@ _ENTRY = Entry(
 )
 ENTRIES = (_ENTRY,)
 GROUP = 32
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, GROUP)
+group_size = partial(min, GROUP)
 
 
 def memory(shape, query, group: int) -> int:

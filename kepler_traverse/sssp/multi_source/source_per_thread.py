@@ -11,16 +11,12 @@ from numba import njit
 
 from ..._arrays import as_distance
 from ...cpu import threads
-from ...search.strategy import MultiSourceOutcome, sources_per_worker
+from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
 from ..near_far_cpu import NEVER, State, new_state, pile_width, rounds_of, search
 
 SOURCES_PER_CORE = 8  # of a group, so that cores end at about the same time
-
-
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, SOURCES_PER_CORE * threads.count())
+group_size = per_core(SOURCES_PER_CORE)
 
 
 def memory(shape, query, group: int) -> int:

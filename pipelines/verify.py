@@ -34,7 +34,7 @@ from .question import Question
 from .run.answered_tables import Make, answered_tables, differing_table
 from .run.prepare import read_options
 from .run.question import FACTS, read_question_again
-from .verification.part_checks import Findings, Part, Prover
+from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal
 
 EXIT_WRONG = 5
@@ -159,7 +159,7 @@ def prove_output(
     )
     question = read_question_again(graph, settings, identity)
     prover: Any
-    if OUTPUT_SCHEMAS[question.result].is_distances and question.unreached == "omit":
+    if can_certify(graph, question):
         prover, part_of = Prover(graph, question, findings), Part
     else:
         prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart

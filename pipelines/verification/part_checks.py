@@ -6,20 +6,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from kepler_traverse import plan_bfs, plan_sssp
-from kepler_traverse._arrays import NO_PREDECESSOR, namespace, to_host, unreached_of
+from kepler_traverse._arrays import NO_PREDECESSOR, namespace, unreached_of
 from kepler_traverse.certificate import certify, certify_many
-from kepler_traverse.errors import NegativeCycleError, UnknownVertexError
+from kepler_traverse.errors import UnknownVertexError
 from kepler_traverse.graph import Graph
 from kepler_traverse.runtime.regular_files import size_and_digest
 from kepler_traverse.search import results
-from kepler_traverse.search.exact import narrow_distances, to_integers
-from kepler_traverse.search.plan import Plan
+from kepler_traverse.search.exact import narrow_distances
 
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, PartEntry
@@ -61,18 +59,18 @@ class Findings:
         return asdict(self) | {"proven": dict(self.proven), "valid": not self.faults}
 
 
-class Prover:
-    """Verifies the distances of sources by the cheapest sufficient method.
+def can_certify(graph: Graph, question: Question) -> bool:
+    """Whether part files have all that certificates need: each vertex that a path may lead through."""
+    is_cut = question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
+    is_whole = question.targets is None and question.unreached == "omit" and not is_cut
+    return is_whole and OUTPUT_SCHEMAS[question.result].is_distances
 
-    - With predecessors: a certificate per source.
-    - Without predecessors: a certificate that needs none, for several sources at once.
-    - With omitted rows that paths may lead through (targets; a limit with negative weights): another traversal, which is
-      certified and compared.
-    """
+
+class Prover:
+    """Certifies the distances of sources: with predecessors one by one, without them several at once."""
 
     def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:
-        targets = None if question.targets is None else np.unique(graph.numbers_of(question.targets, "target"))
-        self.graph, self.targets, self._findings, self._limits = graph, targets, findings, question.limits
+        self.graph, self._findings, self._limits = graph, findings, question.limits
         self.limit = question.limit
         self.algorithm = question.algorithm
         self.form = OUTPUT_SCHEMAS[question.result]
@@ -82,12 +80,6 @@ class Prover:
         self.integers = self.algorithm == "sssp" and graph.returns_integers
         self.kind = np.dtype(np.int64) if self.integers else self.column_kind
         self.unreached = unreached_of(self.kind)
-        self._plan: Plan | None = None
-        if targets is not None or (self.limit is not None and self.algorithm == "sssp" and graph.has_negative_weights):
-            if self.algorithm == "bfs":
-                self._plan = plan_bfs(graph, predecessors=True, max_depth=cast("int | None", self.limit))
-            else:
-                self._plan = plan_sssp(graph, predecessors=True, cutoff=self.limit)
         self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
         self._waiting: list[tuple[str, results.Traversal]] = []
 
@@ -97,9 +89,7 @@ class Prover:
 
     def take(self, file: str, traversal: results.Traversal) -> None:
         """Verify one source, now or together with the next ones."""
-        if self._plan is not None:
-            self._compare(self._plan, file, traversal)
-        elif self.predecessors:
+        if self.predecessors:
             self._certify(file, traversal)
         else:
             self._waiting.append((file, traversal))
@@ -130,32 +120,6 @@ class Prover:
         move = namespace(self.graph.offsets).asarray
         there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
         self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
-
-    def _compare(self, plan: Plan, file: str, traversal: results.Traversal) -> None:
-        try:
-            again: Any = plan.run(traversal.source)
-        except NegativeCycleError as error:
-            self._conclude(file, traversal, {"distances": str(error)}, "traversed again")
-            return
-        certify(self.graph, again).require()
-        predecessor = again.predecessor
-        again = again.cut(traversal.limit, self.targets)
-        distance = to_host(to_integers(again.distance) if self.integers else again.distance)
-        again = replace(again, distance=distance, predecessor=to_host(predecessor))
-        failures = {}
-        differing = np.flatnonzero(again.distance != traversal.distance)
-        if differing.size:
-            failures["distances"] = self._difference(differing, again.distance, traversal.distance)
-        if self.predecessors and not differing.size:
-            kept = np.where(again.distance == self.unreached, NO_PREDECESSOR, again.predecessor)
-            differing = np.flatnonzero(kept != traversal.predecessor)
-            if differing.size:
-                failures["predecessors"] = self._difference(differing, kept, traversal.predecessor)
-        self._conclude(file, traversal, failures, "traversed again")
-
-    def _difference(self, differing: Any, right: Any, written: Any) -> str:
-        at = differing[0]
-        return f"{differing.size} differ, the first of vertex {self.name(at)}: {written[at]}, not {right[at]}"
 
     def _conclude(self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str) -> None:
         if not failures:
@@ -207,7 +171,8 @@ class Part:
                 footer = self._footer(file)
                 if footer is None or not self._has_right_columns(file.schema):
                     return
-                checksums = self._check_rows(file, footer)
+                numbers = self._source_numbers(footer)
+                checksums = [] if numbers is None else self._check_rows(file, footer, numbers)
                 rows = file.n_rows
         except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
             self._add("damaged part", f"it cannot be read ({' '.join(str(error).split())})")
@@ -250,16 +215,20 @@ class Part:
         kind = schema.field("distance").type
         return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
 
-    def _check_rows(self, file: PartReader, footer: Footer) -> list[int]:
-        """Read all rows; returns the checksums of the sources."""
+    def _source_numbers(self, footer: Footer) -> list[int] | None:
+        """Return the vertex numbers of the sources that a footer names; None if it is wrong."""
         try:
             numbers = self._graph.numbers_of(footer["sources"]).tolist()
         except UnknownVertexError as error:
             self._add("sources", f"its footer: {error}")
-            return []
+            return None
         if len(set(numbers)) != len(numbers):
             self._add("sources", "its footer names a source twice")
-            return []
+            return None
+        return numbers
+
+    def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
+        """Read all rows; returns the checksums of the sources, which have these vertex numbers."""
         stated = dict(zip(numbers, footer["checksums"], strict=True))
         checksums: list[int] = []
         waiting = iter(numbers)
@@ -271,7 +240,7 @@ class Part:
             for expected in waiting:
                 if expected == source:
                     break
-                self._without_rows(expected)
+                self._add("rows", f"source {self._prover.name(expected)} has no rows, and its own is always there")
             else:
                 self._add("order", f"the rows of source {self._prover.name(source)} stand apart or out of order")
                 return checksums
@@ -283,14 +252,8 @@ class Part:
                 )
             self._prover.take(self._path.name, traversal)
         for expected in waiting:
-            self._without_rows(expected)
+            self._add("rows", f"source {self._prover.name(expected)} has no rows, and its own is always there")
         return checksums
-
-    def _without_rows(self, source: int) -> None:
-        if self._prover.targets is None:
-            self._add("rows", f"source {self._prover.name(source)} has no rows, and its own is always there")
-        else:
-            self._prover.take(self._path.name, self._traversal(source, []))
 
     def _runs_of(self, file: PartReader) -> Iterator[tuple[int, list[list[Any]]]]:
         """Yield a source and its (vertices, distances, predecessors), per row group of the file."""

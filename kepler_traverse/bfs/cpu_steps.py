@@ -143,7 +143,7 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
 def plan_short(graph, query, _group: int):
     """Return ``traverse(sources)`` of ``search.short_search``."""
-    return short_search.plan(graph, query, True, point_back)
+    return short_search.plan(graph, query, True)
 
 
 @njit(cache=True, nogil=True)

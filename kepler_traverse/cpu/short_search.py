@@ -798,7 +798,98 @@ def checksums(next_item, n_items, row_offsets, vertices, bits, sources, found):
 
 
 @njit(cache=True, nogil=True)
-def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, found):
+def point_back(offsets, targets, weights, sources, row_offsets, vertices, distance, place, predecessor):
+    """Set the predecessors of rows, and return how many vertices have none: those of a cycle of edges of length 0.
+
+    It is the smallest vertex with an edge that explains the distance among those that are nearer, or that are as many edges
+    of length 0 closer to such a vertex. Weights are empty for hops; ``place`` is 0, before and after.
+    """
+    one, n_lost = weights.dtype.type(1), 0
+    row, layer, queue = np.empty(64, distance.dtype), np.empty(64, np.int32), np.empty(64, np.int64)
+    for i in range(sources.size):
+        begin, size = row_offsets[i] - 1, row_offsets[i + 1] - row_offsets[i] + 1
+        if size > row.size:
+            row, layer, queue = (
+                np.empty(2 * size, distance.dtype),
+                np.empty(2 * size, np.int32),
+                np.empty(2 * size, np.int64),
+            )
+        row[0] = -1  # of what is not in the row
+        farthest = row[0]
+        for at in range(1, size):
+            row[at], predecessor[begin + at] = distance[begin + at], -1
+            farthest = max(farthest, row[at])
+            place[vertices[begin + at]] = at
+        n_left = size - 1
+        if place[sources[i]]:
+            predecessor[begin + place[sources[i]]] = sources[i]
+            n_left -= 1
+        for at in range(1, size):
+            u, d = vertices[begin + at], row[at]
+            if d < farthest:
+                for e in range(offsets[u], offsets[u + 1]):
+                    other, further = np.int64(place[targets[e]]), d + (weights[e] if weights.size else one)
+                    # Vertices ascend: the first one is the smallest.
+                    if further == row[other] and d < further and predecessor[begin + other] < 0:
+                        predecessor[begin + other] = u
+                        n_left -= 1
+        first = last = depth = 0
+        if n_left:
+            for at in range(1, size):
+                layer[at], queue[last] = -1, at
+                if predecessor[begin + at] >= 0:
+                    layer[at] = 0
+                    last += 1
+        while first < last:
+            depth += 1
+            end = last
+            for j in range(first, end):
+                at = queue[j]
+                u = vertices[begin + at]
+                for e in range(offsets[u], offsets[u + 1]):
+                    other, further = np.int64(place[targets[e]]), row[at] + (weights[e] if weights.size else one)
+                    if further == row[other] and layer[other] < 0:
+                        layer[other], queue[last] = depth, other
+                        last += 1
+                        predecessor[begin + other] = u
+                        n_left -= 1
+                    elif further == row[other] and layer[other] == depth:
+                        predecessor[begin + other] = min(predecessor[begin + other], u)
+            first = end
+        n_lost += n_left
+        for at in range(1, size):
+            place[vertices[begin + at]] = 0
+    return n_lost
+
+
+@njit(cache=True, nogil=True)
+def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, sizes):
+    """Return the paths of rows to the targets in their lists, one after the other, and set the vertices of each.
+
+    A target that is not in the row has no path. ``place`` is 0, before and after.
+    """
+    paths, first = np.empty(64, vertices.dtype), np.int64(0)
+    for i in range(row_offsets.size - 1):
+        begin = row_offsets[i] - 1
+        for at in range(row_offsets[i], row_offsets[i + 1]):
+            place[vertices[at]] = at - begin
+        for j in range(list_offsets[i], list_offsets[i + 1]):
+            v, before, size = lists[j], np.int64(-1), np.int64(0)
+            while place[v] and v != before:  # the source is its own predecessor
+                before, v, size = v, np.int64(predecessor[begin + place[v]]), size + 1
+            while paths.size < first + size:
+                paths = _longer(paths, first)
+            first, v, sizes[j] = first + size, lists[j], size
+            for step in range(size):
+                paths[first - 1 - step] = v
+                v = np.int64(predecessor[begin + place[v]])
+        for at in range(row_offsets[i], row_offsets[i + 1]):
+            place[vertices[at]] = 0
+    return paths[:first]
+
+
+@njit(cache=True, nogil=True)
+def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, found, predecessor):
     """Check rows by the rules of ``certificate``, over the vertices that they hold and the edges that leave these.
 
     C1: the source is at 0. C2: vertices ascend, and distances are numbers from 0 up to the limit. C3: no edge that leaves a
@@ -806,6 +897,7 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
     that is not in the row. C4: an edge from a vertex of the row explains the distance of each vertex but the source. C5: so
     does a chain of such edges that begins at the source, also along edges of length 0. A vertex that is not in the row is
     then farther than the limit: on a shortest path to it, the edge to the first vertex that is not in the row breaks C3.
+    With predecessors, those of C4 and C5 are edges from the predecessors, and that of the source is the source.
 
     Parameters
     ----------
@@ -816,6 +908,7 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
         0 in each place, before and after.
     found : int64 array of shape (5, 3)
         For each rule the number of violations, and the position of the source and the vertex of an example. They are added.
+    predecessor : array of the length of ``vertices``, or None
     """
     one = weights.dtype.type(1)
     row, state, queue = np.empty(64, distance.dtype), np.zeros(64, np.uint8), np.empty(64, np.int64)
@@ -831,6 +924,8 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             if v == sources[i]:
                 has_source = True
                 if d != 0:
+                    _note(found, C1, i, v)
+                if predecessor is not None and predecessor[at] != v:
                     _note(found, C1, i, v)
         if limits[i] >= 0 and not has_source:
             _note(found, C1, i, sources[i])
@@ -856,6 +951,8 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
                 other, further = place[targets[e]], d + (weights[e] if weights.size else one)
                 is_broken |= (further < row[other]) | ((other == 0) & (further <= limits[i]))
                 is_equal = further == row[other]
+                if predecessor is not None:
+                    is_equal &= predecessor[begin + other - 1] == u
                 # What a nearer vertex does not explain waits until a chain from the source reaches it.
                 state[other] |= _WAITS * is_equal | _EXPLAINED * (is_equal & (d < further))
             for e in range(offsets[u], offsets[u + 1] if is_broken else offsets[u]):
@@ -876,7 +973,10 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             first += 1
             for e in range(offsets[u], offsets[u + 1]):
                 other = np.int64(place[targets[e]])
-                if state[other] == _WAITS and d + (weights[e] if weights.size else one) == row[other]:
+                is_equal = d + (weights[e] if weights.size else one) == row[other]
+                if predecessor is not None:
+                    is_equal &= predecessor[begin + other - 1] == u
+                if state[other] == _WAITS and is_equal:
                     state[other] = _EXPLAINED
                     queue[last] = other
                     last += 1

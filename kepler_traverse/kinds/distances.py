@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numba
 import numpy as np
@@ -80,14 +80,15 @@ def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
 
 
 def records_of(asked: Asked, group: Traversals) -> SourceRecords:
-    """Return ``vertex, distance`` of the vertices that each source reaches."""
+    """Return ``vertex, distance[, predecessor]`` of the vertices that each source reaches."""
     found: Any = group.distance
     if is_rows(found):  # of a plan that has changed its strategy
-        found = sparse_of(found)
+        found = sparse_of(found, group.predecessor if asked.kind.has_predecessors else None)
         found = found if asked.query.limit is None else found.within([asked.query.limit] * len(found))
     if asked.query.targets is not None:
         found = found.at(asked.query.targets)
-    return SourceRecords({"vertex": found.vertices, "distance": found.distance}, found.sizes)
+    values = {"vertex": found.vertices, "distance": found.distance, "predecessor": found.predecessor}
+    return SourceRecords({name: each for name, each in values.items() if each is not None}, found.sizes)
 
 
 def columns_of_records(asked: Asked, values: Values) -> dict[str, Column]:
@@ -95,6 +96,8 @@ def columns_of_records(asked: Asked, values: Values) -> dict[str, Column]:
     kind = ALGORITHMS[asked.algorithm].result_dtype(asked.graph)
     vertex = Column.of_vertices(asked.graph, values["vertex"].astype(np.int64, copy=False))
     columns = _shown(asked, {"vertex": vertex, "distance": Column(values["distance"].astype(kind, copy=False))})
+    if asked.kind.has_predecessors:
+        columns["predecessor"] = Column.of_vertices(asked.graph, values["predecessor"].astype(np.int64, copy=False))
     return {name: column for name, column in columns.items() if name in asked.kind.columns}
 
 
@@ -125,6 +128,8 @@ def _rows_of_group(asked: Asked, group: Traversals) -> list[_Rows]:
 
 
 def _rows_of(asked: Asked, group: Traversals, i: int, last: Selection | None) -> _Rows:
+    if not is_rows(group.distance):  # of a plan that has changed its strategy
+        group, i = cast(Traversals, group[i : i + 1]).as_rows(), 0
     distance, query = group.distance[i], asked.query
     selection = select(asked.graph, distance, query.limit, query.targets, last)
     predecessor = None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, at_most, is_reached, is_rows, namespace, to_host, unreached_of
+from .._arrays import Array, at_most, is_reached, is_rows, namespace, to_host
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, Walks, walk
@@ -29,8 +29,14 @@ _ALONG = "along "  # begins the names of the values of columns that the user nam
 
 def routes_of(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
     """Return the paths to the targets of each source: as the search found them, along predecessors, or by distances."""
+    found: Any = traversals.distance
     if traversals.routes is not None:
         return traversals.routes
+    if not is_rows(found):
+        sizes, vertices = (
+            found if found.predecessor is not None else found.point_back(graph, traversals.sources)
+        ).walk_back(lists)
+        return Routes(sizes, namespace(graph.offsets).asarray(vertices))
     if traversals.predecessor is None:
         return walk_by_distances(graph, traversals, lists, limit)
     return walk_back(traversals, lists, limit)
@@ -58,16 +64,10 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
 
     def walk_from(i: int, thread: int) -> None:
         if states[thread] is None:
-            rows = None if is_rows(distance) else np.full(n, unreached_of(distance.dtype), distance.dtype)
-            states[thread] = rows, (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))
-        row, scratch = states[thread]
+            states[thread] = np.full(n, -1, np.int32), *np.empty((2, n), np.int64)
+        row, scratch = distance[i], states[thread]
         begin, end = lists.offsets[i : i + 2].tolist()
         targets = lists.vertices[begin:end]
-        if row is None:
-            row = distance[i]
-        else:
-            reached = slice(*distance.offsets[i : i + 2].tolist())
-            row[distance.vertices[reached]] = distance.distance[reached]
         is_found = is_reached(row[targets])
         if limit is not None:
             is_found &= at_most(row[targets], limit)
@@ -81,8 +81,6 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
                 )
             found[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
-        if not is_rows(distance):
-            row[distance.vertices[reached]] = unreached_of(distance.dtype)
 
     threads.for_each(walk_from, len(traversals))
     nothing = np.empty(0, graph.targets.dtype)

@@ -348,6 +348,7 @@ _KINDS = (
     ),
     ResultKind(
         name="predecessors",
+        reads=("sparse",),
         means="a row for each vertex that a source reaches: its distance from that source, and the vertex before it",
         columns=("source", "vertex", "distance", "predecessor"),
         options=("targets", "unreached"),

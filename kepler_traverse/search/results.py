@@ -201,12 +201,20 @@ class Traversals:
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
+    def as_rows(self) -> Traversals:
+        """Return traversals whose distances and predecessors are arrays of rows over all vertices."""
+        found: Any = self.distance
+        if is_rows(found):
+            return self
+        predecessor = found.predecessor_rows() if found.form == "sparse" else self.predecessor
+        return replace(self, distance=found.rows(), predecessor=predecessor)
+
     def within(self, limits: list[Any]) -> Traversals:
         """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
-        distance, predecessor = self.distance, self.predecessor
-        if getattr(distance, "form", "") == "sparse":
-            return replace(self, distance=distance.within(limits), limits=limits)
-        distance = distance if is_rows(distance) else distance.rows()
+        if getattr(self.distance, "form", "") == "sparse":
+            return replace(self, distance=cast(Any, self.distance).within(limits), limits=limits)
+        found = self.as_rows()
+        distance, predecessor = found.distance, found.predecessor
         xp = namespace(distance)
         beyond = xp.stack([~at_most(row, limit) for row, limit in zip(distance, limits, strict=True)])
         distance = xp.where(beyond, unreached_of(distance.dtype), distance)

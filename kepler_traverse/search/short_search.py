@@ -54,7 +54,7 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     if query.output == "targets":
         return marks
     marks += int(8 * group * min(shape.depth, query.limit or shape.depth)) if query.output == "counts" else 0
-    rows = int(2.5 * group * reached * (shape.index + width))
+    rows = int(2.5 * group * reached * (shape.index * (1 + query.predecessors) + width))
     if query.output in ("all", "paths") and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     # Larger groups save nothing per source, and those whose rows leave the cache take longer.
@@ -95,7 +95,7 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
     """Bytes of a run on a GPU: tables in global memory, and rows, which are put into the order of the sources."""
     width = shape.weight or 4
     rows = int(2.25 * group * shape.n_vertices * shape.reach * (shape.index + width))
-    if query.output == "all" and ("sparse" not in query.forms or query.predecessors):
+    if query.output == "all" and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     return on_gpu.TABLES + rows if rows <= _MAX_BYTES_ON_GPU or group <= _ROWS_PER_CORE else _TOO_LARGE
 
@@ -178,7 +178,7 @@ class _Searches:
         return tuple(found)
 
 
-def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_error: Any = None) -> Any:
+def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None) -> Any:
     """Return ``traverse(sources, lists=None)``. Rows come to host memory, where everything is computed of them.
 
     Parameters
@@ -186,8 +186,6 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
     graph : Graph
     query : Query
     counts_hops : bool
-    point_back : callable
-        ``point_back(graph, sources, distance)`` returns the predecessors of distances to all vertices, in host memory.
     overflow_error : callable, optional
         ``overflow_error(graph)`` returns the error for a distance beyond the type of the weights.
     """
@@ -220,11 +218,12 @@ def plan(graph: Any, query: Query, counts_hops: bool, point_back: Any, overflow_
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
             return MultiSourceOutcome(None, None, ends, rounds, _counts_of(found, graph) if is_on_gpu else _as_counts(found))
-        if "sparse" in query.forms and not (is_on_gpu and query.predecessors):  # paths follow from the distances
+        found = found.point_back(graph, sources) if query.predecessors else found
+        if "sparse" in query.forms:
             return MultiSourceOutcome(found, None, ends, rounds)
-        rows = narrowest(found.rows())
-        predecessor = move(point_back(graph.derived.on_host, sources, rows)) if query.predecessors else None
-        return MultiSourceOutcome(move(rows), predecessor, ends, rounds)
+        predecessor = found.predecessor_rows()
+        rows = move(narrowest(found.rows()))
+        return MultiSourceOutcome(rows, None if predecessor is None else move(predecessor), ends, rounds)
 
     return traverse
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, as_distance, is_hops, is_reached, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, as_distance, is_hops, is_reached, namespace, to_host, unreached_of
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
+from ..errors import PrecisionError
+from .query import TargetLists
 
 AT_ONCE = 256  # rows that a thread checks at a time
 
@@ -64,6 +66,8 @@ class SparseDistances:
         Those of the search, with which it is checked.
     is_certified : bool
         Whether the search has checked them, because the rows lack vertices that a certificate needs.
+    predecessor : integer array of the length of ``vertices``, or None
+        Vertex numbers, as in ``results.Traversal``.
     """
 
     def __init__(
@@ -75,9 +79,11 @@ class SparseDistances:
         graph: Any = None,
         marks: Marks | None = None,
         is_certified: bool = False,
+        predecessor: np.ndarray | None = None,
     ):
         self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
         self.graph, self.marks, self.is_certified = graph, marks or Marks(n_vertices), is_certified
+        self.predecessor = predecessor
 
     form, ndim = "sparse", 2
 
@@ -99,7 +105,8 @@ class SparseDistances:
 
     @property
     def nbytes(self) -> int:
-        return self.offsets.nbytes + self.vertices.nbytes + self.distance.nbytes
+        known = (self.offsets, self.vertices, self.distance, self.predecessor)
+        return sum(each.nbytes for each in known if each is not None)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -119,14 +126,25 @@ class SparseDistances:
             return self[i : i + 1].rows()[0]
         begin, end, _ = i.indices(len(self))
         offsets = self.offsets[begin : end + 1]
-        part = slice(int(offsets[0]), int(offsets[-1]))
-        of = self.n_vertices, self.graph, self.marks, self.is_certified
-        return SparseDistances(offsets - offsets[0], self.vertices[part], self.distance[part], *of)
+        return self._part(offsets - offsets[0], slice(int(offsets[0]), int(offsets[-1])))
+
+    def _part(self, offsets: np.ndarray, kept: Any) -> SparseDistances:
+        predecessor = None if self.predecessor is None else self.predecessor[kept]
+        of = self.n_vertices, self.graph, self.marks, self.is_certified, predecessor
+        return SparseDistances(offsets, self.vertices[kept], self.distance[kept], *of)
 
     def rows(self) -> Array:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
         rows = np.full(self.shape, unreached_of(self.dtype), self.dtype)
         rows[self.rows_of_entries(), self.vertices] = self.distance
+        return rows
+
+    def predecessor_rows(self) -> Array | None:
+        """Return the predecessors, if they are known, as ``Traversals`` has those of all vertices."""
+        if self.predecessor is None:
+            return None
+        rows = np.full(self.shape, NO_PREDECESSOR, self.predecessor.dtype)
+        rows[self.rows_of_entries(), self.vertices] = self.predecessor
         return rows
 
     def one(self, i: int, v: int) -> Any:
@@ -163,11 +181,7 @@ class SparseDistances:
         return np.array([as_distance(limit, self.dtype) for limit in distinct.tolist()], self.dtype)[places]
 
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
-        before = offsets_of(is_kept)
-        return SparseDistances(
-            *(before[self.offsets], self.vertices[is_kept], self.distance[is_kept]),
-            *(self.n_vertices, self.graph, self.marks),
-        )
+        return self._part(offsets_of(is_kept)[self.offsets], is_kept)
 
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
         """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; sums may be 0."""
@@ -245,25 +259,74 @@ class SparseDistances:
         int64 array of shape (5, 3)
             As ``certificate.batch.findings_of``.
         """
-        graph = graph.derived.on_host
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
-        weights = np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
-        found = np.zeros((-(-len(self) // AT_ONCE), 5, 3), np.int64)
+        found = np.zeros((self._n_items, 5, 3), np.int64)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
+        edges = self._edges_of(graph)
 
-        def check_some(item: int, _thread: int) -> None:
-            part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
+        def check_some(item: int, place: np.ndarray, part: slice) -> None:
             rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
-            with self.marks.lent() as (place, _, _):
-                cpu.check(graph.offsets, graph.targets, weights, *rows, place, found[item])
+            cpu.check(*edges, *rows, place, found[item], self.predecessor)
 
-        threads.for_each(check_some, len(found))
+        self._for_each(check_some)
         every = np.zeros((5, 3), np.int64)
         for item, some in enumerate(found):
             new = (every[:, 0] == 0) & (some[:, 0] > 0)
             every[new] = some[new] + np.array([0, item * AT_ONCE, 0])
             every[~new, 0] += some[~new, 0]
         return every
+
+    def point_back(self, graph: Any, sources: np.ndarray) -> SparseDistances:
+        """Return the rows with the predecessors that follow from distances in a graph without negative weights.
+
+        Raises
+        ------
+        PrecisionError
+            A vertex has none.
+        """
+        predecessor, sources = np.empty(self.size, self.vertices.dtype), np.array(sources, np.int64)
+        edges, lost = self._edges_of(graph), [0] * self._n_items
+
+        def point_some(item: int, place: np.ndarray, part: slice) -> None:
+            rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance
+            lost[item] = cpu.point_back(*edges, *rows, place, predecessor)
+
+        self._for_each(point_some)
+        if any(lost):
+            raise closed_cycle_error(self.dtype)
+        of = self.n_vertices, self.graph, self.marks, self.is_certified
+        return SparseDistances(self.offsets, self.vertices, self.distance, *of, predecessor)
+
+    def walk_back(self, lists: TargetLists) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sizes and the vertices of the paths to the targets of each source, as ``results.Routes`` has them."""
+        sizes, paths = np.zeros(lists.vertices.size, np.int64), [self.vertices[:0]] * self._n_items
+
+        def walk_some(item: int, place: np.ndarray, part: slice) -> None:
+            bounds, ends = self.offsets[part.start : part.stop + 1], lists.offsets[part.start : part.stop + 1]
+            paths[item] = cpu.walk_back(bounds, self.vertices, self.predecessor, ends, lists.vertices, place, sizes)
+
+        self._for_each(walk_some)
+        return sizes, np.concatenate([self.vertices[:0], *paths])
+
+    def _edges_of(self, graph: Any) -> tuple[np.ndarray, ...]:
+        """Return the edges of a graph in host memory, with weights in the type of the distances; without any for hops."""
+        if not is_hops(self.dtype) and graph.weights.dtype != self.dtype:
+            graph = graph.derived.sums_in(self.dtype.name)
+        graph = graph.derived.on_host
+        return graph.offsets, graph.targets, np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
+
+    @property
+    def _n_items(self) -> int:
+        return -(-len(self) // AT_ONCE)
+
+    def _for_each(self, work: Callable[[int, np.ndarray, slice], None]) -> None:
+        """Call ``work(item, place, part)`` for parts of the rows, in threads."""
+
+        def call(item: int, _thread: int) -> None:
+            with self.marks.lent() as (place, _, _):
+                work(item, place, slice(item * AT_ONCE, (item + 1) * AT_ONCE))
+
+        threads.for_each(call, self._n_items)
 
     def any_beyond(self, bound: int) -> bool:
         """Whether a distance is ``bound`` or more."""
@@ -277,12 +340,23 @@ class SparseDistances:
         threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)
 
 
-def sparse_of(rows: np.ndarray) -> SparseDistances:
-    """Return distances of shape (k, n_vertices) as those of the vertices reached; hops as int32."""
+def sparse_of(distance: Array, predecessor: Array | None = None) -> SparseDistances:
+    """Return distances and predecessors of shape (k, n_vertices) as those of the vertices reached; hops as int32."""
+    rows = to_host(distance)
     reached = is_reached(rows)
     row, vertex = np.nonzero(reached)
-    distance = rows[reached].astype(np.int32) if is_hops(rows.dtype) else rows[reached]
-    return SparseDistances(offsets_of(np.bincount(row, minlength=len(rows))), vertex, distance, rows.shape[1])
+    found = rows[reached].astype(np.int32) if is_hops(rows.dtype) else rows[reached]
+    offsets = offsets_of(np.bincount(row, minlength=len(rows)))
+    before = None if predecessor is None else to_host(predecessor)[reached]
+    return SparseDistances(offsets, vertex, found, rows.shape[1], predecessor=before)
+
+
+def closed_cycle_error(kind: np.dtype) -> PrecisionError:
+    """Return the error for vertices without a predecessor."""
+    return PrecisionError(
+        f"rounding in {kind} closed a cycle of equal distances that no path enters; "
+        "build the graph with weight_type='float64'"
+    )
 
 
 def offsets_of(sizes: np.ndarray) -> np.ndarray:

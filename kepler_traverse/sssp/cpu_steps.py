@@ -27,6 +27,7 @@ from ..cpu.atomics import (
 from ..errors import PrecisionError
 from ..search import short_search
 from ..search.query import Query
+from ..search.sparse import closed_cycle_error
 from .tuning import SERIAL_FRONTIER
 
 if TYPE_CHECKING:
@@ -104,10 +105,7 @@ class Run:
             self.queue, self.next_queue = self.next_queue, self.queue
             size = int(self.counters[0])
         if bool((np.isfinite(self.distance) & (self.predecessor == NO_PREDECESSOR)).any()):
-            raise PrecisionError(
-                f"rounding in {self.distance.dtype} closed a cycle of equal distances that no path enters; "
-                "build the graph with weight_type='float64'"
-            )
+            raise closed_cycle_error(self.distance.dtype)
 
 
 def _shares(n_frontier: int) -> int:
@@ -144,7 +142,7 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
 def plan_short(graph, query, _group: int):
     """Return ``traverse(sources)`` of ``search.short_search``."""
-    return short_search.plan(graph, query, False, point_back, overflow_error)
+    return short_search.plan(graph, query, False, overflow_error)
 
 
 def overflow_error(graph) -> PrecisionError:

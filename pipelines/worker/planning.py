@@ -46,7 +46,7 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
         "shape": request.shape,
         # Certificates need all distances. Counts cannot be cut at a limit of each source.
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
-        "forms": () if kind.one_search or (kind.has_predecessors and not kind.needs_pairs) else _forms(kind, request),
+        "forms": () if kind.one_search else _forms(kind, request),
     }
     if request.result == "nearest_targets":
         assert request.k is not None
@@ -64,7 +64,8 @@ def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether
 
 def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:
     """Return the forms of distances that certificates read; ``BatchTraverser`` makes rows of those that records do not."""
-    return (*(() if kind.needs_pairs else ("interleaved",)), *(kind.reads if request.unreached == "omit" else ()))
+    others = () if kind.needs_pairs or kind.has_predecessors else ("interleaved",)
+    return (*others, *(kind.reads if request.unreached == "omit" else ()))
 
 
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:

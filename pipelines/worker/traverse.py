@@ -13,8 +13,8 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -294,7 +294,7 @@ class BatchTraverser:
         with context.clock("rows"):
             form = getattr(traversals.distance, "form", None)
             if form is not None and form not in OUTPUT_SCHEMAS[self._request.result].reads:
-                traversals = replace(traversals, distance=cast(Any, traversals.distance).rows())
+                traversals = traversals.as_rows()
             if self._request.limits is not None:
                 traversals = traversals.within(self._request.limits.of(sources))
         return traversals, traversing.seconds / len(group)

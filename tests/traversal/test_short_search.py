@@ -15,8 +15,10 @@ import kepler_traverse.cuda.short_search as on_gpu
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
 from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
-from kepler_traverse.certificate import certify_many
+from kepler_traverse.certificate import certify_group, certify_many
 from kepler_traverse.cpu import short_search as cpu
+from kepler_traverse.kinds.pairs import pair_table
+from kepler_traverse.kinds.paths import routes_of
 from kepler_traverse.search import short_search
 from kepler_traverse.search.query import Query, SourceValues
 from kepler_traverse.search.short_search import SOURCES
@@ -38,7 +40,7 @@ MODES = orders(stress={"stress": True, "seed": 1})
 def random_graph(seed: int, n: int, n_edges: int, fractions: bool = False):
     random = np.random.default_rng(seed)
     weights = random.integers(0, 9, n_edges) / (7 if fractions else 1)
-    return graph_from_edges(random.integers(0, n, n_edges), random.integers(0, n, n_edges), weights)
+    return graph_from_edges(random.integers(0, n, n_edges), random.integers(0, n, n_edges), weights, edge_ids=True)
 
 
 def sparse(graph, algorithm: str, limit, sources=None) -> SparseDistances:
@@ -65,9 +67,9 @@ def test_all_kinds_of_results_are_those_of_whole_searches(algorithm, fractions):
     random = np.random.default_rng(4)
     sources = graph.ids[random.permutation(graph.n_vertices)[:40]].tolist()
     values = {"count": random.integers(-5, 50, graph.n_vertices), "share": random.random(graph.n_vertices) - 0.5}
-    asked = [{"result": name, limit_name: 3} for name in ("distances", "summary", "reachable", "matrix")]
-    asked += [{"result": name, limit_name: [i % 6 for i in range(40)]} for name in ("distances", "summary", "reachable")]
-    asked += [{"result": name, "targets": sources[:9]} for name in ("distances", "targets", "matrix")]
+    asked = [{"result": name, limit_name: 3} for name in ("distances", "predecessors", "summary", "reachable", "matrix")]
+    asked += [{"result": name, limit_name: [i % 6 for i in range(40)]} for name in ("predecessors", "summary", "reachable")]
+    asked += [{"result": name, "targets": sources[:9]} for name in ("distances", "predecessors", "targets", "matrix")]
     asked += [{"result": name, "cutoffs": [0, 2, 5]} for name in ("within", "isochrones")]
     asked += [
         {"result": "opportunities", "cutoffs": [1, 8], "values": values, "decay": decay} for decay in (None, "linear:7")
@@ -100,6 +102,22 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
         wrong = SparseDistances(offsets_of(np.bincount(row, minlength=len(rows))), vertex, rows[is_reached], len(sources))
         certificate = certify_many(graph, sources, wrong, limit)
         assert set(certificate.failures) & set(certify_many(graph, sources, rows, limit).failures)
+        found, i = found.point_back(graph, sources), random.randrange(found.size)
+        assert certify_many(graph, sources, found, limit).valid
+        found.predecessor[i] = random.randrange(graph.n_vertices)
+        source, v = int(found.rows_of_entries()[i]), int(found.vertices[i])
+        distance, before = found.rows()[source], found.predecessor_rows()[source]
+        lengths = graph.weights if algorithm == "sssp" else np.ones(graph.n_edges)
+        tails = np.repeat(sources, np.diff(graph.offsets))
+        tight = set(
+            zip(
+                tails[is_tight := distance[tails] + lengths == distance[graph.targets]], graph.targets[is_tight], strict=True
+            )
+        )
+        at, steps = v, 0
+        while at != source and (before[at], at) in tight and steps <= n:
+            at, steps = before[at], steps + 1
+        assert certify_many(graph, sources, found, limit).valid == (at == before[source] == source)
 
 
 @on_a_device
@@ -237,7 +255,7 @@ class Counted(np.ndarray):
         super().__setitem__(i, value)
 
 
-def touches_of(algorithm: str, n: int, monkeypatch) -> int:
+def touches_of(algorithm: str, result: str, n: int, monkeypatch) -> int:
     """Elements of arrays of the graph's size that short searches touch in a long path, with all that is computed of them."""
 
     @contextmanager
@@ -270,25 +288,32 @@ def touches_of(algorithm: str, n: int, monkeypatch) -> int:
     graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
     for name in ("offsets", "targets", "weights"):  # graphs refuse such arrays
         object.__setattr__(graph, name, getattr(graph, name).view(Counted))
-    plan = REGISTRIES[algorithm].plan_multi_source(
-        graph, n_sources=n, result="distances", strategy="short_search", limit=20, targets=None, knobs=None, memory=None,
-        forms=("sparse",),
-    )  # fmt: skip
     sources = np.array([5, 70, 900, 9000])
+    table = pair_table(np.repeat(sources, 2), (sources[:, None] + [0, 15]).ravel())
+    lists = [table.lists] if result == "paths" else []
+    plan = REGISTRIES[algorithm].plan_multi_source(
+        graph, n_sources=n, result=result, strategy="short_search", limit=20, targets=None, knobs=None, memory=None,
+        forms=("sparse",), sample=table.sample() if lists else None,
+    )  # fmt: skip
     with with_threads(1):
-        plan.run(sources)  # makes the marks
+        plan.run(sources, *lists)  # makes the marks
         Counted.touches = 0
-        found = plan.run(sources).distance
+        group = plan.run(sources, *lists)
+        found = group.distance
+        if lists:
+            ways = [way for v in sources.tolist() for way in ([v], range(v, v + 16))]
+            assert routes_of(graph, group, table.lists, 20).vertices.tolist() == [v for way in ways for v in way]
         found.stats(graph.offsets, None) if algorithm == "sssp" else list(found.levels(graph.offsets, None))
         found.edges(graph.offsets)
-        assert certify_many(graph, sources, found, 20).valid
-    assert found.sizes.tolist() == [21] * sources.size
+        certify_group(graph, group)
+    assert found.sizes.max() <= 21
     return Counted.touches
 
 
+@pytest.mark.parametrize("result", ["distances", "predecessors", "paths"])
 @pytest.mark.parametrize("algorithm", MANY)
-def test_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, monkeypatch):
-    small, large = (touches_of(algorithm, n, monkeypatch) for n in (10**4, 10**6))
+def test_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, result, monkeypatch):
+    small, large = (touches_of(algorithm, result, n, monkeypatch) for n in (10**4, 10**6))
     assert small == large > 0
 
 
@@ -299,8 +324,6 @@ def test_searches_for_pairs_end_at_their_targets():
     whole, short = (sssp_pairs(graph, *pairs, strategy=name) for name in ("near_far_per_thread", "short_search"))
     equal(short, whole)
     near = graph_from_edges(np.arange(20000), np.arange(1, 20001), np.ones(20000, np.int64))
-    from kepler_traverse.kinds.pairs import pair_table
-
     table = pair_table(np.arange(0, 19000, 10), np.arange(3, 19003, 10))
     plan = SSSP.plan_multi_source(
         near, n_sources=1900, result="pairs", strategy="auto", limit=None, targets=None, knobs=None, memory=None,
@@ -326,16 +349,22 @@ def test_a_search_ends_at_the_limit_of_its_source(algorithm):
 
 
 LIMITED = {
-    "bfs": {"distances": {"max_depth": 2}, "summary": {"max_depth": 2}, "levels": {"max_depth": 3}},
+    "bfs": {
+        "distances": {"max_depth": 2},
+        "predecessors": {"max_depth": 2},
+        "summary": {"max_depth": 2},
+        "levels": {"max_depth": 3},
+    },
     "sssp": {
         "distances": {"cutoff": 4},
+        "predecessors": {"cutoff": 4},
         "summary": {"cutoff": 4},
         "isochrones": {"cutoffs": [1, 4]},
         "reachable": {"cutoff": 3},
     },
 }
 for name in LIMITED:
-    LIMITED[name] |= {"targets": {}, "pairs": {}}
+    LIMITED[name] |= {"targets": {}, "pairs": {}, "paths": {}}
 LIMITED["bfs"]["within"] = LIMITED["sssp"]["within"] = {"cutoffs": [1, 2]}
 
 
@@ -345,7 +374,7 @@ def totals(parts):
 
 def asked_of_job(graph, algorithm: str, result: str, folder) -> dict:
     options = {"algorithm": algorithm, "result": result, "report": False, "batch_size": 10, **LIMITED[algorithm][result]}
-    if result == "pairs":
+    if result in ("pairs", "paths"):
         options["pairs"] = folder / "pairs.parquet"
         pd.DataFrame({"source": graph.ids[:60].repeat(3), "target": graph.ids[-180:]}).to_parquet(options["pairs"])
     else:

@@ -1,4 +1,4 @@
-"""Graphs of other libraries to ours and back: NetworkX, igraph, cuGraph, SciPy, Arrow."""
+"""Graphs of other libraries to ours and back: NetworkX, igraph, cuGraph, SciPy, Arrow; and streets of OpenStreetMap."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .errors import InputError
 from .graph import Graph
 from .graph.build import graph_from_numbers
 from .graph.edges import graph_from_edges
+from .graph.osm import from_osm as from_osm
 
 _AT_ONCE = 1 << 16  # edges that are Python objects at a time
 

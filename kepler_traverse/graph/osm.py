@@ -1,0 +1,249 @@
+"""Read streets of OpenStreetMap: tables of streets and junctions with travel times, and their graph."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import arguments
+from ..errors import EdgeListError, InputError
+from ..runtime import LOG
+from ..runtime.regular_files import irregular
+from . import Graph
+from .edges import graph_from_edges
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NOWHERE = 2**31 - 1  # longitude of a node that the file lacks, in libosmium's units of 1e-7 degrees
+_EARTH = 6_371_008.8  # metres, mean radius
+_MPH = 1.609344  # km per mile
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(mph|km/h|kmh|kph)?")
+_DENIED = {"no", "private", "agricultural", "forestry", "military", "emergency", "use_sidepath"}
+_GRANTED = {"yes", "designated", "permissive", "official"}
+_ALONG, _BACK, _BOTH = {"yes", "true", "1"}, {"-1", "reverse"}, {"no", "false", "0"}
+_CLOSED = ("construction", "proposed", "abandoned", "disused", "razed", "platform", "raceway", "corridor", "elevator")
+
+
+class _Mode(NamedTuple):
+    """How one travels: what is open, at which speed, and in which direction."""
+
+    speeds: dict[str, float]  # km/h by the value of ``highway``
+    access: tuple[str, ...]  # tags of access, the most specific first
+    oneway: tuple[str, ...]  # tags of direction, the most specific first
+    limited: bool  # whether ``maxspeed`` is a speed that is driven
+    opened: float = 0.0  # km/h where the most specific tag of access opens another street
+
+
+_SLOW_STREETS = ("residential", "living_street", "unclassified", "service", "road", "tertiary", "secondary", "primary")
+_PATHS = ("track", "cycleway", "path", "tertiary_link", "secondary_link", "primary_link")
+MODES = {
+    "drive": _Mode(
+        {
+            **{"motorway": 110, "trunk": 90, "primary": 65, "secondary": 55, "tertiary": 45, "unclassified": 40},
+            **{"motorway_link": 60, "trunk_link": 50, "primary_link": 45, "secondary_link": 40, "tertiary_link": 35},
+            **{"residential": 30, "road": 30, "service": 15, "living_street": 10},
+        },
+        ("motorcar", "motor_vehicle", "vehicle", "access"),
+        ("oneway:motorcar", "oneway:motor_vehicle", "oneway:vehicle", "oneway"),
+        limited=True,
+    ),
+    "bike": _Mode(
+        {**dict.fromkeys((*_SLOW_STREETS, *_PATHS), 15.0), "track": 12.0, "path": 10.0},
+        ("bicycle", "vehicle", "access"),
+        ("oneway:bicycle", "oneway"),
+        limited=False,
+        opened=12.0,
+    ),
+    "walk": _Mode(
+        {**dict.fromkeys((*_SLOW_STREETS, *_PATHS, "footway", "pedestrian", "bridleway"), 4.8), "steps": 2.4},
+        ("foot", "access"),
+        ("oneway:foot",),
+        limited=False,
+        opened=4.8,
+    ),
+}
+
+
+class Streets(NamedTuple):
+    """Streets of OpenStreetMap.
+
+    Attributes
+    ----------
+    graph : Graph
+        Directed, with ``roads["weight"]`` as its weights. It knows the row of each edge, as ``edge_ids=True`` makes it.
+    roads : pandas.DataFrame
+        A row per street between two junctions and direction: ``src, dst`` (int64, ids of nodes), ``weight`` (int64),
+        ``metres`` (float64), ``speed`` (float64, km/h), ``way`` (int64), ``highway`` and ``street`` (its name, or "").
+    junctions : pandas.DataFrame
+        A row per vertex: ``vertex`` (int64, id of the node), ``x, y`` (float64, longitude and latitude).
+    """
+
+    graph: Graph
+    roads: pd.DataFrame
+    junctions: pd.DataFrame
+
+
+def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "milliseconds") -> Streets:
+    """Read the streets of a file of OpenStreetMap.
+
+    A vertex is a node where streets meet or end. Nodes between give an edge its length, along great circles. Turn
+    restrictions, traffic lights, barriers, ferries and slopes are not read. Where a file was cut out of a larger one, a
+    street ends at its last node that the file has.
+
+    Parameters
+    ----------
+    path : path
+        A local file: ``.osm.pbf``, ``.osm``, ``.osm.bz2`` or another that libosmium reads.
+    mode : {"drive", "bike", "walk"}
+        What may be used, in which direction and how fast. To drive, the speed is ``maxspeed``, else that of the kind of
+        street: motorway 110 km/h, trunk 90, primary 65, secondary 55, tertiary 45, unclassified 40, residential 30, service
+        15, living_street 10; slip roads 60 to 35. A bike goes at 15 km/h (track 12, path 10), and at 12 where
+        ``bicycle=yes`` opens another street. One walks at 4.8 km/h, on steps at 2.4, in both directions. Streets that are
+        closed to the mode by their tags of access, parking aisles and driveways (to drive), areas, and what is not built
+        are left out.
+    weight : {"milliseconds", "millimetres"}
+        What the weights count, as integers, so that sums are exact and a hierarchy can be built.
+
+    Returns
+    -------
+    Streets
+
+    Raises
+    ------
+    InputError
+        osmium is missing (``pip install 'kepler-traverse[osm]'``), or an argument is wrong.
+    EdgeListError
+        The file is missing, no regular file or damaged, or has no street for the mode.
+
+    Examples
+    --------
+    >>> here = from_osm("region.osm.pbf", mode="walk")  # doctest: +SKIP
+    >>> near = sssp_many(here.graph, [here.junctions["vertex"][0]], cutoff=900_000)  # 15 minutes; doctest: +SKIP
+    """
+    arguments.choice("mode", mode, tuple(MODES))
+    arguments.choice("weight", weight, ("milliseconds", "millimetres"))
+    try:
+        import osmium
+    except ImportError:
+        raise InputError("files of OpenStreetMap need osmium; install it by: pip install 'kepler-traverse[osm]'") from None
+    file = Path(os.fspath(path)).expanduser()
+    if not file.exists():
+        raise EdgeListError(f"{file}: there is no such file")
+    if what := irregular(file, follow=True):
+        raise EdgeListError(f"{file}: it is {what} and not a regular file")
+    try:
+        ways = _Ways(_open_ways(osmium, file), MODES[mode])
+    except RuntimeError as error:
+        raise EdgeListError(f"{file}: it cannot be read as OpenStreetMap: {error}") from None
+    roads, junctions = ways.tables(file)
+    if roads.empty:
+        raise EdgeListError(f"{file}: it has no street for mode {mode!r}")
+    metres = roads["metres"].to_numpy()
+    length = 1000 * metres if weight == "millimetres" else 3600 * metres / roads["speed"].to_numpy()
+    roads.insert(2, "weight", np.rint(length).astype(np.int64))
+    graph = graph_from_edges(roads["src"], roads["dst"], roads["weight"], vertices=junctions["vertex"], edge_ids=True)
+    return Streets(graph, roads, junctions)
+
+
+def _open_ways(osmium: Any, file: Path) -> Iterable[Any]:
+    """Ways with a tag ``highway``, whose nodes have their places; nothing else comes into Python."""
+    # The place of a node is kept before the filter of kinds drops it.
+    found = osmium.FileProcessor(str(file), osmium.osm.NODE | osmium.osm.WAY).with_locations()
+    return found.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)).with_filter(osmium.filter.KeyFilter("highway"))
+
+
+def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
+    """Whether a street is open along its nodes, and against them."""
+    for key in mode.oneway:
+        value = tags.get(key, "")
+        if value in _ALONG | _BACK | _BOTH:
+            return value not in _BACK, value not in _ALONG
+    round_about = tags.get("junction") in ("roundabout", "circular") or tags["highway"] in ("motorway", "motorway_link")
+    return True, not (round_about and "oneway" in mode.oneway)
+
+
+def _speed(tags: dict[str, str], mode: _Mode) -> float:
+    """Speed on a street in km/h, 0 where it is closed."""
+    highway = tags["highway"]
+    if highway in _CLOSED or tags.get("area") == "yes":
+        return 0.0
+    if mode.limited and tags.get("service") in ("parking_aisle", "driveway", "private", "emergency_access"):
+        return 0.0
+    speed = mode.speeds.get(highway, 0.0)
+    said = next((key for key in mode.access if key in tags), None)
+    if said is not None:
+        if tags[said] in _DENIED:
+            return 0.0
+        if said == mode.access[0] and tags[said] in _GRANTED:
+            speed = speed or mode.opened
+    limit = _NUMBER.fullmatch(tags.get("maxspeed", "").strip()) if mode.limited else None
+    if speed and limit is not None and float(limit[1]) > 0:
+        speed = float(limit[1]) * (_MPH if limit[2] == "mph" else 1.0)
+    return float(speed)
+
+
+class _Ways:
+    """Streets as lists: what their tags say, and the nodes of all, one after the other."""
+
+    def __init__(self, found: Iterable[Any], mode: _Mode):
+        self.facts: list[tuple[int, str, str, float, bool, bool]] = []
+        self.nodes: list[int] = []
+        self.x: list[int] = []
+        self.y: list[int] = []
+        self.sizes: list[int] = []
+        for way in found:
+            tags = dict(way.tags)
+            if speed := _speed(tags, mode):
+                self.facts.append((way.id, tags["highway"], tags.get("name", ""), speed, *_direction(tags, mode)))
+                nodes = list(way.nodes)
+                self.nodes += [node.ref for node in nodes]
+                self.x += [node.x for node in nodes]
+                self.y += [node.y for node in nodes]
+                self.sizes.append(len(nodes))
+
+    def tables(self, file: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Roads, each between two junctions in one direction, and junctions."""
+        import pandas as pd
+
+        if not self.facts:
+            return pd.DataFrame(), pd.DataFrame()
+        nodes, x = np.array(self.nodes, np.int64), np.array(self.x, np.int64)
+        street, is_there = np.repeat(np.arange(len(self.sizes)), self.sizes), x != _NOWHERE
+        if not is_there.all():
+            LOG.info("%s: it lacks %d nodes of streets, which end before them", file, np.sum(~is_there))
+        piece = (street + np.cumsum(~is_there))[is_there]  # of a street, between nodes that are missing
+        nodes, street, x, y = nodes[is_there], street[is_there], x[is_there] / 1e7, np.array(self.y)[is_there] / 1e7
+        goes_on = piece[:-1] == piece[1:]
+        is_end = np.r_[True, ~goes_on] | np.r_[~goes_on, True]
+        ids, place, number, count = np.unique(nodes, return_index=True, return_inverse=True, return_counts=True)
+        is_junction = count > 1
+        is_junction[number[is_end]] = True
+        so_far = np.r_[0, np.cumsum(np.where(goes_on, _metres(x[:-1], y[:-1], x[1:], y[1:]), 0))]
+        stops = np.flatnonzero(is_junction[number])
+        begin, end = stops[:-1], stops[1:]
+        begin, end = begin[piece[begin] == piece[end]], end[piece[begin] == piece[end]]
+        columns = zip(zip(*self.facts, strict=True), (np.int64, object, object, float, bool, bool), strict=True)
+        way, highway, name, speed, along, against = (np.array(values, kind) for values, kind in columns)
+        parts = []
+        for src, dst, is_open in ((begin, end, along), (end, begin, against)):
+            chosen = is_open[street[src]]
+            src, dst = src[chosen], dst[chosen]
+            part = {"src": nodes[src], "dst": nodes[dst], "metres": np.abs(so_far[dst] - so_far[src])}
+            of = street[src]
+            parts.append(part | {"speed": speed[of], "way": way[of], "highway": highway[of], "street": name[of]})
+        kept = np.flatnonzero(is_junction)
+        junctions = pd.DataFrame({"vertex": ids[kept], "x": x[place[kept]], "y": y[place[kept]]})
+        return pd.concat(map(pd.DataFrame, parts), ignore_index=True), junctions
+
+
+def _metres(x: np.ndarray, y: np.ndarray, to_x: np.ndarray, to_y: np.ndarray) -> np.ndarray:
+    """Lengths of arcs of great circles between places in degrees, by haversines."""
+    x, y, to_x, to_y = map(np.radians, (x, y, to_x, to_y))
+    half = np.sin((to_y - y) / 2) ** 2 + np.cos(y) * np.cos(to_y) * np.sin((to_x - x) / 2) ** 2
+    return 2 * _EARTH * np.arcsin(np.sqrt(np.minimum(half, 1)))

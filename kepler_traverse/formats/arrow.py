@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EdgeListError
@@ -30,9 +29,8 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     with reading(file, "Arrow IPC"):
         batches = _open(file)
         columns = typed_columns(batches.schema, options, file)
-        places = {role: Where(file, role, name) for role, name in columns.roles.items()}
         table = batches.read_all().select([name for name in columns.read if name not in file.partition_names])
-        return edges_of(table, places, options, file, columns)
+        return edges_of(table, options, file, columns)
 
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
@@ -46,9 +44,7 @@ def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) 
     return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 
 
-def edges_of(
-    table: pyarrow.Table, places: dict[str, Where], options: ReadOptions, file: DataFile, columns: EdgeColumns
-) -> EdgeList:
+def edges_of(table: pyarrow.Table, options: ReadOptions, file: DataFile, columns: EdgeColumns) -> EdgeList:
     """Check the columns of a typed table and bring them to the types of an edge list."""
     import pyarrow
 
@@ -66,9 +62,9 @@ def edges_of(
         kept, directions = select_rows(more, columns, options, file)
     mask = None if kept is None else row_mask(kept, table.num_rows)
     typed = {}
-    for role, where in places.items():
-        column = column_of(where.name) if mask is None else plain_column(column_of(where.name)).filter(mask)
-        typed[role] = edge_column(column, replace(where, rows=kept), options.id_type)
+    for role, name in columns.roles.items():
+        column = column_of(name) if mask is None else plain_column(column_of(name)).filter(mask)
+        typed[role] = edge_column(column, Where(file, role, name, rows=kept), options.id_type)
     return EdgeList(
         table=pyarrow.table(typed),
         columns=columns,

@@ -36,7 +36,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
 
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
-        columns, places = _columns(pyarrow.parquet.read_schema(source), file, options)
+        columns = _columns(pyarrow.parquet.read_schema(source), file, options)
         source.seek(0)
         # Not by ParquetFile, which decodes row groups one after another.
         table = pyarrow.parquet.read_table(
@@ -46,7 +46,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             pre_buffer=not file.is_local,
             partitioning=None,
         )
-        return edges_of(table, places, options, file, columns)
+        return edges_of(table, options, file, columns)
 
 
 def _check_head(source: pyarrow.NativeFile, file: DataFile) -> None:
@@ -56,22 +56,21 @@ def _check_head(source: pyarrow.NativeFile, file: DataFile) -> None:
     source.seek(0)
 
 
-def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> tuple[EdgeColumns, dict[str, Where]]:
+def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> EdgeColumns:
     """Choose columns and refuse ids of a wrong type before anything is read."""
     import pyarrow.types as kinds
 
     columns = typed_columns(schema, options, file)
-    places = {role: Where(file, role, name) for role, name in columns.roles.items()}
-    for role, where in places.items():
-        if where.name in file.partition_names:
+    for role, name in columns.roles.items():
+        if name in file.partition_names:
             continue
-        kind = schema.field(where.name).type
+        where, kind = Where(file, role, name), schema.field(name).type
         kind = kind.value_type if kinds.is_dictionary(kind) else kind
         if role != "weight":
             check_type(kind, where)
         elif kinds.is_nested(kind):
             raise where.error(f"has type {kind}; weights must be integers or floats")
-    return columns, places
+    return columns
 
 
 def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None:
@@ -86,7 +85,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
         with reading(file, "Parquet"), file.open_random() as source:
             _check_head(source, file)
             with pyarrow.parquet.ParquetFile(source) as parquet:
-                chosen.append(_columns(parquet.schema_arrow, file, options)[0])
+                chosen.append(_columns(parquet.schema_arrow, file, options))
                 chosen[-1].agree_with(chosen[0], file, files[0])
                 if set(chosen[-1].roles.values()) & set(file.partition_names):
                     return None

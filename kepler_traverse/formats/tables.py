@@ -172,8 +172,7 @@ def _edges_of_batches(
         raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else "")
     table = pyarrow.Table.from_batches(found)
     del found
-    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
-    return edges_of(table, places, options, source, columns)
+    return edges_of(table, options, source, columns)
 
 
 def _no_rows(source: DataFile, advice: str = "") -> EdgeListError:
@@ -221,7 +220,6 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
 
     if not any(map(len, parts)):
         raise _no_rows(source)
-    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
     may_lack = _of_unknown_filter(columns, options)
     tables, is_one, lacking = [], len(parts) == 1, set[str]()
     while parts:
@@ -249,7 +247,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
     # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.
     table = tables[0] if len(tables) == 1 else pyarrow.concat_tables(tables, promote_options="permissive")
     del tables
-    return edges_of(table, places, options, source, columns)
+    return edges_of(table, options, source, columns)
 
 
 def _of_unknown_filter(columns: EdgeColumns, options: ReadOptions) -> set[str]:
@@ -311,8 +309,7 @@ def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: 
             table = edges.rename(columns={name: role for role, name in columns.roles.items()})
             rows = ((source.name, len(frame)),)
             return EdgeList(table=table, columns=columns, rows=rows, kept=kept, directions=directions)
-    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
-    return edges_of(frame[columns.read].to_arrow(preserve_index=False), places, options, source, columns)
+    return edges_of(frame[columns.read].to_arrow(preserve_index=False), options, source, columns)
 
 
 def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -440,8 +437,7 @@ def _filtered_in_arrow(table: Mapping[str, Any], columns: EdgeColumns, options: 
     held, columns = _more_columns(table, columns, options, columns.read)
     if not any(map(len, held.values())):
         raise _no_rows(source)
-    places = {role: Where(source, role, name) for role, name in columns.roles.items()}
-    return edges_of(pyarrow.table(held), places, options, source, columns)
+    return edges_of(pyarrow.table(held), options, source, columns)
 
 
 def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:

@@ -337,14 +337,8 @@ def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
     return count, first
 
 
-def _check_weight_type(weight_type: str) -> None:
-    if weight_type not in ("auto", "float32", "float64"):
-        raise InputError(f"weight_type {weight_type!r} is none of 'auto', 'float32', 'float64'")
-
-
 def _integer_weights(weight: Any, weight_type: str) -> Any:
     """Convert integers to the narrowest type that represents each exactly, or to the requested type if that is wider."""
-    _check_weight_type(weight_type)
     xp = namespace(weight)
     low, high = extent(weight) if weight.size else (0, 0)
     largest = max(high, -low)
@@ -363,7 +357,6 @@ def _integer_weights(weight: Any, weight_type: str) -> Any:
 
 def _float_weights(weight: Any, weight_type: str) -> Any:
     """Check weights and convert them to the type of distances; -0.0 becomes 0.0."""
-    _check_weight_type(weight_type)
     xp = namespace(weight)
     if weight.dtype.kind != "f":
         raise EdgeListError(f"weights must be numbers, not {weight.dtype}", column="weight")

@@ -474,35 +474,23 @@ def _named_strategies(
     n_sources: int,
     query: Query,
 ) -> tuple[MultiSourceStrategy, list[MultiSourceStrategy]]:
-    """Return the strategy that searches from one source after another, and those that a plan may choose among."""
+    """Return the strategy that searches from one source after another, and those that a plan may choose among.
+
+    These are the named one, or with ``"auto"`` all defaults that can run.
+    """
     name = arguments.text("strategy", name, "a name that strategies() lists", StrategyError)
     is_single = any(each.is_called(name) for each in single_source)
     loop = one_at_a_time(pick(single_source, name if is_single else "auto", graph), algorithm)
-    return loop, _usable_strategies(graph, strategies, loop, name, n_sources, query)
-
-
-def _usable_strategies(
-    graph: Graph,
-    strategies: Sequence[MultiSourceStrategy],
-    loop: MultiSourceStrategy,
-    name: str,
-    n_sources: int,
-    query: Query,
-) -> list[MultiSourceStrategy]:
-    """Return the strategies that a plan may choose among: the named one, or with ``"auto"`` all defaults that can run.
-
-    ``loop`` runs a strategy for one source once per source.
-    """
     if name != "auto":
-        return [pick([*strategies, loop], name, graph)]
+        return loop, [pick([*strategies, loop], name, graph)]
     here = [each for each in strategies if each.default and each.device == graph.device]
     fitting = [each for each in here if each.unsupported_reason(graph) is None]
     if n_sources <= 1:  # without a survey, which would take longer than it could save
         if query.nearest is not None:
-            return [each for each in fitting if each.name == "short_search" and each.device == "cpu"] or [loop]
+            return loop, [each for each in fitting if each.name == "short_search" and each.device == "cpu"] or [loop]
         is_few = query.has_target_lists and query.targets_per_source <= FEW_PATHS
-        return [each for each in fitting if each.finds_paths and is_few] or [loop]
-    return [*fitting, loop]
+        return loop, [each for each in fitting if each.finds_paths and is_few] or [loop]
+    return loop, [*fitting, loop]
 
 
 def _unsupported(graph: Graph, strategies: Sequence[MultiSourceStrategy]) -> dict[str, str]:

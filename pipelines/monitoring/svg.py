@@ -15,7 +15,6 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from .html_fragments import printed
-from .plot_data import COLOURS
 
 HEIGHT = 260
 TOP, BOTTOM, MARGIN = 34, 46, 12  # around the plane; ``MARGIN`` where there is no axis
@@ -23,12 +22,6 @@ _LEFT = 62
 _LEGEND_ROW = 16
 _TICKS = 5
 _CHARACTER = 6.6  # width of one
-_SHAPES = ("circle", "square", "triangle")
-
-
-def look_of(i: int) -> tuple[str, str]:
-    """Return colour and shape of the marks of the label ``i``; colours start again with the next shape."""
-    return COLOURS[i % len(COLOURS)], _SHAPES[i // len(COLOURS) % len(_SHAPES)]
 
 
 def left_of(names: Iterable[str]) -> int:
@@ -155,15 +148,6 @@ class Plane:
     def line(self, path: Iterable[tuple[float, float]], colour: str) -> None:
         corners = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in path)
         self.parts.append(f'<polyline points="{corners}" fill="none" stroke="{colour}" stroke-width="2"/>')
-
-    def strokes(self, paths: Iterable[Sequence[tuple[float, float]]], colour: str, width: float) -> None:
-        """Draw many short lines as one element; a line of one place is a dot."""
-        drawn = "".join(
-            f"M{'L'.join(f'{self.at_x(x):.0f} {self.at_y(y):.0f}' for x, y in path)}{'h0' if len(path) == 1 else ''}"
-            for path in paths
-        )
-        look = f'stroke="{colour}" stroke-width="{width}" stroke-linecap="round" fill="none"'
-        self.parts.append(f'<path d="{drawn}" {look}/>')
 
     def mark(self, x: float, y: float, colour: str, shape: str = "circle", title: str = "") -> None:
         self._mark(self.at_x(x), self.at_y(y), colour, shape, title)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from pipelines.monitoring.svg import BOTTOM, TOP, Plane, left_of, look_of, picture
+from pipelines.monitoring.plot_data import COLOURS
+from pipelines.monitoring.svg import BOTTOM, TOP, Plane, left_of, picture
 
 WIDTH, ROW = 860, 22
+_SHAPES = ("circle", "square", "triangle")
+
+
+def look_of(i: int) -> tuple[str, str]:
+    """Return colour and shape of the marks of the label ``i``; colours start again with the next shape."""
+    return COLOURS[i % len(COLOURS)], _SHAPES[i // len(COLOURS) % len(_SHAPES)]
 
 
 def legend_of(labels: list[str]) -> list[tuple[str, ...]]:
@@ -61,6 +68,9 @@ def clouds(title: str, panels: list[tuple[str, str, dict[str, list[tuple[float, 
         plane.x_axis(axis, whole=True)
         plane.y_axis(vertical)
         for label, found in kinds.items():
-            plane.strokes([[point] for point in found], look_of(known.index(label))[0], 4 if len(found) > 100 else 6)
+            colour, width = look_of(known.index(label))[0], 4 if len(found) > 100 else 6
+            drawn = "".join(f"M{plane.at_x(x):.0f} {plane.at_y(y):.0f}h0" for x, y in found)  # many dots as one element
+            look = f'stroke="{colour}" stroke-width="{width}" stroke-linecap="round" fill="none"'
+            plane.parts.append(f'<path d="{drawn}" {look}/>')
         planes.append(plane)
     return picture(*planes, file=True)

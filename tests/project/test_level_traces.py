@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pipelines.monitoring import svg
-from scripts.bench import cpu, gpu, level_traces, performance_page, roofline
+from scripts.bench import cpu, gpu, level_traces, performance_page, roofline, svg_plots
 
 LIMITS = {
     "machine": "GPU",
@@ -135,7 +134,7 @@ def test_plot_has_one_dot_per_row_and_one_color_per_kind_of_iteration():
     paths = ElementTree.fromstring(both).iter("{http://www.w3.org/2000/svg}path")
     strokes = [path.get("stroke") for path in paths if path.get("stroke")]
     assert len(strokes) == 7  # six kinds above, one of them below
-    assert strokes[-1] == strokes[1] == svg.look_of(1)[0]
+    assert strokes[-1] == strokes[1] == svg_plots.look_of(1)[0]
     assert both.count("h0") == len(rows) + 1
 
 

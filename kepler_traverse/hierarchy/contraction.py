@@ -508,13 +508,10 @@ class Contraction:
         threads.run(_mark_first, *_shared(vertices), priority, ahead, back, self.is_symmetric, marks)
         return vertices[marks]
 
-    def _priority(self) -> np.ndarray:
-        return self._difference + self._contracted + 5 * self.level
-
     def _round(self) -> None:
         if not self.rounds:
             self._evaluate(self.remaining)
-        priority = self._priority()
+        priority = self._difference + self._contracted + 5 * self.level
         candidates = self._first(self.remaining, priority)
         stale = candidates[self._dirty[candidates] == 1]
         if stale.size:

@@ -597,13 +597,11 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def _text_metavar(key: str) -> str:
-    return "CONDITION" if key == "where" else "ADDRESS" if key.endswith("_address") else "NAME"
-
-
 def metavar_of(option: Option) -> str:
     """Return the placeholder in ``--help`` for the value of a flag without choices."""
-    return _METAVAR.get(option.kind) or _text_metavar(option.key)
+    return _METAVAR.get(option.kind) or (
+        "CONDITION" if option.key == "where" else "ADDRESS" if option.key.endswith("_address") else "NAME"
+    )
 
 
 def add_option(group: Any, option: Option) -> None:

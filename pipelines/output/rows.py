@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -85,7 +86,6 @@ class Vertices:
 
     def __init__(self, graph: Graph):
         self._graph = graph
-        self._host: Graph | None = None
         self._zeros: pa.Array | None = None
         self._last: tuple[Selection | None, int] = (None, 0)
         # Determined here, because the graph in host memory lacks the weights.
@@ -101,20 +101,15 @@ class Vertices:
             metadata={UNREACHED_KEY: str(unreached)},
         )
 
-    @property
+    @cached_property
     def graph(self) -> Graph:
-        """The graph in host memory; a copy from a GPU lacks the edges."""
-        return self.bring()
-
-    def bring(self) -> Graph:
-        """Copy the needed arrays of the graph to host memory, once."""
-        if self._host is None:
-            graph = self._graph
-            here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
-            here |= {"edge_rows": None, "edges_of_rows": None}
-            ids = graph.ids if graph.has_string_ids else to_host(graph.ids)
-            self._host = graph if graph.device == "cpu" else replace(graph, ids=ids, weights=None, **here)
-        return self._host
+        """The graph in host memory; a copy from a GPU, which lacks the edges, is made at the first use."""
+        graph = self._graph
+        if graph.device == "cpu":
+            return graph
+        here: dict[str, Any] = {"offsets": to_host(graph.offsets), "targets": np.empty(0, graph.targets.dtype)}
+        here |= {"weights": None, "edge_rows": None, "edges_of_rows": None}
+        return replace(graph, ids=graph.ids if graph.has_string_ids else to_host(graph.ids), **here)
 
     def source_column(self, source: int, size: int) -> pa.DictionaryArray:
         """Return a column that repeats a source's id, as a dictionary array; ``part_file.plain`` expands it."""

@@ -125,7 +125,45 @@ def execute(
     output = None if settings.output is None else Path(settings.output).absolute()
     before = None if output is None or settings.plan else check_folder(output, settings.resume)
     with engine_of(settings, supervision, given) as engine:
-        return _run(settings, resume_command, output, before, engine, supervision)
+        started = time.perf_counter()
+        steps.begin("reading the edge list and building the graph")
+        with proposed(settings):
+            stored = None if output is None or before is None else output / GRAPH
+            prepared = engine.prepare(stored)
+            batch_size = settings.batch_size
+            if before is not None and batch_size == "auto":  # so that the parts hold the same sources
+                batch_size = before["identity"].get("batch_size", "auto")
+            sizing = engine.size(prepared, batch_size)
+            fingerprint = prepared.graph.fingerprint if not settings.plan else ""
+            identity = identity_of(prepared.request, fingerprint, prepared.names, sizing.batch_size)
+            choice = engine.choose(prepared, sizing)
+        if settings.plan:
+            if settings.resume:
+                say("note: --plan shows the whole run, also what --resume would find done")
+            console.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
+            return None
+        assert output is not None  # settings_of requires --output, except with --plan
+        if before is not None:
+            refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings))
+        with OutputFolder(output) as folder:
+            if choice is not None and before is not None:
+                choice.resume(before.get("choice"))
+            folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
+            job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice)
+            if before is not None:
+                job.keep_what_is_done(before)
+                if supervision.needs_workers:
+                    job.note_takeover(before)
+            if VERTICES in tables_of(settings) and not job.keeps(VERTICES):
+                folder.put_table(VERTICES, [vertices_table(prepared.graph)])
+            try:
+                if before is not None and job.nothing_is_missing(before):
+                    folder.manifest = before
+                else:
+                    job.run()
+            finally:
+                job.write_report()
+        return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
 
 
 def engine_of(
@@ -154,56 +192,6 @@ def proposed(settings: Settings) -> Iterator[None]:
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
             text += " (and leave --gpu-memory out)" if settings.gpu_memory is not None else ""
         raise CapacityError(text) from error
-
-
-def _run(
-    settings: Settings,
-    resume_command: str,
-    output: Path | None,
-    before: Manifest | None,
-    engine: Engine,
-    supervision: Supervision,
-) -> Finished | None:
-    """Run the job with an engine."""
-    started = time.perf_counter()
-    steps.begin("reading the edge list and building the graph")
-    with proposed(settings):
-        stored = None if output is None or before is None else output / GRAPH
-        prepared = engine.prepare(stored)
-        batch_size = settings.batch_size
-        if before is not None and batch_size == "auto":  # so that the parts hold the same sources
-            batch_size = before["identity"].get("batch_size", "auto")
-        sizing = engine.size(prepared, batch_size)
-        fingerprint = prepared.graph.fingerprint if not settings.plan else ""
-        identity = identity_of(prepared.request, fingerprint, prepared.names, sizing.batch_size)
-        choice = engine.choose(prepared, sizing)
-    if settings.plan:
-        if settings.resume:
-            say("note: --plan shows the whole run, also what --resume would find done")
-        console.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
-        return None
-    assert output is not None  # settings_of requires --output, except with --plan
-    if before is not None:
-        refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings))
-    with OutputFolder(output) as folder:
-        if choice is not None and before is not None:
-            choice.resume(before.get("choice"))
-        folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
-        job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice)
-        if before is not None:
-            job.keep_what_is_done(before)
-            if supervision.needs_workers:
-                job.note_takeover(before)
-        if VERTICES in tables_of(settings) and not job.keeps(VERTICES):
-            folder.put_table(VERTICES, [vertices_table(prepared.graph)])
-        try:
-            if before is not None and job.nothing_is_missing(before):
-                folder.manifest = before
-            else:
-                job.run()
-        finally:
-            job.write_report()
-    return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
 
 
 def _new_manifest(

@@ -340,12 +340,9 @@ class Window:
         if not self._monitor.is_due():
             return
         self._report_retries()
-        deadline = self._batch_deadline()
+        deadline = self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
         for worker, theirs in self._monitor.check(self._in_flight, deadline):
             self._restart(worker, theirs, deadline)
-
-    def _batch_deadline(self) -> float:
-        return self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
 
     def _restart(self, worker: str, theirs: list[tuple[BatchFuture, Task]], deadline: float) -> None:
         """Cancel all tasks of a worker and end its process; its nanny starts a new one."""

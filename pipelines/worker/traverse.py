@@ -147,7 +147,7 @@ class BatchTraverser:
 
         Yields each part in order, so that ``rows_of_batch`` can generate its rows while the next sources are traversed.
         """
-        self._vertices.bring()  # here, because the writer threads do not use the device
+        _ = self._vertices.graph  # here, because the writer threads do not use the device
         together = BatchContext(progress=progress)
         part_of = {source: part for part, sources in batches for source in sources}
         pieces = self._pieces(batches, part_of, together)

@@ -13,6 +13,7 @@ from .simd_figures import PIECE, WIDTH, figures_of_block
 
 _SHORT = 1 << 14  # values of a row: for fewer, starting threads would take longer than it saves
 _COUNTERS = 4  # of one bin or level, a power of two
+_COUNTERS_OF_HOPS = 8  # the same, of one row alone
 LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
 
 
@@ -61,6 +62,13 @@ def bins(distance, limit, bins_per_unit, before, n_bins: int):
         _bins(of_source, limit, bins_per_unit[i], before[i], counts)
         counts.sum(axis=0, out=found[i])
     return found
+
+
+def bins_of_hops(distance, shift, first, n_bins: int):
+    """Return how many hops of one row are in each bin of 2^shift hops, from bin ``first`` on."""
+    counts = np.zeros((n_bins + 1, _COUNTERS_OF_HOPS), np.int64)  # the first bin has the vertices that are not reached
+    _count_hops(distance, shift, first, counts.reshape(-1))
+    return counts[1:].sum(axis=1)
 
 
 def levels(distance, offsets, limit):
@@ -165,3 +173,23 @@ def _summary_of_levels(counts, found, values):
                 values[at] += values[at + half]
             size = half
         found[i, 0], found[i, 1], found[i, 2], found[i, 3] = reached, farthest, total, values[0]
+
+
+@njit(cache=True, nogil=True)
+def edges_of(offsets, distance, unreached):
+    """Return the number of stored edges of the vertices that one row reaches."""
+    edges = 0
+    for v in range(distance.size):
+        if distance[v] != unreached:
+            edges += offsets[v + 1] - offsets[v]
+    return edges
+
+
+@njit(cache=True, nogil=True)
+def _count_hops(distance, shift, first, counts):
+    # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid dependent additions. Indices
+    # are unsigned, because those below 0 would be counted from the end.
+    for v in range(distance.size):
+        hops = np.int64(distance[v])
+        at = np.uint64(0) if hops < 0 else np.uint64((hops >> shift) - first + 1)
+        counts[at * np.uint64(_COUNTERS_OF_HOPS) | np.uint64(v & (_COUNTERS_OF_HOPS - 1))] += 1

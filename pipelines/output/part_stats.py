@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from kepler_traverse._arrays import is_rows, namespace, to_host, unreached_of
+from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.records import last_levels, level_counts_of
 from kepler_traverse.search.algorithms import ALGORITHMS
@@ -25,7 +25,6 @@ from kepler_traverse.search.results import Traversal, Traversals
 
 from .manifest_types import MAX_BINS, Histogram, Id, PartCounts
 
-_COUNTERS = 8  # of one bin, a power of two
 _MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding them up costs
 
 
@@ -122,7 +121,7 @@ def edges_of(graph: Graph, traversal: Traversal) -> int:
         distance = traversal.distance
         if traversal.algorithm == "bfs" and distance.size == graph.n_vertices and distance.min(initial=0) >= 0:
             return int(graph.offsets[-1])  # all are reached; the offsets need more memory than the hops, and are not read
-        return int(_edges(graph.offsets, traversal.distance, _unreached(traversal)))
+        return int(on_cpu.edges_of(graph.offsets, traversal.distance, _unreached(traversal)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())
 
 
@@ -180,9 +179,7 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
         # Multiplication is exact, because the width is a power of two.
         counts = bins_of(distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins)[0]
     elif xp is np:
-        counts = np.zeros((n_bins + 1, _COUNTERS), np.int64)  # the first bin has the vertices that are not reached
-        _count_hops(distance, shift, first, counts.reshape(-1))
-        counts = counts[1:].sum(axis=1)
+        counts = on_cpu.bins_of_hops(distance, shift, first, n_bins)
     else:
         counts = xp.bincount((distance[distance >= 0] >> shift) - first, minlength=n_bins)
     return {"width": width, "first": first, "counts": counts.tolist()}
@@ -286,22 +283,3 @@ def _width(low: float, high: float, least: float) -> float:
 
 # Short loops without a branch on the algorithm, so that the compiler uses vector instructions. All of them together take a
 # fiftieth of the time of a traversal of a road network.
-
-
-@njit(cache=True, nogil=True)
-def _edges(offsets: Any, distance: Any, unreached: Any) -> Any:
-    edges = 0
-    for v in range(distance.size):
-        if distance[v] != unreached:
-            edges += offsets[v + 1] - offsets[v]
-    return edges
-
-
-@njit(cache=True, nogil=True)
-def _count_hops(distance: Any, shift: Any, first: Any, counts: Any) -> Any:
-    # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid dependent additions. Indices
-    # are unsigned, because those below 0 would be counted from the end.
-    for v in range(distance.size):
-        hops = np.int64(distance[v])
-        at = np.uint64(0) if hops < 0 else np.uint64((hops >> shift) - first + 1)
-        counts[at * np.uint64(_COUNTERS) | np.uint64(v & (_COUNTERS - 1))] += 1

@@ -205,6 +205,11 @@ def test_the_public_names_are_sorted_and_few():
     assert len(kepler_traverse.__all__) <= 40
 
 
+def test_the_job_keeps_no_compiled_code():
+    """A checkout has it under two names, and compiled code that is loaded under one imports the other."""
+    assert [relative(path) for path in (ROOT / "pipelines").rglob("*.py") if "cache=True" in path.read_text()] == []
+
+
 def test_the_root_of_the_library_holds_few_modules():
     modules = [path.name for path in LIBRARY if path.parent.name == "kepler_traverse"]
     assert 0 < len(modules) <= 12, modules

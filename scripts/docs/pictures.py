@@ -1,7 +1,7 @@
-"""Draw the pictures of the README and of docs/results.md, all of a generated town.
+"""Draw the pictures of the README, docs/gallery.md and docs/results.md, by the examples of the first two.
 
 ``python -m scripts.docs.pictures`` writes docs/pictures; with ``--check`` nothing is written, and the exit code is 1 if a
-picture is stale. The README's own example draws the first one; ``--only`` and ``--folder`` draw it elsewhere.
+picture is stale. ``--only`` and ``--folder`` draw some of them, or elsewhere.
 """
 
 from __future__ import annotations
@@ -10,61 +10,36 @@ import argparse
 import contextlib
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib import image
 from PIL import Image
 
-from kepler_traverse import Graph, graph_from_edges, paths, sssp_many
-from kepler_traverse.datasets import Town, town
-from kepler_traverse.maps import plot
 from scripts.docs.run_examples import blocks_of, run_block
 
 matplotlib.use("agg")  # no display is needed
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER, README = ROOT / "docs/pictures", ROOT / "README.md"
+# The pages whose examples save pictures. Other examples of the README are about something else.
+PAGES = {README: {"isochrones.png"}, ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"}}
+PICTURES = [name for saved in PAGES.values() for name in sorted(saved)]
 # Another version of matplotlib may set other letters. Another result colours more of the picture.
 DIFFERENCE, SHARE = 0.2, 0.01
 
 
-def isochrones() -> None:
-    """Run the example of the README, which saves isochrones.png in the working directory."""
-    line, code = next(block for block in blocks_of(README.read_text(encoding="utf-8")) if "isochrones.png" in block[1])
-    if not run_block(code, line, README.name, {}):
-        raise SystemExit("the example of README.md that draws isochrones.png failed")
-
-
-def nearest(here: Town, graph: Graph) -> Any:
-    return plot(sssp_many(graph, here.schools["vertex"], result="nearest"), here.junctions, graph=graph)
-
-
-def routes(here: Town, graph: Graph) -> Any:
-    schools = here.schools["vertex"].to_numpy()
-    return plot(paths(graph, (schools[[0, 1]], schools[[-1, -4]])), here.junctions, graph=graph)
-
-
-def closeness(here: Town, graph: Graph) -> Any:
-    return plot(sssp_many(graph, "all", result="summary"), here.junctions, graph=graph)
-
-
-DRAWN: dict[str, Callable[[Town, Graph], Any]] = {"nearest.png": nearest, "paths.png": routes, "closeness.png": closeness}
-PICTURES = ["isochrones.png", *DRAWN]
-
-
 def draw(names: list[str], folder: Path) -> None:
-    """Write pictures into a folder."""
+    """Write pictures into a folder: run the examples of the pages that save them, and those that save none."""
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.chdir(folder):
-        if "isochrones.png" in names:
-            isochrones()
-        here = town()
-        graph = graph_from_edges(here.roads)
-        for name in DRAWN.keys() & set(names):
-            DRAWN[name](here, graph).figure.savefig(name)
+        for page, saved in PAGES.items():
+            run: dict[str, object] = {}
+            for line, code in blocks_of(page.read_text(encoding="utf-8")) if saved & set(names) else []:
+                saves = {name for name in saved if f'savefig("{name}")' in code}
+                wanted = saves & set(names) if page == README else saves <= set(names)
+                if wanted and not run_block(code, line, page.name, run):
+                    raise SystemExit(f"the example of {page.name} in line {line} failed")
         for name in names:  # in a third of the bytes
             small = Image.open(name).convert("RGB").resize((600, 600), Image.Resampling.LANCZOS)
             small.quantize(64).save(name, optimize=True)
@@ -80,7 +55,7 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Draw the pictures of the README and of docs/results.md.")
+    parser = argparse.ArgumentParser(description="Draw the pictures of the pages.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a picture is stale")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of the pictures (default: docs/pictures)")
     parser.add_argument("--only", nargs="+", choices=PICTURES, default=PICTURES, metavar="NAME", help="draw these alone")

@@ -270,7 +270,7 @@ def test_the_tree_in_the_overview_exists():
     assert missing == []
 
 
-@pytest.mark.parametrize("page", ["quickstart.md", "results.md", "inputs.md"])
+@pytest.mark.parametrize("page", ["quickstart.md", "results.md", "inputs.md", "semantics.md"])
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")

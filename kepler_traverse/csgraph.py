@@ -128,7 +128,7 @@ def dijkstra(
 
     Returns
     -------
-    dist_matrix : float64 array of shape (*indices.shape, N), or (N,) with ``min_only``
+    dist_matrix : float64 array of shape ``(*indices.shape, N)``, or ``(N,)`` with ``min_only``
         ``inf`` where there is no path within the limit.
     predecessors : int32 array of the same shape
         With ``return_predecessors``; ``-9999`` for sources and where there is no path.

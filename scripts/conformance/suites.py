@@ -114,7 +114,7 @@ SUITES = (
     ),
     Suite(
         name="examples",
-        title="examples of the pages [from other libraries](from/)",
+        title="examples of the pages [from other libraries](../README.md#documentation)",
         command=_own_tests("tests/project/test_from_pages.py"),
         needs="tests/project/test_from_pages.py",
         packages=("networkx", "scipy", "igraph", "osmnx", "torch_geometric"),

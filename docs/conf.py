@@ -1,0 +1,61 @@
+"""The site: the Markdown pages of the repository, and a reference of the public names from their docstrings.
+
+``pip install -e '.[docs]'`` brings Sphinx, and ``sphinx-build -W -c docs . out/site`` builds the site.
+"""
+
+from pathlib import Path
+
+from pygments.lexers.special import TextLexer
+
+import kepler_traverse
+
+HERE = Path(__file__).parent
+project = "kepler-traverse"
+author = "The kepler-traverse maintainers"
+release = kepler_traverse.__version__
+extensions = ["myst_parser", "sphinx.ext.autosummary", "numpydoc"]
+root_doc = "README"
+include_patterns = ["*.md", ".github/SECURITY.md", "docs/**", "tests/kernels/simt/README.md"]
+exclude_patterns = ["docs/conf.py", "docs/templates"]
+myst_heading_anchors = 4  # as GitHub makes them
+autodoc_typehints = "none"  # docstrings say the types
+autodoc_default_options = {"members": True}
+numpydoc_show_class_members = False
+templates_path = [str(HERE / "templates")]  # autosummary would look for them below the root
+html_static_path = ["templates/static"]
+html_css_files = ["site.css"]
+html_title = project
+html_theme = "pydata_sphinx_theme"
+html_theme_options = {"navbar_center": [], "secondary_sidebar_items": ["page-toc"], "show_prev_next": False}
+html_sidebars = {"**": ["contents.html"]}
+html_show_sourcelink = False
+suppress_warnings = ["toc.not_included"]
+
+# The pages by subject. Others, such as logs of measurements, are reached by links.
+CONTENTS = {
+    "First steps": ["quickstart", "gallery", "inputs", "results", "hierarchies"],
+    "From other libraries": ["semantics", *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md"))],
+    "Reference": ["api", "settings", "operations", "strategies", "glossary", "versions"],
+    "Evidence": ["guarantees", "performance", "conformance", "published/README"],
+    "Development": ["overview", "decisions", "kernels", "testing"],
+}
+FIRST = '<!doctype html><title>kepler-traverse</title><meta http-equiv="refresh" content="0; url=README.html">\n'
+
+
+def add_contents(_app, docname, source):
+    """The README ends with the contents of the site, which GitHub would show as text."""
+    if docname == root_doc:
+        for caption, pages in CONTENTS.items():
+            names = "\n".join(f"docs/{page}" for page in pages)
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{names}\n```\n"
+
+
+def write_first_page(app, error):
+    if error is None:
+        Path(app.outdir, "index.html").write_text(FIRST, encoding="utf-8")
+
+
+def setup(app):
+    app.add_lexer("mermaid", TextLexer)  # diagrams, as text
+    app.connect("source-read", add_contents)
+    app.connect("build-finished", write_first_page)

@@ -56,12 +56,15 @@ class Rows(NamedTuple):
     Attributes
     ----------
     sizes : int64 array of shape (k,)
+    stops : array of shape (k,), of the type of distances
+        Distance up to which each row is complete: the limit, or less if a search has settled its targets.
     vertices : int32 array of the sum of sizes
         Ascending in each row.
     distance : array of the same length
     """
 
     sizes: np.ndarray
+    stops: np.ndarray
     vertices: np.ndarray
     distance: np.ndarray
 
@@ -75,13 +78,18 @@ class ShortSearches:
         On a GPU, with 32-bit vertex numbers and without negative weights.
     weights : array of shape (n_edges,), or None
         None for hops.
-    limit : NumPy scalar of the type of distances
-        Finite. Vertices that are farther are not reached.
+    kind : numpy.dtype
+        The type of distances.
+    goals : tuple of three int32 arrays
+        As in ``cpu.short_search.search_sums``.
     """
 
-    def __init__(self, graph: Any, weights: Array, limit: Any):
+    def __init__(self, graph: Any, weights: Array, kind: np.dtype, goals: tuple[np.ndarray, ...]):
         self._edges = {"offsets": graph.offsets, "targets": graph.targets, "weights": weights}
-        self._n_vertices, self._limit, self._kind = graph.n_vertices, limit, limit.dtype
+        self._n_vertices, self._kind = graph.n_vertices, kind
+        names = "first_group", "groups", "needs"
+        self._goals = {name: cp.asarray(each) if goals[-1].size else None for name, each in zip(names, goals, strict=True)}
+        self._goals["n_groups"] = np.int32(goals[-1].size)
         self._ordered = np.dtype(f"i{self._kind.itemsize}")
         largest = min(max(IN_SHARED[-1].log_capacity + 1, (2 * graph.n_vertices - 1).bit_length()), _LARGEST)
         of_all = [Tier(IN_SHARED[-1].block, size, False) for size in sorted({min(17, largest), largest})]
@@ -89,8 +97,19 @@ class ShortSearches:
         self._first = 0  # of the tiers that are tried
         self._per_source = float(_VERTICES)  # vertices
 
-    def rows(self, sources: np.ndarray, tiers: int | None = None) -> Rows | None:
+    def rows(
+        self, sources: np.ndarray, limits: np.ndarray, lists: np.ndarray, list_of: np.ndarray, tiers: int | None = None
+    ) -> Rows | None:
         """Search from several vertices; with few tiers return None where these do not suffice.
+
+        Parameters
+        ----------
+        sources : int64 array of shape (k,)
+        limits : array of shape (k,), of the type of distances
+            Vertices that are farther are not reached. A source with one below 0 is not searched from.
+        lists, list_of : int64 arrays
+            As in ``cpu.short_search.search_sums``.
+        tiers : int, optional
 
         Raises
         ------
@@ -98,12 +117,17 @@ class ShortSearches:
             A search reaches more vertices than the largest table holds.
         """
         k = sources.size
-        sizes, left, parts = np.zeros(k, np.int64), np.arange(k), []
+        sizes, stops, left, parts = np.zeros(k, np.int64), limits.copy(), np.arange(k), []
+        finite = np.iinfo(self._kind).max if self._kind.kind == "i" else np.finfo(self._kind).max
+        asked = {"sources": sources, "limits": np.minimum(limits, finite).view(self._ordered), "list_of": list_of}
+        targets = cp.asarray(lists) if lists.size else None
         for number in range(self._first, len(self._tiers[:tiers])):
-            left, found = self._tried(self._tiers[number], sources, left)
+            left, found = self._tried(self._tiers[number], asked, targets, left)
             parts += found
             for positions, part in found:
                 sizes[positions] = _on_host(part["sizes"])
+                ends = _on_host(part["stops"])
+                stops[positions] = np.where(ends < asked["limits"][positions], ends.view(self._kind), limits[positions])
             if not left.size:
                 break
             self._first = number + (2 * left.size > k)  # for the next sources
@@ -112,37 +136,42 @@ class ShortSearches:
         if left.size:
             return None
         self._per_source = max(float(sizes.mean()), 1.0) if k else self._per_source
-        return self._ordered_rows(sizes, parts)
+        return self._ordered_rows(sizes, stops, parts)
 
-    def _tried(self, tier: Tier, sources: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+    def _tried(
+        self, tier: Tier, asked: dict[str, np.ndarray], targets: Array | None, left: np.ndarray
+    ) -> tuple[np.ndarray, list[Any]]:
         """Search from what is left. Return those whose table is full, and the arrays of the others with their positions."""
         full: list[np.ndarray] = []
         found: list[Any] = []
         capacity = int(1.25 * self._per_source * left.size) + 1024
         while left.size:
-            part = self._launched(tier, cp.asarray(sources[left]), capacity)
+            of_left = {name: cp.asarray(each[left]) for name, each in asked.items()}
+            part = self._launched(tier, of_left, targets, capacity)
             begins = _on_host(part["begins"])
             if begins.min() >= 0:
                 return np.concatenate([*full, left[:0]]), [*found, (left, part)]
             there = np.flatnonzero(begins >= 0)
-            chosen = {name: part[name][cp.asarray(there)] for name in ("begins", "sizes")}
+            chosen = {name: part[name][cp.asarray(there)] for name in ("begins", "sizes", "stops")}
             found.append((left[there], part | chosen))
             full.append(left[begins == _TABLE_IS_FULL])
             left, capacity = left[begins == _NO_CAPACITY], int(part["used"].get()[0])
         return np.concatenate([*full, left]), found
 
-    def _launched(self, tier: Tier, sources: Array, capacity: int) -> dict[str, Any]:
-        search, k = self._kernel(_SEARCH, tier), sources.size
+    def _launched(self, tier: Tier, asked: dict[str, Array], targets: Array | None, capacity: int) -> dict[str, Any]:
+        search, k = self._kernel(_SEARCH, tier), asked["sources"].size
         table_bytes = self._table_bytes(tier)
         shared = table_bytes if tier.in_shared else 0
         blocks = min(k, blocks_at_once(search, shared))
         blocks = blocks if tier.in_shared else max(1, min(blocks, TABLES // table_bytes))
         args = {
             **self._edges,
-            "sources": sources,
+            **self._goals,
+            **asked,
+            "lists": targets,
             "n_sources": np.int64(k),
             "taken": cp.zeros(1, np.int64),
-            "limit": self._limit.view(self._ordered),
+            "stops": cp.empty(k, self._ordered),
             "log_capacity": np.int32(tier.log_capacity),
             "tables": None if tier.in_shared else cp.empty(blocks * table_bytes, np.uint8),
             "table_bytes": np.int64(table_bytes),
@@ -163,7 +192,7 @@ class ShortSearches:
         size = capacity * (self._kind.itemsize + 4 + 3 * slot) + 8 * (-(-capacity // 32)) + 4
         return -(-size // 8) * 8
 
-    def _ordered_rows(self, sizes: np.ndarray, parts: list[Any]) -> Rows:
+    def _ordered_rows(self, sizes: np.ndarray, stops: np.ndarray, parts: list[Any]) -> Rows:
         """Copy rows into the order of the sources, and to host memory."""
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if ends.size else 0
@@ -172,7 +201,7 @@ class ShortSearches:
             rows = part["begins"], part["sizes"], cp.asarray((ends - sizes)[positions]), np.int64(positions.size)
             args = *rows, part["vertices"], part["distances"], vertices, distances
             launch(self._kernel(_GATHER, IN_SHARED[0]), positions.size, args)
-        return Rows(sizes, _on_host(vertices), _on_host(distances).view(self._kind))
+        return Rows(sizes, stops, _on_host(vertices), _on_host(distances).view(self._kind))
 
     def _kernel(self, entry: Entry, tier: Tier) -> Kernel:
         return kernel(*_request(entry, tier, self._kind))

@@ -200,7 +200,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
         sources = np.array(sources, np.int64)  # one layout, for which the search is compiled once
         ends: list[Any] = [query.limit] * sources.size
         bounds = np.full(sources.size, limit)
-        if query.limits is not None and not is_on_gpu:
+        if query.limits is not None:
             ends = query.limits.of(sources)
             typed = {end: as_distance(end, limit.dtype) for end in set(ends)}
             bounds = np.array([typed[end] for end in ends], limit.dtype)
@@ -232,19 +232,16 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     n, unreached = graph.n_vertices, numbers_of(graph, query, counts_hops).unreached
     kind = unreached.dtype
     marks, search = Marks(n), _Searches(graph, counts_hops)
-    shared = np.empty(0, np.int64) if query.targets is None else query.targets
     keeps = {"targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING, "counts": cpu.COUNTS}
     keep, goals = keeps.get(query.output, cpu.ROWS), goals_of(graph, query)
     if query.nearest is not None:
-        shared, keep = np.empty(0, np.int64), cpu.GOALS if query.output == "targets" else cpu.ROWS
+        keep = cpu.GOALS if query.output == "targets" else cpu.ROWS
 
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
-        values = shared if lists is None else lists.vertices
-        list_of = np.empty((k, 2), np.int64)
-        list_of[:, 0], list_of[:, 1] = (0, shared.size) if lists is None else (lists.offsets[:-1], lists.offsets[1:])
-        answers = np.arange(k) * shared.size if lists is None else lists.offsets[:-1]
-        shape = (k, shared.size) if lists is None else (values.size,)
+        values, list_of = _ends_of(query, lists, k)
+        answers = np.arange(k) * values.size if lists is None else lists.offsets[:-1]
+        shape = (k, values.size) if lists is None else (values.size,)
         at_targets = np.full(shape if query.output == "targets" and query.nearest is None else 0, unreached, kind)
         order, line = np.arange(k), cpu.ALONE
         if not counts_hops:
@@ -278,6 +275,15 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     return searched
 
 
+def _ends_of(query: Query, lists: TargetLists | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``lists`` and ``list_of`` of ``cpu.search_sums``."""
+    if lists is not None:
+        return lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
+    of_all = query.targets is not None and query.nearest is None
+    values: Any = query.targets if of_all else np.empty(0, np.int64)
+    return values, np.tile(np.array([0, values.size], np.int64), (k, 1))
+
+
 def goals_of(graph: Any, query: Query) -> tuple[np.ndarray, ...]:
     """Return ``goals`` of ``cpu.search_sums``."""
     if query.nearest is None:
@@ -303,24 +309,27 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     searches: Any = _searches_on_gpu(graph, query, counts_hops)
 
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
-        sizes, vertices, distance = searches.rows(sources)
+        k = sources.size
+        targets, list_of = _ends_of(query, lists, k)
+        is_at_targets = query.output == "targets" and query.nearest is None
+        is_searched = (list_of[:, 0] < list_of[:, 1]) | (not is_at_targets)
+        searched_to = np.where(is_searched, limits, limits.dtype.type(-1))
+        sizes, stops, vertices, distance = searches.rows(sources, searched_to, targets, list_of)
         found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph, marks)
-        if query.output != "targets" or query.nearest is not None:
-            return found, None, limits.copy()
-        k, targets = sources.size, np.asarray(query.targets if lists is None else lists.vertices)
+        stops = np.where(is_searched, stops, limits)
+        if not is_at_targets:
+            return found, None, stops
         of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
         in_host_memory = SparseDistances(found.offsets, vertices, distance, n, marks=marks)
         at_targets = in_host_memory.at_each(of, np.tile(targets, k) if lists is None else targets)
-        return found, at_targets if lists is not None else at_targets.reshape(k, targets.size), limits.copy()
+        return found, at_targets if lists is not None else at_targets.reshape(k, targets.size), stops
 
     return searched
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
-    limit = numbers_of(graph, query, counts_hops).limit
-    with np.errstate(over="ignore"):
-        finite = limit if counts_hops else min(limit, np.finfo(limit.dtype).max)
-    return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, finite)
+    kind = numbers_of(graph, query, counts_hops).limit.dtype
+    return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, kind, goals_of(graph, query))
 
 
 def _as_counts(found: SparseDistances) -> np.ndarray:
@@ -341,10 +350,17 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
 
     It stays as it is where these walk more than ``most`` edges, all together.
     """
-    n = graph.n_vertices
+    n, limit = graph.n_vertices, numbers_of(graph, query, counts_hops).limit
+    sources, lists = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE)), None
+    if query.sample is not None:
+        sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]
+    k = sources.size
+    values, list_of = _ends_of(query, lists, k)
+    limits = np.full(k, limit)
     if graph.device == "cuda":
-        sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
-        short = None if query.limit is None else _searches_on_gpu(graph, query, counts_hops).rows(sources, _TIERS)
+        short = None
+        if query.limit is not None or values.size or query.nearest is not None:
+            short = _searches_on_gpu(graph, query, counts_hops).rows(sources, limits, values, list_of, _TIERS)
         if short is None:
             return shape
         walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(short.vertices)].sum())
@@ -352,21 +368,10 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         # Other strategies take as many rounds as a search of what is reached, not as one of the graph.
         n_vertices, n_edges = max(short.vertices.size // sources.size, 1), walked // sources.size
         rounds = found._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
-        rounds = min(rounds, float(query.limit or 0)) if counts_hops else rounds
+        rounds = min(rounds, float(query.limit)) if counts_hops and query.limit is not None else rounds
         return found._replace(rounds=rounds, depth=int(rounds))
-    limit = numbers_of(graph, query, counts_hops).limit
-    if query.sample is not None:
-        sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]
-        values: Any = lists.vertices
-        list_of = np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
-    else:
-        sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))
-        is_at_all = query.targets is not None and query.nearest is None
-        values = query.targets if is_at_all else np.empty(0, np.int64)
-        list_of = np.tile(np.array([0, values.size], np.int64), (sources.size, 1))
-    kind, k = limit.dtype, sources.size
-    of_lists = values, list_of, cpu.ROWS, np.empty(0, kind), np.zeros(k, np.int64)
-    wanted = sources, np.full(k, limit, kind), *of_lists, most, goals_of(graph, query)
+    of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
+    wanted = sources, limits, *of_lists, most, goals_of(graph, query)
     with Marks(n).lent() as marks:
         sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, *wanted)
     if walked > most:  # few are enough where the other side is one search of the whole graph

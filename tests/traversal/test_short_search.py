@@ -20,7 +20,7 @@ from kepler_traverse.cpu import short_search as cpu
 from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.kinds.paths import routes_of
 from kepler_traverse.search import short_search
-from kepler_traverse.search.query import Query, SourceValues
+from kepler_traverse.search.query import Nearest, Query, SourceValues
 from kepler_traverse.search.short_search import SOURCES
 from kepler_traverse.search.sparse import Marks, SparseDistances, offsets_of
 from kepler_traverse.sssp import REGISTRY as SSSP
@@ -125,34 +125,52 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
 @pytest.mark.parametrize("algorithm", MANY)
 def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypatch):
     """With tables of every size: those that are full, in shared and in global memory, and rows beyond the capacity."""
-    monkeypatch.setattr(on_gpu, "IN_SHARED", (on_gpu.Tier(32, 7, True), on_gpu.Tier(32, 8, True)))
+    monkeypatch.setattr(on_gpu, "IN_SHARED", (on_gpu.Tier(32, 8, True), on_gpu.Tier(32, 9, True)))
     monkeypatch.setattr(on_gpu, "_VERTICES", 0)
     graph = random_graph(8, 900, 2200, fractions=True)
     random, reach = np.random.default_rng(9), {"bfs": 3, "sssp": 1.5}[algorithm]
-    sources = random.permutation(graph.n_vertices)[:60]
+    sources, nearest = random.permutation(graph.n_vertices)[:60], [np.arange(0, 900, 50), np.arange(0, 900, 100)]
+    exact = random_graph(8, 900, 2200)  # where sums are rounded, the nearest targets are searched from these
     with running(MODES[mode]):
-        there = graph.to("cuda")
+        graphs = [(each, each.to("cuda")) for each in (graph, exact)]
         for asked in (
             *({"limit": limit, "forms": ("sparse",)} for limit in (0, reach, None)),
             {"limit": reach, "result": "predecessors"},
+            {"limit": None, "result": "predecessors", "targets": graph.ids[::300], "forms": ("sparse",)},
             {"limit": reach, "result": "targets", "targets": graph.ids[::7]},
+            {"limit": None, "result": "targets", "targets": graph.ids[::9]},
             {"limit": reach, "result": "levels"},
+            {
+                "limit": 2 * reach,
+                "limits": SourceValues(np.arange(900), np.arange(900) % 5 * reach / 2),
+                "forms": ("sparse",),
+            },
+            {"limit": None, "targets": graph.ids[::50], "nearest": Nearest(2, nearest), "forms": ("sparse",)},
+            {"limit": 4 * reach, "targets": graph.ids[::50], "nearest": Nearest(3, nearest[:1]), "forms": ("sparse",)},
+            {"limit": None, "result": "pairs", "lists": pair_table(sources[::2], random.permutation(900)[:30]).lists},
         ):
+            lists = [asked.pop("lists")] if "lists" in asked else []
+            starts = sources[::2] if lists else sources
+            here, there = graphs["nearest" in asked]
             options = {"result": "distances", "targets": None, "knobs": None, "memory": None, "n_sources": 60} | asked
             if algorithm == "sssp" and options["result"] == "levels":
                 continue
             one, other = (
-                REGISTRIES[algorithm].plan_multi_source(each, strategy="short_search", **options).run(sources)
-                for each in (graph, there)
+                REGISTRIES[algorithm].plan_multi_source(each, strategy="short_search", **options).run(starts, *lists)
+                for each in (here, there)
             )
+            ends = [np.inf if end is None else end for end in other.limits]
             for name in ("distance", "predecessor", "counts"):
                 pair = [getattr(each, name) for each in (one, other)]
                 if isinstance(pair[0], SparseDistances):
-                    assert certify_many(there, sources, pair[1], options["limit"]).valid
-                    pair = [each.rows() for each in pair]
+                    assert certify_many(there, starts, pair[1], other.limits).valid
+                    pair = [each.within(ends).rows() for each in pair]
                 assert (pair[0] is None) == (pair[1] is None)
                 assert pair[0] is None or np.array_equal(pair[0], host(pair[1]))
-            assert one.limits == other.limits
+            if "nearest" in asked:  # on a CPU all that are settled with the last one count, too
+                assert all(end <= (np.inf if limit is None else limit) for end, limit in zip(ends, one.limits, strict=True))
+            else:
+                assert one.limits == other.limits
 
 
 @pytest.mark.parametrize("scale", [1, 0.3])

@@ -11,6 +11,10 @@
 // Queued      one bit per slot and parity: the first thread to set it lists the slot, so no list outgrows the table
 // Visited     none: an atomic minimum on a distance decides
 //
+// A search with targets ends at the farthest of them, or at the last of the nearest that it needs of each group. Once
+// these are reached, in any order, the largest of their distances so far is a limit: none gets farther. Vertices beyond
+// the last such limit are not in the row.
+//
 // A search whose table is full to three quarters gives up, and a row beyond the capacity for rows is not stored. The
 // host repeats these searches.
 //
@@ -38,8 +42,15 @@ struct ShortSearchArgs {
   KT_NULLABLE const weight_t* weights;  // null for hops
   const int64* sources;
   int64 n_sources;
-  int64* taken;        // the next source, 0 at first
-  ordered_t limit;     // vertices beyond it are not reached
+  int64* taken;                          // the next source, 0 at first
+  const ordered_t* limits;               // [n_sources]: vertices beyond it are not reached; below 0, the row is empty
+  ordered_t* stops;                      // [n_sources]: the limits, or where the targets are nearer
+  KT_NULLABLE const int64* lists;        // targets
+  KT_NULLABLE const int64* list_of;      // [n_sources][2]: where those of a source begin and end
+  KT_NULLABLE const int32* first_group;  // [n_vertices + 1]: where the groups of each vertex begin in the next array
+  KT_NULLABLE const int32* groups;
+  KT_NULLABLE const int32* needs;  // [n_groups]: vertices of each group that a search needs
+  int32 n_groups;
   int32 log_capacity;  // of the number of slots of a table
   KT_NULLABLE uint8* tables;
   int64 table_bytes;
@@ -75,18 +86,25 @@ struct Counters {
   int64 place;
   int32 n_found;
   int32 listed[3];  // one read, one written, one cleared
+  int64 waiting;    // targets before this one are reached
+  int32 n_goals;    // vertices with groups
+  int32 n_complete;
+  ordered_t limit;
+  ordered_t farthest;
 };
 
 struct Table {
   ordered_t* distances;  // [capacity]
   int32* vertices;       // [capacity + 1], of which the last is always empty
   uint32* queued;        // [2][words]
-  slot_t* found;         // [capacity]: slots in use
+  slot_t* found;         // [capacity]: slots in use, and from the end those of vertices with groups
   slot_t* lists;         // [2][capacity]
   int32 log_capacity;
+  const int32* first_group;
   Counters* counters;
 
-  KT_DEVICE Table(uint8* memory, int32 log_size, Counters* counters) : log_capacity(log_size), counters(counters) {
+  KT_DEVICE Table(uint8* memory, const ShortSearchArgs& args, Counters* counters)
+      : log_capacity(args.log_capacity), first_group(args.first_group), counters(counters) {
     distances = reinterpret_cast<ordered_t*>(memory);
     queued = reinterpret_cast<uint32*>(distances + capacity());
     vertices = reinterpret_cast<int32*>(queued + 2 * words());
@@ -97,6 +115,10 @@ struct Table {
   KT_DEVICE int32 words() const { return (capacity() + 31) / 32; }
   // Each thread can insert one more vertex: all may see the last free slot at once.
   KT_DEVICE int32 most() const { return capacity() - capacity() / 4; }
+  // What has no place only makes a search longer.
+  KT_DEVICE int32 goal_places() const { return capacity() / 4 - BLOCK; }
+  KT_DEVICE int32 n_goals() const { return counters->n_goals < goal_places() ? counters->n_goals : goal_places(); }
+  KT_DEVICE int32 goal(int32 i) const { return found[capacity() - 1 - i]; }
 
   KT_DEVICE void clear() const {
     for (int32 slot = kt::thread_in_block(); slot <= capacity(); slot += BLOCK) {
@@ -108,7 +130,7 @@ struct Table {
 
   // The slot of a vertex, or -1 if it is new and the table is full.
   KT_DEVICE int32 slot_of(int32 v) const {
-    int32 slot = static_cast<int32>(static_cast<uint32>(v) * 2654435769u >> (32 - log_capacity));
+    int32 slot = first_slot(v);
     for (;; slot = (slot + 1) & (capacity() - 1)) {
       // A slot is filled once: an old value is EMPTY, and the exchange then finds the new one.
       int32 there = kt::racy_load(vertices + slot);
@@ -117,10 +139,37 @@ struct Table {
         there = kt::compare_and_swap(vertices + slot, EMPTY, v);
         if (there == EMPTY) {
           found[kt::atomic_add(&counters->n_found, 1)] = static_cast<slot_t>(slot);
+          if (first_group != nullptr && kt::load_constant(first_group + v) < kt::load_constant(first_group + v + 1)) {
+            const int32 i = kt::atomic_add(&counters->n_goals, 1);
+            if (i < goal_places()) found[capacity() - 1 - i] = static_cast<slot_t>(slot);
+          }
           return slot;
         }
       }
       if (there == v) return slot;
+    }
+  }
+
+  // The distance of a vertex so far, while no vertex is inserted.
+  KT_DEVICE ordered_t distance_of(int32 v) const {
+    int32 slot = first_slot(v);
+    while (vertices[slot] != v && vertices[slot] != EMPTY) slot = (slot + 1) & (capacity() - 1);
+    return vertices[slot] == v ? distances[slot] : INFINITE;
+  }
+  KT_DEVICE int32 first_slot(int32 v) const {
+    return static_cast<int32>(static_cast<uint32>(v) * 2654435769u >> (32 - log_capacity));
+  }
+
+  // Removes what is beyond a limit from the row: sorted, it comes last. Adds the others to n_kept.
+  KT_DEVICE void cut(int32 size, ordered_t limit, int32* n_kept) const {
+    for (int32 at = kt::thread_in_block(); at < size; at += BLOCK) {
+      const int32 slot = found[at];
+      if (distances[slot] <= limit) {
+        kt::atomic_add(n_kept, 1);
+      } else {
+        vertices[slot] = EMPTY;
+        distances[slot] = INFINITE;
+      }
     }
   }
 
@@ -157,13 +206,71 @@ struct Table {
   }
 };
 
-// Searches from a source whose slot is listed. Returns whether the table was large enough.
-KT_DEVICE bool search(const ShortSearchArgs& args, const Table& table) {
+// Makes the limit nearer if all targets of the i-th source are reached.
+KT_DEVICE void end_at_list(const ShortSearchArgs& args, const Table& table, int64 i) {
   Counters* const counters = table.counters;
+  const int64 begin = args.list_of[2 * i], end = args.list_of[2 * i + 1];
+  for (int64 first = counters->waiting; first < end; first += BLOCK) {
+    const int64 mine = first + kt::thread_in_block();
+    const bool is_missing = mine < end && table.distance_of(static_cast<int32>(args.lists[mine])) == INFINITE;
+    if (kt::block_any(is_missing)) return;
+    if (kt::thread_in_block() == 0) counters->waiting = first + BLOCK;
+  }
+  if (begin == end) return;
+  ordered_t farthest = 0;
+  for (int64 mine = begin + kt::thread_in_block(); mine < end; mine += BLOCK) {
+    const ordered_t its = table.distance_of(static_cast<int32>(args.lists[mine]));
+    farthest = farthest < its ? its : farthest;
+  }
+  kt::atomic_max(&counters->farthest, farthest);
+  kt::block_barrier();
+  if (kt::thread_in_block() == 0 && counters->farthest < counters->limit) counters->limit = counters->farthest;
+}
+
+// Makes the limit nearer if as many vertices of each group as are needed are reached.
+KT_DEVICE void end_at_nearest(const ShortSearchArgs& args, const Table& table) {
+  Counters* const counters = table.counters;
+  for (int32 at = kt::thread_in_block(); at < table.n_goals(); at += BLOCK) {
+    const ordered_t mine = table.distances[table.goal(at)];
+    const int32 u = table.vertices[table.goal(at)];
+    for (int32 g = args.first_group[u]; g < args.first_group[u + 1]; ++g) {
+      int32 rank = 0;  // among those of the group
+      for (int32 other = 0; other < table.n_goals(); ++other) {
+        const ordered_t its = table.distances[table.goal(other)];
+        if (its > mine || (its == mine && other >= at)) continue;
+        const int32 v = table.vertices[table.goal(other)];
+        for (int32 h = args.first_group[v]; h < args.first_group[v + 1]; ++h) rank += args.groups[h] == args.groups[g];
+      }
+      if (rank == args.needs[args.groups[g]] - 1) {
+        kt::atomic_add(&counters->n_complete, 1);
+        kt::atomic_max(&counters->farthest, mine);
+      }
+    }
+  }
+  kt::block_barrier();
+  if (kt::thread_in_block() == 0 && counters->n_complete == args.n_groups && counters->farthest < counters->limit)
+    counters->limit = counters->farthest;
+}
+
+KT_DEVICE void end_early(const ShortSearchArgs& args, const Table& table, int64 i) {
+  if (kt::thread_in_block() == 0) table.counters->farthest = table.counters->n_complete = 0;
+  kt::block_barrier();
+  if (args.lists != nullptr) end_at_list(args, table, i);
+  if (args.needs != nullptr) end_at_nearest(args, table);
+  kt::block_barrier();
+}
+
+// Searches from the i-th source, whose slot is listed. Returns whether the table was large enough.
+KT_DEVICE bool search(const ShortSearchArgs& args, const Table& table, int64 i) {
+  Counters* const counters = table.counters;
+  const bool may_end = args.lists != nullptr || args.needs != nullptr;
   bool is_full = false;
   for (int32 round = 0;; ++round) {
     const int32 now = round % 2, n_now = counters->listed[round % 3];
+    // Where the nearest are looked for, it takes about as long as a round.
+    if (may_end && (n_now == 0 || args.needs == nullptr || round % 4 == 3)) end_early(args, table, i);
     if (n_now == 0) return true;
+    const ordered_t limit = counters->limit;
     int32* const n_next = counters->listed + (round + 1) % 3;
     if (kt::thread_in_block() == 0) counters->listed[(round + 2) % 3] = 0;
     const auto relax = [&](bool valid, vertex_t slot, [[maybe_unused]] offset_t e, vertex_t v) {
@@ -176,7 +283,7 @@ KT_DEVICE bool search(const ShortSearchArgs& args, const Table& table) {
       const ordered_t further =
           kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(here), kt::load_constant(args.weights + e)));
 #endif
-      if (further > args.limit) return;
+      if (further > limit) return;
       const int32 to = table.slot_of(static_cast<int32>(v));
       if (to < 0)
         is_full = true;
@@ -205,31 +312,45 @@ extern "C" __global__ void __launch_bounds__(BLOCK) short_search_block(const Sho
 #else
   uint8* const memory = args.tables + kt::block_id() * args.table_bytes;
 #endif
-  const Table table(memory, args.log_capacity, counters);
+  const Table table(memory, args, counters);
   table.clear();
   for (;;) {
     if (kt::thread_in_block() == 0) {
       counters->task = kt::atomic_add(args.taken, int64{1});
-      counters->n_found = counters->listed[0] = counters->listed[1] = counters->listed[2] = 0;
+      counters->n_found = counters->listed[0] = counters->listed[1] = counters->listed[2] = counters->n_goals = 0;
     }
     kt::block_barrier();
     const int64 i = counters->task;
     if (i >= args.n_sources) return;
     if (kt::thread_in_block() == 0) {
+      counters->limit = args.limits[i];
+      counters->waiting = args.lists != nullptr ? args.list_of[2 * i] : 0;
+    }
+    if (kt::thread_in_block() == 0 && args.limits[i] >= 0) {
       const int32 slot = table.slot_of(static_cast<int32>(kt::load_constant(args.sources + i)));
       table.distances[slot] = 0;
       table.list(slot, 0, counters->listed);
     }
     kt::block_barrier();
-    if (!search(args, table)) {
+    if (!search(args, table, i)) {
       table.clear();
       if (kt::thread_in_block() == 0) args.begins[i] = TABLE_IS_FULL;
       kt::block_barrier();
       continue;
     }
+    const int32 n_found = counters->n_found;
+    const ordered_t limit = counters->limit;
+    kt::block_barrier();
+    if (limit < args.limits[i]) {
+      if (kt::thread_in_block() == 0) counters->n_found = 0;
+      kt::block_barrier();
+      table.cut(n_found, limit, &counters->n_found);
+      kt::block_barrier();
+    }
     const int32 size = counters->n_found;
-    table.sort(size);
+    table.sort(n_found);
     if (kt::thread_in_block() == 0) {
+      args.stops[i] = limit;
       const int64 place = kt::atomic_add(args.used, static_cast<int64>(size));
       counters->place = place + size > args.max_vertices ? NO_CAPACITY : place;
       args.begins[i] = counters->place;

@@ -37,7 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         output = given.get("output")
         if output is not None:
             _check_output(Path(output))
-        found, answer, table = _compute(given)
+        from kepler_traverse.errors import options_spelled
+
+        with options_spelled(flag_text):
+            found, answer, table = _compute(given)
         if output is None:
             show(*json.dumps(found | answer, indent=2).splitlines())
         else:

@@ -119,7 +119,7 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
     InputError
         osmium is missing (``pip install 'kepler-traverse[osm]'``), or an argument is wrong.
     EdgeListError
-        The file is missing, no regular file or damaged, or has no street for the mode.
+        The file is missing, no regular file, damaged or not sorted (nodes, then ways), or has no street for the mode.
 
     Examples
     --------
@@ -215,6 +215,8 @@ class _Ways:
             return pd.DataFrame(), pd.DataFrame()
         nodes, x = np.array(self.nodes, np.int64), np.array(self.x, np.int64)
         street, is_there = np.repeat(np.arange(len(self.sizes)), self.sizes), x != _NOWHERE
+        if not is_there.any():
+            raise EdgeListError(f"{file}: it has no node of its streets before them; sort it, nodes first (osmium sort)")
         if not is_there.all():
             LOG.info("%s: it lacks %d nodes of streets, which end before them", file, np.sum(~is_there))
         piece = (street + np.cumsum(~is_there))[is_there]  # of a street, between nodes that are missing

@@ -127,6 +127,11 @@ def test_streets_end_at_nodes_that_the_file_lacks(tmp_path):
         ("missing.osm", None, "there is no such file"),
         ("broken.osm", "<osm version='0.6'><way", "it cannot be read as OpenStreetMap"),
         ("edges.csv", "src,dst\n1,2\n", "it cannot be read as OpenStreetMap"),
+        (
+            "unsorted.osm",
+            "<osm version='0.6'><way id='1'><nd ref='1'/><nd ref='2'/><tag k='highway' v='road'/></way></osm>",
+            "it has no",
+        ),
     ],
 )
 def test_files_that_are_none_are_refused(tmp_path, name, content, said):

@@ -17,7 +17,7 @@ from pipelines import compare
 from scripts import make_graphs
 from scripts.bench import performance_page, ways_in
 from scripts.bench import results as bench_results
-from scripts.docs import settings_page, strategies_page
+from scripts.docs import recipes_page, settings_page, strategies_page
 from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_code
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +99,16 @@ def test_settings_page_check_names_a_stale_file(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(settings_page, "PAGE", stale)
     assert settings_page.main(["--check"]) == 1
     assert capsys.readouterr().err == "settings.md is stale: run python -m scripts.docs.settings_page\n"
+
+
+def test_recipes_and_the_list_of_pages_are_current_and_a_stale_file_is_named(monkeypatch, capsys):
+    assert recipes_page.main(["--check"]) == 0
+    monkeypatch.setattr(recipes_page, "RULES", "")
+    assert recipes_page.main(["--check"]) == 1
+    assert capsys.readouterr().err == "AGENTS.md is stale: run python -m scripts.docs.recipes_page\n"
+    monkeypatch.setattr(recipes_page, "RECIPES", {"A graph": ("results", "no such section")})
+    with pytest.raises(SystemExit, match="no example in the section 'no such section'"):
+        recipes_page.recipes()
 
 
 def test_lines_of_code_are_those_that_a_plan_reaches_and_no_comments(tmp_path):

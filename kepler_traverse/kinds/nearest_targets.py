@@ -33,14 +33,15 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     for members in query.nearest.members:
         places = np.minimum(np.searchsorted(members, vertices), members.size - 1)
         own = np.flatnonzero(is_near & (members[places] == vertices))
-        own = own[np.lexsort((vertices[own], distance[own], row[own]))]
+        own = own[np.lexsort((distance[own], row[own]))]  # vertices ascend in each row
         rank = 1 + positions_in_groups(np.bincount(row[own], minlength=len(group)))
         parts.append((own[rank <= query.nearest.k], rank[rank <= query.nearest.k]))
     own, rank = (np.concatenate(each) for each in zip(*parts, strict=True))
     of = np.repeat(np.arange(len(parts)), [each.size for each, _ in parts])
-    order = np.lexsort((rank, of, row[own]))
-    own = own[order]
-    values = {"group": of[order], "rank": rank[order], "target": vertices[own], "distance": distance[own]}
+    if len(parts) > 1:
+        order = np.lexsort((rank, of, row[own]))
+        own, rank, of = own[order], rank[order], of[order]
+    values = {"group": of, "rank": rank, "target": vertices[own], "distance": distance[own]}
     return SourceRecords(values, np.bincount(row[own], minlength=len(group)))
 
 

@@ -321,5 +321,9 @@ def from_targets(
         plan=plan,
         memory=lambda _shape, _query, _group: 24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members),
         group_size=lambda n_sources: n_sources,
-        terms=lambda shape, _n, _group, _machine: {"start": n * k, "vertex": n_labels(shape)},
+        terms=lambda shape, n_sources, _group, _machine: {
+            "start": n * k,
+            "vertex": n_labels(shape),
+            "row": n_sources * n_labels(shape) / max(n, 1),
+        },
     )

@@ -18,7 +18,7 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.scheduling.in_process import NAME
-from tests.job.test_result_kinds import first_lost, forge, last_twice, manifest_of, one_more, parts_of, written
+from tests.job.test_result_kinds import forge, manifest_of, parts_of, written
 
 N_SOURCES = 11
 CASES = {
@@ -122,18 +122,6 @@ def proven(folder, data, capsys):
     return code, json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("change", [one_more, first_lost, last_twice])
-@pytest.mark.parametrize("case", ["opportunities", "within", "isochrones"])
-def test_wrong_rows_are_found_although_all_hashes_agree(case, change, data, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job(case), folder)
-    forge(folder, change)
-    code, found = proven(folder, data, capsys)
-    assert code == 5
-    kinds = {"rows", "checksum"} if change is last_twice else {"wrong result"}
-    assert {fault["kind"] for fault in found["faults"]} == kinds
-
-
 def test_a_renamed_attribute_is_found(data, job, tmp_path, capsys):
     folder = tmp_path / "out"
     shutil.copytree(job("opportunities"), folder)
@@ -142,21 +130,6 @@ def test_a_renamed_attribute_is_found(data, job, tmp_path, capsys):
     code, found = proven(folder, data, capsys)
     assert (code, found["faults"][0]["kind"]) == (5, "wrong result")
     assert "its columns are source, cutoff, area, jobs, not source, cutoff, jobs, area" in found["faults"][0]["message"]
-
-
-@pytest.mark.parametrize("case", ["opportunities", "isochrones"])
-def test_parts_unknown_to_the_manifest_stay_if_their_rows_are_right(case, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job(case), folder)
-    before = parts_of(folder)
-    (folder / "_SUCCESS").unlink()
-    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
-    (folder / "_manifest.json").write_text(json.dumps(lagging))
-    capsys.readouterr()
-    assert main(job.command(case, folder, "--resume")) == 0
-    summary = json.loads(capsys.readouterr().out)
-    assert (summary["computed"], summary["kept"]) == (0, len(before))
-    assert parts_of(folder) == before
 
 
 def test_a_run_with_other_cutoffs_or_attributes_is_not_resumed(data, job, tmp_path, capsys):
@@ -248,16 +221,6 @@ def test_the_k_nearest_are_those_of_the_library(case, data, job, capsys):
     code, found = proven(folder, data, capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
     assert main(job.command(case, folder, "--resume")) == 0
-
-
-@pytest.mark.parametrize("change", [one_more, first_lost])
-def test_wrong_k_nearest_are_found(change, data, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job("k_nearest"), folder)
-    forge(folder, change)
-    code, found = proven(folder, data, capsys)
-    assert code == 5
-    assert {fault["kind"] for fault in found["faults"]} == {"wrong result"}
 
 
 def test_wrong_distances_fail_before_they_are_merged(data, tmp_path, monkeypatch):

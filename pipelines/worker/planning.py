@@ -13,17 +13,16 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.multi_source.outputs import graph_in_direction
-from kepler_traverse.multi_source.planning import FEW_PATHS, MultiSourcePlan
-from kepler_traverse.multi_source.together import SearchTogether
+from kepler_traverse.multi_source.planning import FEW_PATHS
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import OUTPUT_SCHEMAS
-from .request import Request
+from .request import Plan, Request
 
 
-def plan_for(graph: Graph, request: Request) -> MultiSourcePlan | SearchTogether:
+def plan_for(graph: Graph, request: Request) -> Plan:
     """Plan the traversals of a ``Request``.
 
     The certificate needs all distances, so a certified plan outputs all of them. Without a certificate a plan may output

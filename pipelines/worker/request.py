@@ -1,23 +1,21 @@
-"""The inputs of a plan, and the attributes of a plan that the job uses, whichever engine has made it."""
+"""The inputs of a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from kepler_traverse._arrays import Array
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.search.query import Query, TargetLists
-from kepler_traverse.search.results import Traversals
+from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.multi_source.together import SearchTogether
 from kepler_traverse.search.strategy import Shape
 
 from ..question import Question
 
 Knobs = dict[str, bool | int | float | str] | None
+Plan = MultiSourcePlan | SearchTogether
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,40 +59,3 @@ def weights_of(graph: Graph) -> Array:
             "sssp needs weights, and this edge list has none; name their column by --columns weight=NAME, or take bfs"
         )
     return graph.weights
-
-
-class PlannedStrategy(Protocol):
-    """The attributes of a strategy that the job uses."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def rationale(self) -> str: ...
-
-
-class Plan(Protocol):
-    """The attributes of a plan that the driver uses; ``kepler_traverse.multi_source.planning.MultiSourcePlan`` explains the
-    attributes."""
-
-    @property
-    def algorithm(self) -> str: ...
-    @property
-    def strategy(self) -> PlannedStrategy: ...
-    @property
-    def query(self) -> Query: ...
-    @property
-    def group(self) -> int: ...
-    @property
-    def depth(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    @property
-    def why(self) -> str: ...
-
-
-class SearchPlan(Plan, Protocol):
-    """A plan of a multi-source search: each source has its own distances."""
-
-    def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals: ...

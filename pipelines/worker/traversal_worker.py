@@ -35,13 +35,12 @@ from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .host_limits import CPU_COUNT
 from .planning import plan_for
-from .request import Request, weights_of
+from .request import Plan, Request, weights_of
 from .together import TogetherTraverser
 from .traverse import Batches, BatchTraverser, release_cached_memory
 from .writer_pool import Writers, can_write_in_background, writers_for
 
 Traverser = BatchTraverser | TogetherTraverser
-Plan = MultiSourcePlan | SearchTogether
 
 
 @dataclass(frozen=True, kw_only=True)

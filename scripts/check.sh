@@ -19,7 +19,9 @@ source "$here/setup.sh"
 cd "$ROOT" || exit 1
 command -v git >/dev/null || fail "git is needed, and none is on the path."
 git rev-parse --git-dir >/dev/null 2>&1 || fail "$ROOT is no git checkout: clone the repository."
-environment test,dev
+extras=test,dev
+[[ " $* " != *" --all "* ]] || extras+=,docs # the site
+environment $extras
 "$PYTHON" -c 'import os, shutil; shutil.rmtree("out/check", ignore_errors=True); os.makedirs("out/check")'
 
 failed=()

@@ -67,8 +67,8 @@ environment() {
     if [ -f "$VENV/installed" ]; then
         { read -r installed_key && read -r installed_extras; } <"$VENV/installed"
     fi
-    # An installation for tests also serves the job.
-    if [ "$installed_key" = "$key" ] && { [ "$extras" = job,plot ] || [ "$installed_extras" = "$extras" ]; }; then
+    # An installation for tests also serves the job, and one for the site also the tests.
+    if [ "$installed_key" = "$key" ] && { [ "$extras" = job,plot ] || [[ $installed_extras, = "$extras",* ]]; }; then
         return
     fi
     echo "Installing into $VENV (a minute or two, the first time) ..." >&2

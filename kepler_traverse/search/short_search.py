@@ -24,7 +24,7 @@ from .strategy import MultiSourceOutcome, MultiSourceStrategy, PrepareMany, Shap
 
 SOURCES = 1 << 14  # of a group
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
-_MOST = 1 << 28  # bytes of the rows of larger groups
+_MAX_ROWS, _MAX_ROWS_OF_HOPS = 1 << 28, 1 << 26  # bytes of larger groups; hops gain less by these than the cache loses
 _AT_ONCE = 128  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
@@ -33,7 +33,7 @@ _CAPACITY = 1 << 10  # vertices that searches of a line reach, at first
 _WEIGHTS, _BUCKETS_PER_EDGE = 1 << 10, 2.0  # weights from which their mean is estimated, and buckets as wide as that
 SAMPLE, _FEW_SAMPLES, _SEED = 64, 3, 7  # sources whose reach is measured
 _TIERS = len(on_gpu.IN_SHARED)  # that searches on a GPU may take which are not long
-_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MOST
+_SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MAX_ROWS
 
 # ``search(sources, lists, limits)`` returns rows, distances at the targets, and up to where each search is complete.
 Search = Callable[[np.ndarray, TargetLists | None, np.ndarray], tuple[SparseDistances, Any, np.ndarray]]
@@ -59,7 +59,7 @@ def memory(shape: Shape, query: Query, group: int) -> int:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     # Larger groups save nothing per source, and those whose rows leave the cache take longer.
     is_small = group <= _ROWS_PER_CORE * threads.count()
-    return marks + rows if rows <= _MOST or is_small else _TOO_LARGE
+    return marks + rows if rows <= (_MAX_ROWS if shape.weight else _MAX_ROWS_OF_HOPS) or is_small else _TOO_LARGE
 
 
 def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:

@@ -168,7 +168,9 @@ def rows_of_parts(parts: Sequence[Path]) -> pa.Table:
     tables: list[pa.Table] = []
     for part in parts:
         with open_part(part) as file:
-            tables += [table.replace_schema_metadata(None) for table in file.tables()]
+            # A part without rows has no table, but its columns count.
+            for table in (file.schema.empty_table(), *file.tables()):
+                tables.append(table.replace_schema_metadata(None))
     return pa.concat_tables(tables)
 
 

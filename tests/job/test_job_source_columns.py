@@ -133,6 +133,15 @@ def test_groups_of_targets_are_a_column_of_their_table(data, tmp_path, capsys):
     assert "group" in pd.read_parquet(tmp_path / "out" / "_sources.pq")
 
 
+def test_a_table_whose_sources_reach_no_target_is_written(data, job, tmp_path):
+    pd.read_csv(data / "stops.csv", usecols=["stop", "kind"]).to_csv(tmp_path / "some.csv", index=False)
+    words = ["--result", "nearest", "--nearest-k", "1", "--targets", "273", "--max-depth", "0", "--batch-size", "2"]
+    for more in ([], ["--resume"]):
+        assert main(job.command(tmp_path / "out", *words, *more, table=tmp_path / "some.csv")) == 0
+        answer = pd.read_parquet(tmp_path / "out" / "_sources.pq")
+        assert (len(answer), answer["distance"].notna().sum()) == (7, 0)
+
+
 @pytest.mark.parametrize(
     "change", [one_more, first_lost, lambda t: t.set_column(0, "group", t["group"].take(pa.array(range(len(t)))[::-1]))]
 )

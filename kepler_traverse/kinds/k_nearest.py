@@ -57,22 +57,22 @@ class SourceGroups(Digested):
         return digest_of([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
 
 
-def groups_of(groups: Any, sources: Any, numbers: np.ndarray) -> SourceGroups | None:
-    """Return the argument ``groups``, one label per source; None if it is not given.
+def groups_of(groups: Any, name: str, ids: Any, numbers: np.ndarray) -> SourceGroups | None:
+    """Return the argument ``groups``, one label per source or target, as ``name`` says; None if it is not given.
 
     Raises
     ------
     InputError
-        Groups are not one per source, or not of one type; groups or sources have no order.
+        Groups are not one per vertex, or not of one type; groups or vertices have no order.
     """
     if groups is None:
         return None
-    for name, given in (("groups", groups), ("sources", sources)):
+    for argument, given in (("groups", groups), (f"{name}s", ids)):
         if isinstance(given, (set, frozenset)):
-            raise InputError(f"{name} must be a list in the order of the sources and their groups; a set has no order")
+            raise InputError(f"{argument} must be a list in the order of the {name}s and their groups; a set has no order")
     labels = arguments.ids("groups", groups)
     if len(labels) != numbers.size:
-        raise InputError(f"groups has {len(labels)} values, not {numbers.size}: give one per source")
+        raise InputError(f"groups has {len(labels)} values, not {numbers.size}: give one per {name}")
     labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     if len({type(label) for label in labels}) > 1 or not all(isinstance(label, (int, str)) for label in labels):
         raise InputError("groups must be all integers or all strings")

@@ -243,10 +243,10 @@ class Registry:
             ends = graph.numbers_of(targets, "target")
             if not ends.size:
                 raise InputError("result='nearest_targets' needs at least one target")
-            of_targets, groups = groups_of(groups, targets, ends), None
+            of_targets, groups = groups_of(groups, "target", targets, ends), None
             every = [np.unique(ends)] if of_targets is None else of_targets.members
             nearest = Nearest(arguments.whole("k", k, least=1), every, None if of_targets is None else of_targets.labels)
-        members = groups_of(groups, sources, numbers)
+        members = groups_of(groups, "source", sources, numbers)
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
         if members is not None:
             n_searches = sum(own.size for own in members.members)

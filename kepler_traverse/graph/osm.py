@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NOWHERE = 2**31 - 1  # longitude of a node that the file lacks, in libosmium's units of 1e-7 degrees
+_WEST, _SOUTH = 1_800_000_000, 900_000_000  # the farthest that a place can be, in the same units
 _EARTH = 6_371_008.8  # metres, mean radius
 _MPH = 1.609344  # km per mile
+_FASTEST = 300  # km/h that a limit can be; others are slips, such as the time of a sign
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(mph|km/h|kmh|kph)?")
 _DENIED = {"no", "private", "agricultural", "forestry", "military", "emergency", "use_sidepath"}
 _GRANTED = {"yes", "designated", "permissive", "official"}
@@ -119,7 +121,8 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
     InputError
         osmium is missing (``pip install 'kepler-traverse[osm]'``), or an argument is wrong.
     EdgeListError
-        The file is missing, no regular file, damaged or not sorted (nodes, then ways), or has no street for the mode.
+        The file is missing, no regular file, damaged or not sorted (nodes, then ways), holds changes or several versions of
+        a way, has a place outside the earth or a negative id, or no street for the mode.
 
     Examples
     --------
@@ -132,16 +135,26 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
         import osmium
     except ImportError:
         raise InputError("files of OpenStreetMap need osmium; install it by: pip install 'kepler-traverse[osm]'") from None
-    file = Path(os.fspath(path)).expanduser()
+    if len(arguments.paths_of("path", path)) != 1 or not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"path must be the path of one file, not {arguments.describe(path)}")
+    file = Path(path).expanduser()
     if not file.exists():
         raise EdgeListError(f"{file}: there is no such file")
     if what := irregular(file, follow=True):
         raise EdgeListError(f"{file}: it is {what} and not a regular file")
     try:
+        if osmium.io.File(str(file)).has_multiple_object_versions:
+            raise EdgeListError(f"{file}: it holds changes or a history; give a file of one state (osmium time-filter)")
         ways = _Ways(_open_ways(osmium, file), MODES[mode])
-    except RuntimeError as error:
+        missing = ways.check(file)
+        late = _first_node(osmium, file, missing) if missing.size else None
+    except (RuntimeError, UnicodeDecodeError, osmium.InvalidLocationError) as error:
         raise EdgeListError(f"{file}: it cannot be read as OpenStreetMap: {error}") from None
-    roads, junctions = ways.tables(file)
+    if late is not None:
+        raise EdgeListError(f"{file}: node {late} stands behind a way that needs it; sort the file (osmium sort)")
+    if missing.size:
+        LOG.info("%s: it lacks %d nodes of streets, which end before them", file, missing.size)
+    roads, junctions = ways.tables()
     if roads.empty:
         raise EdgeListError(f"{file}: it has no street for mode {mode!r}")
     metres = roads["metres"].to_numpy()
@@ -156,6 +169,12 @@ def _open_ways(osmium: Any, file: Path) -> Iterable[Any]:
     # The place of a node is kept before the filter of kinds drops it.
     found = osmium.FileProcessor(str(file), osmium.osm.NODE | osmium.osm.WAY).with_locations()
     return found.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)).with_filter(osmium.filter.KeyFilter("highway"))
+
+
+def _first_node(osmium: Any, file: Path, ids: np.ndarray) -> int | None:
+    """The first node of some ids that the file has anywhere."""
+    found = osmium.FileProcessor(str(file), osmium.osm.NODE).with_filter(osmium.filter.IdFilter(ids.tolist()))
+    return next((node.id for node in found), None)
 
 
 def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
@@ -183,8 +202,9 @@ def _speed(tags: dict[str, str], mode: _Mode) -> float:
         if said == mode.access[0] and tags[said] in _GRANTED:
             speed = speed or mode.opened
     limit = _NUMBER.fullmatch(tags.get("maxspeed", "").strip()) if mode.limited else None
-    if speed and limit is not None and float(limit[1]) > 0:
-        speed = float(limit[1]) * (_MPH if limit[2] == "mph" else 1.0)
+    if speed and limit is not None:
+        allowed = float(limit[1]) * (_MPH if limit[2] == "mph" else 1.0)
+        speed = allowed if 1 <= allowed <= _FASTEST else speed
     return float(speed)
 
 
@@ -207,7 +227,22 @@ class _Ways:
                 self.y += [node.y for node in nodes]
                 self.sizes.append(len(nodes))
 
-    def tables(self, file: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def check(self, file: Path) -> np.ndarray:
+        """Return the ids of nodes whose places were not found, and refuse what would give wrong streets."""
+        way, repeats = np.unique([fact[0] for fact in self.facts], return_counts=True)
+        if (repeats > 1).any():
+            raise EdgeListError(f"{file}: way {way[repeats.argmax()]} stands there twice; give one version of each way")
+        nodes, x, y = np.array(self.nodes, np.int64), np.array(self.x, np.int64), np.array(self.y, np.int64)
+        if (nodes < 0).any():
+            raise EdgeListError(f"{file}: node {nodes.min()} has a negative id; only ids of the published map can be read")
+        is_there = x != _NOWHERE
+        outside = is_there & ((np.abs(x) > _WEST) | (np.abs(y) > _SOUTH))
+        if outside.any():
+            at = outside.argmax()
+            raise EdgeListError(f"{file}: node {nodes[at]} lies outside the earth, at {x[at] / 1e7}, {y[at] / 1e7}")
+        return np.unique(nodes[~is_there])
+
+    def tables(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Roads, each between two junctions in one direction, and junctions."""
         import pandas as pd
 
@@ -216,9 +251,7 @@ class _Ways:
         nodes, x = np.array(self.nodes, np.int64), np.array(self.x, np.int64)
         street, is_there = np.repeat(np.arange(len(self.sizes)), self.sizes), x != _NOWHERE
         if not is_there.any():
-            raise EdgeListError(f"{file}: it has no node of its streets before them; sort it, nodes first (osmium sort)")
-        if not is_there.all():
-            LOG.info("%s: it lacks %d nodes of streets, which end before them", file, np.sum(~is_there))
+            return pd.DataFrame(), pd.DataFrame()
         piece = (street + np.cumsum(~is_there))[is_there]  # of a street, between nodes that are missing
         nodes, street, x, y = nodes[is_there], street[is_there], x[is_there] / 1e7, np.array(self.y)[is_there] / 1e7
         goes_on = piece[:-1] == piece[1:]

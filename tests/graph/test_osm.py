@@ -60,7 +60,7 @@ def test_times_are_those_of_a_search_through_all_nodes(tmp_path, seed):
         if draw.random() < 0.4:
             tags["oneway"] = draw.choice(["yes", "-1", "no"])
         if draw.random() < 0.4:
-            tags["maxspeed"] = draw.choice(["50", "30 mph", "none"])
+            tags["maxspeed"] = draw.choice(["50", "30 mph", "none", "0.5", "900 km/h"])
         ways.append((nodes, tags))
     edges = {}
     for nodes, tags in ways:
@@ -121,22 +121,32 @@ def test_streets_end_at_nodes_that_the_file_lacks(tmp_path):
     assert here.roads["weight"].to_numpy() == pytest.approx([1000 * arc(1, 2), 1000 * arc(3, 4)] * 2, abs=1)
 
 
+ALL = [f"<node id='{node}' lon='8.{node}' lat='49' version='1'/>" for node in (1, 2)]
+WAY = ["<way id='1' version='1'><nd ref='1'/><nd ref='2'/><tag k='highway' v='road'/></way>"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("missing.osm", None, "there is no such file"),
         ("broken.osm", "<osm version='0.6'><way", "it cannot be read as OpenStreetMap"),
         ("edges.csv", "src,dst\n1,2\n", "it cannot be read as OpenStreetMap"),
-        (
-            "unsorted.osm",
-            "<osm version='0.6'><way id='1'><nd ref='1'/><nd ref='2'/><tag k='highway' v='road'/></way></osm>",
-            "it has no",
-        ),
+        ("unsorted.osm", ALL[:1] + WAY + ALL[1:], "node 2 stands behind a way that needs it"),
+        ("later.osm", WAY + ALL, "node 1 stands behind a way"),
+        ("elsewhere.osm", WAY, "it has no street for mode 'drive'"),
+        ("twice.osm", ALL + WAY + WAY, "way 1 stands there twice"),
+        ("drawn.osm", [line.replace("'2'", "'-2'") for line in ALL + WAY], "node -2 has a negative id"),
+        ("far.osm", [line.replace("lat='49'", "lat='91'") for line in ALL + WAY], "node 1 lies outside the earth"),
+        ("place.osm", [line.replace("lat='49'", "lat='x'") for line in ALL + WAY], "it cannot be read as OpenStreetMap"),
+        ("past.osh", ALL + WAY, "it holds changes or a history"),
+        ("name.osm.opl", b"n1 v1 x8 y49\nn2 v1 x8 y48\nw1 v1 Thighway=road,name=\xff Nn1,n2\n", "it cannot be read"),
     ],
 )
 def test_files_that_are_none_are_refused(tmp_path, name, content, said):
+    if isinstance(content, list):
+        content = "".join(["<osm version='0.6'>", *content, "</osm>"])
     if content is not None:
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(EdgeListError, match=f"{name}: {said}"):
         from_osm(tmp_path / name)
 
@@ -145,6 +155,9 @@ def test_arguments_and_a_missing_library_are_named(tmp_path, monkeypatch):
     path = written(tmp_path, [((1, 2), {"highway": "path"})])
     with pytest.raises(InputError, match="mode"):
         from_osm(path, "fly")
+    for wrong in (None, b"streets.osm", [path]):
+        with pytest.raises(InputError, match="path"):
+            from_osm(wrong)
     monkeypatch.setitem(sys.modules, "osmium", None)
     with pytest.raises(InputError, match=r"kepler-traverse\[osm\]"):
         from_osm(path)

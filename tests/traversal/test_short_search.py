@@ -127,10 +127,10 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
     """With tables of every size: those that are full, in shared and in global memory, and rows beyond the capacity."""
     monkeypatch.setattr(on_gpu, "IN_SHARED", (on_gpu.Tier(32, 8, True), on_gpu.Tier(32, 9, True)))
     monkeypatch.setattr(on_gpu, "_VERTICES", 0)
-    graph = random_graph(8, 900, 2200, fractions=True)
+    graph = random_graph(8, 600, 1450, fractions=True)
     random, reach = np.random.default_rng(9), {"bfs": 3, "sssp": 1.5}[algorithm]
-    sources, nearest = random.permutation(graph.n_vertices)[:60], [np.arange(0, 900, 50), np.arange(0, 900, 100)]
-    exact = random_graph(8, 900, 2200)  # where sums are rounded, the nearest targets are searched from these
+    sources, nearest = random.permutation(graph.n_vertices)[:24], [np.arange(0, 600, 40), np.arange(0, 600, 80)]
+    exact = random_graph(8, 600, 1450)  # where sums are rounded, the nearest targets are searched from these
     with running(MODES[mode]):
         graphs = [(each, each.to("cuda")) for each in (graph, exact)]
         for asked in (
@@ -142,17 +142,17 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
             {"limit": reach, "result": "levels"},
             {
                 "limit": 2 * reach,
-                "limits": SourceValues(np.arange(900), np.arange(900) % 5 * reach / 2),
+                "limits": SourceValues(np.arange(600), np.arange(600) % 5 * reach / 2),
                 "forms": ("sparse",),
             },
             {"limit": None, "targets": graph.ids[::50], "nearest": Nearest(2, nearest), "forms": ("sparse",)},
             {"limit": 4 * reach, "targets": graph.ids[::50], "nearest": Nearest(3, nearest[:1]), "forms": ("sparse",)},
-            {"limit": None, "result": "pairs", "lists": pair_table(sources[::2], random.permutation(900)[:30]).lists},
+            {"limit": None, "result": "pairs", "lists": pair_table(sources[::3], random.permutation(600)[:30]).lists},
         ):
             lists = [asked.pop("lists")] if "lists" in asked else []
-            starts = sources[::2] if lists else sources
+            starts = sources[::3] if asked["limit"] is None else sources
             here, there = graphs["nearest" in asked]
-            options = {"result": "distances", "targets": None, "knobs": None, "memory": None, "n_sources": 60} | asked
+            options = {"result": "distances", "targets": None, "knobs": None, "memory": None, "n_sources": 24} | asked
             if algorithm == "sssp" and options["result"] == "levels":
                 continue
             one, other = (

@@ -186,10 +186,9 @@ class ShortSearches:
         return args
 
     def _table_bytes(self, tier: Tier) -> int:
-        """Bytes of a table: distances, two marks, vertices, and three lists of slots."""
+        """Bytes of a table: what a slot takes, and two marks of each."""
         capacity = 1 << tier.log_capacity
-        slot = 2 if tier.in_shared else 4
-        size = capacity * (self._kind.itemsize + 4 + 3 * slot) + 8 * (-(-capacity // 32)) + 4
+        size = capacity * bytes_per_slot(self._kind.itemsize, tier.in_shared) + 8 * (-(-capacity // 32)) + 4
         return -(-size // 8) * 8
 
     def _ordered_rows(self, sizes: np.ndarray, stops: np.ndarray, parts: list[Any]) -> Rows:
@@ -205,6 +204,11 @@ class ShortSearches:
 
     def _kernel(self, entry: Entry, tier: Tier) -> Kernel:
         return kernel(*_request(entry, tier, self._kind))
+
+
+def bytes_per_slot(width: int, in_shared: bool) -> int:
+    """Bytes of a distance of this width, of a vertex, and of a place in three lists of slots."""
+    return width + 4 + 3 * (2 if in_shared else 4)
 
 
 def likely_kernels(kind: np.dtype) -> list[Request]:

@@ -103,12 +103,17 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
     """Amounts of the terms of the cost on a GPU: what the searches reach, and what the host computes of it."""
     reached = shape.n_vertices * shape.reach
-    few = 1 << on_gpu.IN_SHARED[-1].log_capacity - 3  # larger tables leave each multiprocessor with few searches at once
+    most = 1 << on_gpu.IN_SHARED[-1].log_capacity
+    few = most >> 3  # larger tables leave each multiprocessor with few searches at once
+    at_once = max(1.0, on_gpu.TABLES / (2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)))
     return {
         "level": n_sources / group,
         "start": n_sources,
         "vertex": n_sources * reached,
         "spill": n_sources * reached * (reached > few),
+        # In tables of global memory a vertex is lowered more often the farther a search goes, and few searches run at once.
+        "again": n_sources * reached * max(0.0, math.log2(max(reached, 1.0) / most)),
+        "chain": reached * (max(1.0, n_sources / at_once) if reached > most else 1.0),
     }
 
 

@@ -171,7 +171,7 @@ class _Searches:
         if not counts_hops:
             weights = graph.weights[:: max(1, graph.n_edges // _WEIGHTS)]
             mean, kind = float(weights.mean(dtype=np.float64)) if graph.n_edges else 0.0, graph.weights.dtype
-            self._per_unit = kind.type(_BUCKETS_PER_EDGE / mean if mean > 1 / np.finfo(kind).max else 1)
+            self._per_unit = kind.type(_BUCKETS_PER_EDGE / mean if mean > _BUCKETS_PER_EDGE / np.finfo(kind).max else 1)
 
     def __call__(self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], *wanted: Any) -> tuple[Any, ...]:
         """As ``cpu.search_sums``, without its last result."""

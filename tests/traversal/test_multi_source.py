@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, sssp_many
@@ -162,6 +162,8 @@ def test_distances_of_many_sources_are_those_of_each_alone(way, name, directed, 
 @ways(SSSP, "frontier")
 def test_distances_for_awkward_weights(way):
     @given(weighted_rows(awkward_floats), st.booleans(), st.sampled_from([np.float32, np.float64]))
+    # The reciprocal of the mean weight is just below the largest number, and twice as much above it.
+    @example(([(0, 1), (1, 0)], [np.float32(0), np.float32(1.1754944e-38)]), True, np.float32)
     def check_one(drawn, directed, kind):
         rows, weights = drawn
         graph = build(rows, weights, directed, weight_type=np.dtype(kind).name).to(way[1])

@@ -14,6 +14,7 @@ EXIT_USAGE = 2
 COMMANDS = {
     "run": ("batch_sources", "program", "search from many sources; results, manifest and report go into a folder"),
     "plan": ("batch_sources", "program", "print what run would do and how much memory it takes"),
+    "finish": ("finish", "main", "complete a run whose shards have ended: check all parts, and commit the manifest"),
     "verify": ("verify", "main", "verify an output folder from its files and the edge list alone"),
     "compare": ("compare", "main", "compare results and times with cuGraph, or with SciPy on a CPU"),
     "extremes": ("extremes", "main", "diameter, radius, center, periphery, or the vertices of the highest closeness"),

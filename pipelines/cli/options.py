@@ -405,6 +405,15 @@ class Settings:
     certify: Literal["all", "sample", "none"] = _running(
         "all", help="certify every result before it is written (all), the first one of each batch (sample), or none"
     )
+    shard: str | None = _running(
+        example="0/8",
+        help="compute every N-th batch only, from batch I on, as one of N processes that share a run without a scheduler: "
+        "I/N; auto/N with I from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; auto with both from SLURM_ARRAY_TASK_ID and "
+        "_COUNT. kepler-traverse finish completes the run",
+    )
+    notice: float = _running(
+        20.0, least=0, help="seconds that running batches have to finish after Ctrl-C or SIGTERM; the others are given back"
+    )
     resume: bool = _running(False, help="finish an interrupted run in the output folder; only missing parts are computed")
     report: bool = _output(
         True, help="write _report.html into the output folder: settings, checks, times and failures of the run"

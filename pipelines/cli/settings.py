@@ -31,6 +31,7 @@ from .options import (
     UsageError,
     flag_text,
 )
+from .shards import shard_of
 from .terminal import say
 
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
@@ -41,6 +42,8 @@ _EITHER = (
     ("scheduler_address", "scheduler_file", "name two schedulers"),
     ("columns.limit", "max_depth", "both limit the distance"),
     ("columns.limit", "cutoff", "both limit the distance"),
+    ("shard", "scheduler_address", "both give out the batches"),
+    ("shard", "scheduler_file", "both give out the batches"),
 )
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -152,6 +155,8 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
         settings = _settings(values)
     except ValidationError as error:
         raise UsageError(_sentence(error, flags, config)) from None
+    shard = shard_of(settings.shard, environment)
+    settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
     if settings.targets is not None and settings.result in ("nearest", "k_nearest"):
@@ -343,6 +348,8 @@ def _check_together(settings: Settings) -> None:
     for one, other, why in _EITHER:
         if settings.value(one) is not None and settings.value(other) is not None:
             raise UsageError(f"{_flag(one)} and {_flag(other)} {why}; leave one of them out")
+    if settings.shard is not None and OUTPUT_SCHEMAS[settings.result].one_search:
+        raise UsageError(f"--shard has no effect: one search computes all of --result {settings.result}; leave it out")
     for option in OPTIONS:
         of_sources = option.table == "sources"
         is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)
@@ -382,6 +389,7 @@ _OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "strategy": (("auto",), "it has no strategies and no knobs", ""),
     "knobs": ((None,), "it has no strategies and no knobs", ""),
     "hierarchy": (("auto", "no"), "it uses no hierarchy", ""),
+    "shard": ((None,), "all of its workers search together", ""),
     "graph_cache": ((None,), "its graph is partitioned and is not cached", ""),
     "vertices": ((None,), "its vertices are those of the edges", ""),
     "only_vertices": ((None,), "its vertices are those of the edges", ""),

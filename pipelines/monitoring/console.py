@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 import time
 from collections import Counter
@@ -288,6 +289,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "status": manifest["status"],
         **{key: dict(manifest)[key] for key in _SUMMARY},
         "columns": {key: manifest["graph"].get("built", {}).get(key) for key in _COLUMNS},
+        "shard": settings.shard,
         "filters": _filters(settings, manifest["graph"].get("built", {})),
         "computed": computed,
         "kept": len(manifest["parts"]) - computed,
@@ -299,6 +301,8 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
+    if settings.shard is not None:
+        facts["sources"] = sum(len(entry["sources"]) for entry in (*manifest["parts"], *failed))
     if settings.json:
         show(json.dumps(facts))
         return
@@ -316,7 +320,12 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     if settings.result != "distances":
         lines.append(f"{settings.result}: {manifest['means']}")
     if failed:
-        lines.append(f"failed: {len(failed)} of {facts['batches']} batches, see _manifest.json; --resume tries them again")
+        again = "see _manifest.json; --resume" if settings.shard is None else "the same command"
+        lines.append(f"failed: {len(failed)} of {facts['batches']} batches, {again} tries them again")
+    elif settings.shard is not None:
+        lines.append(
+            f"shard {settings.shard} is done; when all are: kepler-traverse finish {shlex.quote(str(settings.output))}"
+        )
     else:
         lines.append(f"digest: {facts['digest']}")
     show(*lines)

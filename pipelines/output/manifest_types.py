@@ -280,6 +280,19 @@ class Manifest(TypedDict):
     ended_by: NotRequired[str]
 
 
+class Commit(TypedDict):
+    """A commit of a run: what one of its processes has done since its last commit, and whether the run ends with it."""
+
+    writer: Annotated[str, Rule(pattern="^[0-9a-f]{32}$")]
+    parts: Annotated[list[Annotated[PartEntry, Rule(_check_times)]], Rule(max_length=MAX_PARTS)]
+    failed: list[Failure]
+    retried: list[Retry]
+    seconds: NotRequired[dict[str, Seconds]]
+    choice: NotRequired[StrategyChoice | None]
+    tables: NotRequired[Annotated[list[TableEntry], Rule(max_length=8)]]
+    closed: NotRequired[Literal[True]]
+
+
 class Footer(TypedDict):
     """The footer of a part file."""
 

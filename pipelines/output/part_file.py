@@ -32,6 +32,7 @@ from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
 from .row_groups import Encoding, RowGroupWriter, rows_per_group
 from .schemas import OUTPUT_SCHEMAS
+from .store import sync_folder
 
 _GATHERED = 2**20  # bytes that are buffered per write
 FOOTER_KEY = b"kepler_traverse"
@@ -187,15 +188,6 @@ class _Hashed(io.FileIO):
         written = super().write(data)
         self.digest.update(memoryview(data)[:written])
         return written
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync a folder, so that renames in it survive a power failure."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:

@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,24 +19,28 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime.regular_files import irregular, json_of, read_regular, size_and_digest
 
+from .commits import COMMITS, CommitLog, with_commits
 from .file_locks import NoLocksError, open_lock, take_lock
 from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked
-from .part_file import sync_folder
+from .store import LocalStore
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _TABLE = re.compile(r"_(vertices|pairs|sources|points|hulls)\.pq")
 _WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
-_OURS = re.compile(
-    rf"{_WRITTEN}|_lock|_graph|_graph\.\d+\.tmp|part-\d{{6}}\.(parquet|arrow)"
-    rf"|\.(part-\d{{6}}|task-\d{{6,}}|shared|{_WRITTEN})\.\w+\.tmp"
-)
-_FOLDERS = re.compile(r"_graph(\.\d+\.tmp)?")
+_GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
+_OF_WORKERS = r"\.(part-\d{6}|task-\d{6,}|shared)\.\w+\.tmp"
+_OF_DRIVERS = rf"\.({_WRITTEN})\.\w+\.tmp"
+_FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}")
+_OURS = re.compile(rf"{_WRITTEN}|_lock|{_FOLDERS.pattern}|part-\d{{6}}\.(parquet|arrow)|{_OF_WORKERS}|{_OF_DRIVERS}")
+# What killed workers and runs have left; with the graphs, if the run is done; and what shards have left.
+LEFT = re.compile(rf"{_OF_WORKERS}|{_OF_DRIVERS}|_graph(-\d+)?\.\d+\.tmp")
+_LEFT_OF_DONE = re.compile(rf"{LEFT.pattern}|{_GRAPHS}")
+LEFT_BY_SHARDS = re.compile(rf"{_OF_WORKERS}|{_GRAPHS}")
 _PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")
 MAX_MANIFEST_BYTES = 2**31
 _MAX_MARK_BYTES = 2**10
 _LOCK_TRIES = 20
-_SAVE_EVERY = 5.0  # seconds between two manifests of a running job; --resume checks parts that the manifest lacks
-_SAVING_SHARE = 0.02  # maximum fraction of time spent on writing manifests, whatever their size
+_COMMIT_EVERY = 5.0  # seconds between two commits of a running job; --resume reads parts that none of them has
 
 
 @contextlib.contextmanager
@@ -57,8 +61,10 @@ def digest_of(fingerprint: str, parts: Sequence[PartEntry]) -> str:
     return f"{fingerprint[:16]}-{total:016x}"
 
 
-def check_folder(path: Path, resume: bool) -> Manifest | None:
+def check_folder(path: Path, resume: bool, shared: bool = False, log: CommitLog | None = None) -> Manifest | None:
     """Return the manifest of the run to resume, or None if there is none yet; creates nothing.
+
+    With ``shared`` the folder may also be new: whichever process comes first begins the run.
 
     Raises
     ------
@@ -74,11 +80,11 @@ def check_folder(path: Path, resume: bool) -> Manifest | None:
         raise OutputError(f"{path}: this is a file; --output takes a folder") from None
     except OSError as error:
         raise OutputError(f"{path}: the output folder cannot be read: {error.strerror}; take another folder") from None
-    if not resume:
+    if not (resume or shared):
         if names:
             raise OutputError(f"{path}: {_STANDS_THERE[SUCCESS in names]}")
         return None
-    if not names:
+    if not names and not shared:
         what = "is empty" if path.exists() else "does not exist"
         raise OutputError(
             f"{path}: the folder {what}, so there is no run to resume; correct its name, or leave --resume out"
@@ -88,7 +94,7 @@ def check_folder(path: Path, resume: bool) -> Manifest | None:
             raise OutputError(f"{path}: the folder holds parts but no {MANIFEST}; take a new folder")
         return None  # a run was stopped before it wrote anything
     try:
-        return read_manifest(path)
+        return read_manifest(path, log)
     except ValueError as error:
         if isinstance(error, OutputError):
             raise
@@ -117,8 +123,8 @@ def _refuse_others_files(path: Path, names: list[str]) -> None:
             )
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a run.
+def read_manifest(folder: Path, log: CommitLog | None = None) -> Manifest:
+    """Read the manifest of a run; of one that is not finished, with its commits.
 
     Raises
     ------
@@ -142,7 +148,12 @@ def read_manifest(folder: Path) -> Manifest:
             f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify "
             "it with that version, or take a new folder"
         )
-    return checked(found, Manifest)
+    manifest = checked(found, Manifest)
+    if manifest["status"] == "done":
+        return manifest
+    if (folder / COMMITS).is_symlink():
+        raise ValueError(f"{COMMITS} is a symbolic link")
+    return with_commits(manifest, (log or CommitLog(LocalStore(folder))).read())
 
 
 def mark_fits(folder: Path) -> bool:
@@ -171,14 +182,20 @@ def fingerprint_of(identity: Identity) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
-def refuse_another_run(path: Path, manifest: Manifest, identity: Identity, n_batches: int, tables: Collection[str]) -> None:
+_RESUME_NEEDS = "--resume needs the settings of the run that it finishes"
+
+
+def refuse_another_run(
+    path: Path, manifest: Manifest, identity: Identity, n_batches: int, tables: Collection[str], is_shard: bool = False
+) -> None:
     """Raise OutputError unless the manifest is of the same run and the folder has no parts or tables beyond its own."""
     before: dict[str, Any] = dict(manifest["identity"])
     now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
     differing = [key for key in before | now if before.get(key) != now.get(key)]
     if differing:
         shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
-        raise OutputError(f"{path}: --resume needs the settings of the run that it finishes: {shown}")
+        what = "--shard needs the settings of the process that began the run" if is_shard else _RESUME_NEEDS
+        raise OutputError(f"{path}: {what}: {shown}")
     for name in sorted(os.listdir(path)):
         number = part_number(name)
         if number is not None and number >= n_batches:
@@ -199,25 +216,35 @@ def _short(value: Any) -> str:
 
 
 class OutputFolder:
-    """The output folder while a run writes to it; a lock excludes other runs.
+    """The output folder while a run writes to it. A lock excludes other runs, unless the run is shared.
+
+    Parameters
+    ----------
+    path : Path
+    shard : int, optional
+        Number of this process among those that share the run and write to the folder at the same time.
 
     Attributes
     ----------
-    path : Path
+    path, graph : Path
+        The folder, and where worker processes find the graph.
     manifest : dict
-        The current manifest; ``save`` writes it.
+        The current manifest; of a shared run, what this process knows of it.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, shard: int | None = None):
+        self.path, self.graph, self._is_shared = path, graph_folder(path, shard), shard is not None
         self.manifest = cast(Manifest, {})  # until the run is known
-        self._save_again_at = 0.0
+        self._store = LocalStore(path)
+        self._log: CommitLog | None = CommitLog(self._store)  # None if the run is finished
+        self._added = _nothing()
+        self._commit_again_at = time.monotonic() + _COMMIT_EVERY
 
     def __enter__(self) -> OutputFolder:
         is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            held = self._take_lock()
+            held = self._is_shared or self._take_lock()
         except NoLocksError as error:
             (self.path / LOCK).unlink(missing_ok=True)
             if is_new:
@@ -253,50 +280,93 @@ class OutputFolder:
 
     def __exit__(self, *_: Any) -> None:
         status = self.manifest.get("status")
+        if self._is_shared:
+            if status == "done":
+                shutil.rmtree(self.graph, ignore_errors=True)
+            return
         with contextlib.suppress(OSError):
             if status in ("done", "failed"):  # after an interrupt a remote worker may still write its last part
-                self._sweep_leftovers()
+                sweep(self.path, _LEFT_OF_DONE if status == "done" else LEFT)
         if status == "done":
-            shutil.rmtree(self.path / GRAPH, ignore_errors=True)
             (self.path / LOCK).unlink(missing_ok=True)
         os.close(self._lock)
 
-    def sweep(self) -> None:
-        """Delete partial files of a killed run, and ``_SUCCESS``."""
+    def begin(self) -> None:
+        """Delete partial files of a killed run, and ``_SUCCESS``, and write the first manifest."""
         with writing_to(self.path):
-            self._sweep_leftovers()
+            sweep(self.path, LEFT)
             (self.path / SUCCESS).unlink(missing_ok=True)
+        self.save("running")
 
-    def _sweep_leftovers(self) -> None:
-        """Delete partial files of killed workers and runs."""
-        for entry in self.path.iterdir():
-            if entry.name.endswith(".tmp") and _OURS.fullmatch(entry.name):
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
-                else:
-                    entry.unlink(missing_ok=True)
+    def join(self) -> Manifest:
+        """Begin a shared run, unless another process has; return its manifest.
+
+        Raises
+        ------
+        OutputError
+            As ``check_folder``; or the other process has another version, which may write other bytes.
+        """
+        mine: Any = self.manifest | {"seconds": {}}
+        with writing_to(self.path):
+            self._store.put_new(MANIFEST, _text_of(mine))
+        manifest = check_folder(self.path, resume=True)
+        assert manifest is not None
+        for name in ("kepler_traverse", "pyarrow"):
+            there, here = (each["versions"].get(name) for each in (manifest, self.manifest))
+            if there != here:
+                raise OutputError(
+                    f"{self.path}: --shard needs the versions of the process that began the run: {name} was {there} and is "
+                    f"{here}; install the same everywhere, or take a new folder"
+                )
+        if manifest["status"] == "done":
+            self._log = None
+        return manifest
 
     def is_complete(self) -> bool:
         """Return whether the folder is unchanged since ``complete``."""
         return mark_fits(self.path)
 
+    def add(self, key: Literal["parts", "failed", "retried"], entry: Any) -> None:
+        """Add an entry to the manifest; ``save`` writes it."""
+        self.manifest[key].append(entry)
+        self._added[key].append(entry)
+
+    def add_seconds(self, seconds: dict[str, float]) -> None:
+        """Add the seconds of this process to those of a shared run."""
+        self._added["seconds"] = seconds
+
     def save(self, status: Status | None = None) -> None:
-        """Write the manifest; without a status only if some time has passed."""
-        now = time.monotonic()
-        if status is None and now < self._save_again_at:
+        """Commit what was added, without a status only if some time has passed; with one, also write the manifest.
+
+        The manifest of a shared run is written by ``finish`` alone.
+        """
+        if status is None and time.monotonic() < self._commit_again_at:
             return
         self.manifest["status"] = status or self.manifest["status"]
-        self.manifest["parts"].sort(key=lambda part: part["file"])
-        self.put(MANIFEST, _text_of(self.manifest))
-        took = time.monotonic() - now
-        self._save_again_at = now + max(_SAVE_EVERY, took / _SAVING_SHARE)
+        if status is not None and not self._is_shared:
+            self.manifest["parts"].sort(key=lambda part: part["file"])
+            self.put(MANIFEST, _text_of(self.manifest))
+            self._clear_log()
+        elif self._log is not None and any(self._added.values()):
+            commit(self.path, self._log, self._added | {"choice": self.manifest.get("choice")})
+        self._added = _nothing()
+        self._commit_again_at = time.monotonic() + _COMMIT_EVERY
 
     def complete(self) -> None:
         """Write the last manifest and then ``_SUCCESS``."""
         parts = self.manifest["parts"]
         self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts)
-        self.save("done")
-        self.put(SUCCESS, hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest() + "\n")
+        self.manifest["status"] = "done"
+        parts.sort(key=lambda part: part["file"])
+        text = _text_of(self.manifest)
+        self.put(MANIFEST, text)
+        self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")
+        self._clear_log()
+
+    def _clear_log(self) -> None:
+        """Delete the commits, which the manifest has now."""
+        shutil.rmtree(self.path / COMMITS, ignore_errors=True)
+        self._log = CommitLog(self._store)
 
     def keep_tables(self, known: Sequence[TableEntry]) -> None:
         """Add those of the tables of an earlier manifest to this one that are on disk unchanged."""
@@ -324,41 +394,56 @@ class OutputFolder:
         others = [table for table in self.manifest["tables"] if table["file"] != name]
         self.manifest["tables"] = [*others, {"file": name, "bytes": size, "sha256": digest}]
 
-    def put(self, name: str, text: str) -> None:
+    def put(self, name: str, data: bytes) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""
         with self._new_file(name) as file:
-            # Always UTF-8, whatever the locale; file names may hold bytes that are not text.
-            file.write(text.encode("utf-8", "backslashreplace"))
+            file.write(data)
 
     @contextlib.contextmanager
     def _new_file(self, name: str) -> Iterator[BinaryIO]:
         """Yield a file that becomes one of the folder's when it is whole; raises OutputError."""
-        partial = self.path / f".{name}.{os.getpid()}.tmp"
-        try:
-            with writing_to(self.path):
-                with open(partial, "wb", opener=_open_new) as file:
-                    yield file
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(partial, self.path / name)
-                sync_folder(self.path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with writing_to(self.path), self._store.new_file(name) as file:
+            yield file
 
 
-def _text_of(manifest: Manifest) -> str:
+def commit(folder: Path, log: CommitLog, added: Any) -> bool:
+    """Add a commit to the log of a run; return False if the log is closed. Raises OutputError."""
+    try:
+        with writing_to(folder):
+            return log.append(added)
+    except ValueError as error:
+        raise OutputError(f"{folder / COMMITS}: {error}; move it elsewhere, and run again with --resume") from None
+
+
+def _nothing() -> dict[str, Any]:
+    return {"parts": [], "failed": [], "retried": []}
+
+
+def graph_folder(path: Path, shard: int | None = None) -> Path:
+    """Return where a run stores its graph for worker processes; each process of a shared run has its own place."""
+    return path / (GRAPH if shard is None else f"{GRAPH}-{shard}")
+
+
+def sweep(path: Path, left: re.Pattern[str]) -> None:
+    """Delete what killed workers and runs have left, by its name."""
+    for entry in path.iterdir():
+        if left.fullmatch(entry.name):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
+
+
+def _text_of(manifest: Manifest) -> bytes:
     """Return a manifest with an entry per line, and a part per line.
 
-    With ``indent`` the encoder of ``json`` is not compiled, and takes ten times as long for the ids of many sources.
+    It is always UTF-8, whatever the locale; file names may hold bytes that are not text. With ``indent`` the encoder of
+    ``json`` is not compiled, and takes ten times as long for the ids of many sources.
     """
     entries = {key: json.dumps(value) for key, value in manifest.items()}
     entries["parts"] = "[" + ",".join(f"\n  {json.dumps(part)}" for part in manifest["parts"]) + "\n ]"
-    return "{\n" + ",\n".join(f" {json.dumps(key)}: {text}" for key, text in entries.items()) + "\n}\n"
-
-
-def _open_new(path: str, flags: int) -> int:
-    """Open a file for writing, never through a symbolic link or into a FIFO."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    text = "{\n" + ",\n".join(f" {json.dumps(key)}: {value}" for key, value in entries.items()) + "\n}\n"
+    return text.encode("utf-8", "backslashreplace")
 
 
 @contextlib.contextmanager

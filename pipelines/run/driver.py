@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +18,7 @@ from kepler_traverse.search.exact import describe_distances
 from ..cli import steps
 from ..cli.options import Settings
 from ..cli.settings import MG, unfit_for_mg
+from ..cli.shards import shard_of
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
@@ -26,13 +27,13 @@ from ..output.manifest_types import FORMAT, Built, Identity, Manifest, PartEntry
 from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
-    GRAPH,
     MANIFEST,
     REPORT,
     OutputFolder,
     check_folder,
     digest_of,
     fingerprint_of,
+    graph_folder,
     mark_fits,
     refuse_another_run,
     status_on_error,
@@ -123,12 +124,14 @@ def execute(
         Recorded in the manifest first.
     """
     output = None if settings.output is None else Path(settings.output).absolute()
-    before = None if output is None or settings.plan else check_folder(output, settings.resume)
+    shard = shard_of(settings.shard, {})
+    index = None if shard is None else shard.index
+    before = None if output is None or settings.plan else check_folder(output, settings.resume, shard is not None)
     with engine_of(settings, supervision, given) as engine:
         started = time.perf_counter()
         steps.begin("reading the edge list and building the graph")
         with proposed(settings):
-            stored = None if output is None or before is None else output / GRAPH
+            stored = None if output is None or before is None else graph_folder(output, index)
             prepared = engine.prepare(stored)
             batch_size = settings.batch_size
             if before is not None and batch_size == "auto":  # so that the parts hold the same sources
@@ -144,11 +147,14 @@ def execute(
             return None
         assert output is not None  # settings_of requires --output, except with --plan
         if before is not None:
-            refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings))
-        with OutputFolder(output) as folder:
+            refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), shard is not None)
+        with OutputFolder(output, index) as folder:
             if choice is not None and before is not None:
                 choice.resume(before.get("choice"))
             folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
+            if shard is not None:
+                before = folder.join()
+                refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), is_shard=True)
             job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice)
             if before is not None:
                 job.keep_what_is_done(before)
@@ -157,7 +163,7 @@ def execute(
             if VERTICES in tables_of(settings) and not job.keeps(VERTICES):
                 folder.put_table(VERTICES, [vertices_table(prepared.graph)])
             try:
-                if before is not None and job.nothing_is_missing(before):
+                if before is not None and shard is None and job.nothing_is_missing(before):
                     folder.manifest = before
                 else:
                     job.run()
@@ -205,7 +211,7 @@ def _new_manifest(
         "result": prepared.request.result,
         "direction": settings.direction,
         "means": OUTPUT_SCHEMAS[prepared.request.result].means,
-        "settings": asdict(settings),
+        "settings": asdict(replace(settings, shard=None)),
         "identity": identity,
         "fingerprint": fingerprint_of(identity),
         "distances": describe_distances(graph, prepared.request.algorithm),
@@ -253,7 +259,10 @@ class _Job:
     ):
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
         self._folder, self._resume_command, self._engine, self._choice = folder, resume_command, engine, choice
-        self._batches = dict(batches_of(prepared.numbers, sizing.batch_size))
+        self._shard = shard_of(settings.shard, {})
+        batches = batches_of(prepared.numbers, sizing.batch_size)
+        self._batches = {part: batch for part, batch in batches if self._shard is None or self._shard.takes(part)}
+        self._n_sources = sum(map(len, self._batches.values()))
         self.computed = 0
 
     def _names(self, part: int) -> Ids:
@@ -280,7 +289,11 @@ class _Job:
                 manifest["result"],
             )
             if summary is not None:
-                manifest["parts"].append({**summary, "sources": names})
+                entry: PartEntry = {**summary, "sources": names}
+                if entry["file"] in known:
+                    manifest["parts"].append(entry)
+                else:
+                    self._folder.add("parts", entry)
                 del self._batches[part]
 
     def keeps(self, table: str) -> bool:
@@ -292,7 +305,7 @@ class _Job:
         numbers, names = self._batches[part], self._names(part)
         sources = [name for number, name in zip(numbers, names, strict=True) if number not in without]
         entry: PartEntry = {**summary, "sources": sources}
-        self._folder.manifest["parts"].append(entry)
+        self._folder.add("parts", entry)
         self.computed += 1
         self._folder.save()
         return entry
@@ -303,15 +316,16 @@ class _Job:
         known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
         asked = set(numbers if sources is None else sources)
         given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
-        self._folder.manifest["failed"].append({"file": self._name(part), "sources": given_up, "error": reason})
+        self._folder.add("failed", {"file": self._name(part), "sources": given_up, "error": reason})
         return given_up
 
     def note_retry(self, part: int, why: str) -> None:
-        self._folder.manifest["retried"].append({"file": self._name(part), "why": why})
+        self._folder.add("retried", {"file": self._name(part), "why": why})
 
     def note_takeover(self, before: Manifest) -> None:
         """Record as retried what the process was at that ran the batches before, and what it had recorded itself."""
-        self._folder.manifest["retried"] += before["retried"]
+        if self._shard is None:  # those of a shared run are in its log
+            self._folder.manifest["retried"] += before["retried"]
         for mark in left_marks(self._folder.path):
             place = read_mark(mark)
             for part in range(place.part, place.last + 1) if place is not None else ():
@@ -338,9 +352,9 @@ class _Job:
         """
         folder, manifest = self._folder, self._folder.manifest
         kept = {part["file"] for part in manifest["parts"]}
-        folder.sweep()
+        if self._shard is None:
+            folder.begin()
         with status_on_error(folder):
-            folder.save("running")
             try:
                 if self._batches:
                     self._engine.answer(self.batch_run(kept))
@@ -349,9 +363,9 @@ class _Job:
             except KeyboardInterrupt:
                 if manifest["status"] in ("done", "failed"):  # it came while the workers closed
                     return
-                done, total = sum(len(part["sources"]) for part in manifest["parts"]), manifest["sources"]
+                done = sum(len(part["sources"]) for part in manifest["parts"])
                 how = f"To finish: {self._resume_command}"
-                raise KeyboardInterrupt(f"interrupted: {done} of {total} sources are done. {how}") from None
+                raise KeyboardInterrupt(f"interrupted: {done} of {self._n_sources} sources are done. {how}") from None
 
     def _finish(self, times: dict[str, float], kept: Collection[str]) -> None:
         """Complete the folder, once all batches have ended.
@@ -370,8 +384,12 @@ class _Job:
             times = _sum(self._prepared.seconds, times, {"traverse": -compiled, "compile": compiled})
             manifest["seconds"] = {name: round(value, 3) for name, value in times.items()}
             steps.compiled(times["compile"])
+        if self._shard is not None:
+            folder.add_seconds(manifest["seconds"])
         if manifest["failed"]:
             folder.save("failed")
+        elif self._shard is not None:
+            folder.save("done")
         else:
             parts = sorted(folder.path / part["file"] for part in manifest["parts"])  # workers end them in any order
             for name, make in answered_tables(self._settings).items():
@@ -380,10 +398,10 @@ class _Job:
 
     def write_report(self) -> None:
         """Write ``_report.html`` into the output folder, also if the run was interrupted or failed."""
-        if not self._settings.report:
+        if not self._settings.report or self._shard is not None:
             return
         try:
-            self._folder.put(REPORT, page_of(self._folder.manifest, self._resume_command))
+            self._folder.put(REPORT, page_of(self._folder.manifest, self._resume_command).encode())
         except OutputError as error:
             say(f"no {REPORT}: {error}")
         else:
@@ -396,6 +414,7 @@ class _Job:
             prepared=self._prepared,
             sizing=self._sizing,
             folder=self._folder.path,
+            graph=self._folder.graph,
             fingerprint=self._folder.manifest["fingerprint"],
             choice=self._choice,
             announce=self._announce,
@@ -412,7 +431,7 @@ class _Job:
 
     @contextlib.contextmanager
     def _watched(self, client: Client | None) -> Iterator[BatchObserver]:
-        facts, news = console.facts_of(self._folder.manifest), None
+        facts, news = console.facts_of(self._folder.manifest) | {"sources": self._n_sources}, None
         if client is not None:
             from ..monitoring.dashboard_plugin import open_page
 

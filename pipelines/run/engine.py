@@ -23,9 +23,10 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import SearchTogether
 
 from ..cli.options import OPTIONS, Settings
+from ..cli.shards import shard_of
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..output.manifest_types import BatchOutcome
-from ..output.run_folder import GRAPH, writing_to
+from ..output.run_folder import writing_to
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
@@ -35,7 +36,15 @@ from ..worker.device_errors import is_sticky
 from ..worker.traversal_worker import TraversalWorker, Work
 from ..worker.writer_pool import can_write_in_background
 from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
-from .prepare import Prepared, load_of, machine_for, prepare, state_bytes, with_threads
+from .prepare import (
+    Prepared,
+    load_of,
+    machine_for,
+    prepare,
+    sources_per_part_of_shards,
+    state_bytes,
+    with_threads,
+)
 from .strategy_choice import StrategyChoice
 
 # Dask is imported only where there are worker processes: that takes the better part of a second.
@@ -56,8 +65,8 @@ class BatchRun:
     prepared : Prepared
         The result of ``Engine.prepare``; the engine may release it.
     sizing : Sizing
-    folder : Path
-        The output folder of the parts.
+    folder, graph : Path
+        The output folder of the parts, and where the graph is stored for worker processes if it is stored nowhere else.
     fingerprint : str
         Fingerprint of the run.
     announce : callable
@@ -76,6 +85,7 @@ class BatchRun:
     prepared: Prepared
     sizing: Sizing
     folder: Path
+    graph: Path
     fingerprint: str
     choice: StrategyChoice | None
     announce: Callable[[Client | None, dict[str, float]], None]
@@ -180,6 +190,13 @@ class KeplerEngine:
                 return size_up(load, machine, settings.workers, batch_size)
 
         load, states, planned = load_of(prepared), self._states(prepared), prepared.plan.strategy.name
+        shard = shard_of(settings.shard, {})
+        if shard is not None:
+            if batch_size == "auto":
+                batch_size = sources_per_part_of_shards(prepared, shard.count)
+            n_batches = -(-load.n_sources // batch_size)
+            own = len(range(shard.index, n_batches, shard.count)) * batch_size
+            load = replace(load, n_sources=max(1, min(own, load.n_sources)))
         sizing, names = with_capacity(load, states, size, planned)
         if self._may_run_here() and (
             self._given.stays_here or runs_in_this_process(load, sizing, machine, self._search_seconds(prepared))
@@ -187,7 +204,8 @@ class KeplerEngine:
             size_of_parts = sizing.batch_size
             sizing, names = with_capacity(load, states, lambda load: size_up(load, machine, 1, size_of_parts), planned)
             sizing = replace(sizing, in_process=True)
-        return replace(sizing, strategies=tuple(names))
+        n_batches = -(-int(prepared.numbers.size) // sizing.batch_size)  # of all shards
+        return replace(sizing, strategies=tuple(names), n_batches=n_batches)
 
     def _may_run_here(self) -> bool:
         """Whether the settings leave it open in which process the batches run."""
@@ -258,7 +276,8 @@ class KeplerEngine:
         """Run all batches in this process, which has the graph and the plan already."""
         started, compiled = time.perf_counter(), compile_clock.thread_seconds()
         prepared, graph = run.prepared, run.prepared.graph
-        worker, plan = TraversalWorker(self.work(run), address=NAME), prepared.plan
+        name = NAME if self._settings.shard is None else f"shard {self._settings.shard}"
+        worker, plan = TraversalWorker(self.work(run), address=name), prepared.plan
         del prepared.plan  # a change of the strategy releases it
         # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
         is_for_its_threads = prepared.threads in (0, run.sizing.threads)
@@ -324,7 +343,7 @@ class KeplerEngine:
         return Work(
             request=request,
             run=run.fingerprint,
-            graph_folder=run.prepared.folder or run.folder / GRAPH,
+            graph_folder=run.prepared.folder or run.graph,
             output=run.folder,
             device=run.prepared.graph.device,
             threads=0 if self._is_external else run.sizing.threads,
@@ -351,6 +370,7 @@ class KeplerEngine:
             first=2 * run.sizing.writers if self._writes_beside(run.sizing, n_vertices) else 1,
             newcomers=newcomers,
             choice=run.choice,
+            notice=self._settings.notice,
         )
 
 

@@ -51,7 +51,7 @@ from .answered_tables import read_source_table
 from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph
-from .memory_plan import DISTANCES_AT_ONCE, Load, Machine, sources_per_part
+from .memory_plan import BATCHES_PER_WORKER, DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .question import ids_in, ids_like, numbers_of_ids, read_question
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
@@ -227,6 +227,13 @@ def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.n
         return min(settings.batch_size, numbers.size)
     visited, rows = _reach_of(graph, question, shape, depth=1)
     return min(sources_per_part(visited, rows, graph.device), numbers.size)
+
+
+def sources_per_part_of_shards(prepared: Prepared, count: int) -> int:
+    """Return the sources per part of a run in shards: by the graph and the question, and not by the machine of a shard."""
+    n_vertices, n_sources = prepared.graph.n_vertices, int(prepared.numbers.size)
+    _, rows = _reach_of(prepared.graph, prepared.request, None, depth=1)
+    return min(sources_per_part(n_vertices, rows, "cpu"), -(-n_sources // (BATCHES_PER_WORKER * count)))
 
 
 def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:

@@ -36,7 +36,6 @@ MAX_FAILURES = 3  # failures before a source or batch is given up: a worker dies
 MAX_LOSSES = 30  # consecutive lost tasks with the same batch, with no finished task in between
 _DRAIN_TICK = 0.01  # seconds between two looks at the tasks while draining
 _DROP_SECONDS = 0.2  # time for a worker to learn that a task is cancelled
-DRAIN_SECONDS = 20.0  # time for running tasks after an interrupt; a second signal ends the job at once
 _TICK = 1.0  # seconds; longest wait for a finished task
 _MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
 
@@ -85,6 +84,8 @@ class Window:
         ``newcomers(addresses)`` raises ClusterError if workers that have joined cannot take part.
     choice : StrategyChoice, optional
         Chooses the strategy of each task; without it tasks name no strategy.
+    notice : float
+        Seconds that running tasks have to end after an interrupt. A second signal ends the job at once.
     """
 
     def __init__(
@@ -97,9 +98,10 @@ class Window:
         first: int = 1,
         newcomers: Callable[[list[str]], None] | None = None,
         choice: StrategyChoice | None = None,
+        notice: float = 20.0,
     ):
         self._executor, self._observer, self._folder = executor, observer, folder
-        self._deadline = deadline
+        self._deadline, self._notice = deadline, notice
         self._monitor = WorkerMonitor(executor, observer, patience, newcomers)
         self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
@@ -127,7 +129,7 @@ class Window:
         ClusterError
             No worker, or no scheduler, for too long.
         KeyboardInterrupt
-            After the running tasks have ended, or after ``DRAIN_SECONDS``.
+            After the running tasks have ended, or after the notice.
         """
         self._waiting.extend(parts)
         try:
@@ -363,7 +365,7 @@ class Window:
         if self._in_flight:
             self._observer.draining(len(self._in_flight))
         now = time.monotonic()
-        until, settled = now + DRAIN_SECONDS, now + _DROP_SECONDS
+        until, settled = now + self._notice, now + _DROP_SECONDS
         while (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._executor.is_connected():
             for task in dropped:  # a task that began before it learned of this must not write an unknown part
                 task.mark.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from pipelines.cli.terminal import several
     [
         ([], "usage: kepler-traverse COMMAND"),
         (["--version"], f"kepler-traverse {kepler_traverse.__version__}\n"),
-        (["roads.parquet"], "error: there is no command 'roads.parquet': take one of run, plan, verify"),
+        (["roads.parquet"], "error: there is no command 'roads.parquet': take one of run, plan, finish, verify"),
         *(([name, "--help"], f"usage: kepler-traverse {name}") for name in COMMANDS),
     ],
 )

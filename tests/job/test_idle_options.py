@@ -62,6 +62,8 @@ VALUES = {
     "unconnected": "largest",
     "unreached": "null",
     "columns": "src=a,dst=b",
+    "shard": "1/2",
+    "notice": "7",
 }
 COLUMNS = {
     **{"src": "a,dst=b", "dst": "b,src=a", "weight": "c", "oneway": "c"},
@@ -161,7 +163,7 @@ def what_a_run_does(argv, folder, monkeypatch):
     sizing = kepler.size(prepared, settings.batch_size)
     identity = identity_of(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
     choice = kepler.choose(prepared, sizing)
-    result_folder = SimpleNamespace(path=folder, manifest={"fingerprint": ""})
+    result_folder = SimpleNamespace(path=folder, graph=folder, manifest={"fingerprint": ""})
     the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice)
     window = kepler.window(the_job.batch_run(), None, None, prepared.graph.n_vertices)
     made = []
@@ -177,6 +179,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
         sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._monitor._patience, made,
+        window._notice, sorted(the_job._batches),
     ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from pipelines import batch_sources, verify
 from pipelines.cli.options import OPTIONS
 from pipelines.output import file_locks
 from pipelines.output.part_file import FOOTER_KEY
-from pipelines.output.run_folder import LOCK, OutputFolder, check_folder
+from pipelines.output.run_folder import LEFT, LOCK, OutputFolder, check_folder, sweep
 from tests.support import tiers
 from tests.support.processes import ran
 
@@ -228,9 +228,9 @@ def test_deleting_temporary_files_follows_no_links(tmp_path):
     victim.mkdir()
     (victim / "kept").touch()
     out = tmp_path / "out"
-    with OutputFolder(out) as folder:
+    with OutputFolder(out):
         (out / ".part-000001.0123.tmp").symlink_to(victim)
-        folder.sweep()
+        sweep(out, LEFT)
         assert not list(out.glob(".part-*"))
     assert (victim / "kept").exists()
 

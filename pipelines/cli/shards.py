@@ -1,0 +1,67 @@
+"""Shards: processes that share a run without a scheduler. Each takes every n-th batch of the same plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .options import UsageError
+
+_SHARD = re.compile(r"(auto|\d{1,7})(?:/(\d{1,7}))?")
+_TASK, _INDEX = "SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Number ``index``, from 0, of ``count`` processes."""
+
+    index: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    def takes(self, part: int) -> bool:
+        """Whether the batch of a part is one of this shard."""
+        return part % self.count == self.index
+
+
+def shard_of(text: str | None, environment: Mapping[str, str]) -> Shard | None:
+    """Return the shard that ``--shard`` names: I/N; auto/N or auto, with the rest from the environment.
+
+    Raises
+    ------
+    UsageError
+    """
+    if text is None:
+        return None
+    found = _SHARD.fullmatch(text)
+    if found is None or (found[2] is None and found[1] != "auto"):
+        raise UsageError(f"--shard {text}: it is I/N, such as 0/8 for the first of eight; or auto/N, or auto")
+    index, count = found[1], found[2]
+    if index == "auto":
+        index, count = _from_environment(text, count, environment)
+    shard = Shard(int(index), int(count))
+    if shard.index >= shard.count:
+        raise UsageError(f"--shard {text}: there is no shard {shard.index} of {shard.count}; they count from 0")
+    return shard
+
+
+def _from_environment(text: str, count: str | None, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return the index and the count of ``auto`` and ``auto/N``."""
+    index = environment.get(_TASK) or environment.get(_INDEX)
+    if index is None or not index.isascii() or not index.isdecimal():
+        raise UsageError(f"--shard {text}: neither {_TASK} nor {_INDEX} is set to a number; give --shard I/N")
+    if count is not None:
+        return index, count
+    count = environment.get("SLURM_ARRAY_TASK_COUNT") if _TASK in environment else None
+    if count is None:
+        raise UsageError(f"--shard auto: {_INDEX} says which shard this is, and not of how many; give --shard auto/N")
+    first, last = (int(environment.get(f"SLURM_ARRAY_TASK_{each}", index)) for each in ("MIN", "MAX"))
+    step = int(environment.get("SLURM_ARRAY_TASK_STEP") or 1)
+    if last - first != step * (int(count) - 1) or (int(index) - first) % step:
+        raise UsageError(
+            f"--shard auto: the {count} tasks of the array are not evenly numbered from {first} to {last}; give --shard I/N"
+        )
+    return str((int(index) - first) // step), count

@@ -39,7 +39,7 @@ from kepler_traverse.cuda import (
 )
 from kepler_traverse.cuda.compiler import header_folders, options
 from kepler_traverse.cuda.kernel_spec import Entry, chosen_types, struct_layout
-from kepler_traverse.kinds import k_nearest_gpu, opportunities_gpu
+from kepler_traverse.kinds import betweenness_gpu, flows_gpu, k_nearest_gpu, opportunities_gpu
 from kepler_traverse.published.bfs import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
 from kepler_traverse.published.bfs import topology_driven as bfs_scans
 from kepler_traverse.published.sssp import bellman_ford_gpu as sssp_papers
@@ -56,7 +56,7 @@ MODULES = (
     *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
     *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities_gpu),
     short_search,
-    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest_gpu),
+    *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest_gpu, betweenness_gpu, flows_gpu),
     *(expand_contract, hybrid_and_spmv, hierarchical_queues, bfs_scans),
 )
 ENTRIES = tuple(entry for module in MODULES for entry in module.ENTRIES)
@@ -74,6 +74,8 @@ OF_SUMS = [
     distance_stats._FILE,
     distance_stats._LEVELS_FILE,
     opportunities_gpu._FILE,
+    betweenness_gpu._BLOCKS.file,
+    flows_gpu._FILE,
     *sorted({entry.file for entry in sssp_papers.ENTRIES}),
 ]
 # PTX of this and later architectures marks which parameters are pointers.
@@ -330,6 +332,8 @@ KNOBS = [
     opportunities_gpu._REDUCE.variant(HOP_BYTES=4, DECAY=1),
     opportunities_gpu._REDUCE.variant(DECAY=2),
     opportunities_gpu._REDUCE.variant(DECAY=3),
+    betweenness_gpu._BLOCKS.variant(HOP_BYTES=2),
+    flows_gpu._PREDECESSORS.variant(HOP_BYTES=1),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=2),
     certificate_many_gpu._MANY_HOPS.variant(KEY_BYTES=4),
     hierarchy_sweep_gpu._LEVEL.variant(WORDS=1),

@@ -1,0 +1,207 @@
+"""Betweenness on a GPU: paths and dependencies from the distances of a group of sources.
+
+Sums are exact (kt/exact_sum.cuh), and each source adds in the order of adjacency lists. So the result has the same bits for
+any batch size and either method:
+
+- By hops of one byte, 32 sources are interleaved, one per lane; see betweenness_lanes.cu. A level reads of each edge, in the
+  lanes where the level fits, a line of levels and a line of doubles: 32 and up to 256 bytes. Let an average vertex have b
+  levels among 32 sources. Then a group reads about 2 m (36 b + 256) bytes for m stored edges, less what the cache holds.
+- By weights, or where searches have more levels, each source has a thread block; see betweenness_blocks.cu. A round takes
+  five dependent loads per way and two barriers. There are as many rounds as the longest shortest path has edges.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._arrays import Array, flatten_distances, is_hops
+from ..cuda import cp, graph_statistics
+from ..cuda.compiler import Request, kernel
+from ..cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
+from ..cuda.launch import blocks_at_once, launch, launch_blocks
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+
+BLOCK = 256
+PATHS_LOG2 = 1000  # a source with 2**PATHS_LOG2 shortest paths to a vertex is left to the host
+CHUNK = 256  # edges that are added before they are added to the rest; both methods have the same, so that bits are equal
+LINES_AT_ONCE = 1 << 21  # lines of 32 doubles that are held at once, 620 MB, but at least those of one group
+BLOCKS = 264  # sources that are held at once, two per multiprocessor of the largest GPUs
+
+_FOLDER = Path(__file__).parent / "kernels"
+_lanes = entries_of(
+    _FOLDER / "betweenness_lanes.cu", BLOCK, constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2)), item_threads=WARP
+)
+_LINES = _lanes("betweenness_lines_warp", struct="LinesArgs")
+_CHUNKS = _lanes("betweenness_chunks_warp", struct="LevelArgs")
+_COUNTS = _lanes("betweenness_counts_warp", struct="LevelArgs")
+_LOADS = _lanes("betweenness_loads_warp", struct="LevelArgs")
+_BLOCKS = Entry(
+    "betweenness_source_per_block",
+    _FOLDER / "betweenness_blocks.cu",
+    512,
+    struct_arguments(_FOLDER / "betweenness_blocks.cu", "BlockArgs"),
+    constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2), ("LONG", 32), ("HOP_BYTES", 0)),
+)
+ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS)
+
+
+class ExactSums:
+    """Numbers of 128 bits in units of 2**exponent on a GPU, one per vertex or stored edge.
+
+    Attributes
+    ----------
+    low, high : uint64 and int64 arrays of shape (n,), CuPy
+    """
+
+    def __init__(self, size: int):
+        self.low, self.high = cp.zeros(size, np.uint64), cp.zeros(size, np.int64)
+
+
+def add_loads(
+    graph: Graph,
+    sources: np.ndarray,
+    distance: Array,
+    vertex_sums: Any = None,
+    edge_sums: Any = None,
+    is_target: Array | None = None,
+    method: str = "auto",
+) -> np.ndarray:
+    """Add what each source contributes to the betweenness of vertices and of stored edges.
+
+    Parameters
+    ----------
+    graph : Graph
+        On a GPU. Its reverse is made if it is not there yet.
+    sources : int64 array of shape (k,), NumPy
+    distance : array of shape (k, n_vertices), CuPy
+        Hops, or distances in the type of the weights, all of which are positive.
+    vertex_sums, edge_sums : objects with uint64 ``low`` and int64 ``high`` of shapes (n_vertices,) and (n_edges,), optional
+        In units of 2**-64. The source's own dependency is not added.
+    is_target : uint8 array of shape (n_vertices,), CuPy, optional
+        Where not 0, paths that end at the vertex count. By default all do.
+    method : {"auto", "lanes", "blocks"}
+        Lanes need hops of one byte.
+
+    Returns
+    -------
+    bool array of shape (k,), NumPy
+        Sources that added nothing and are left to the caller: with ``2**PATHS_LOG2`` shortest paths to a vertex or more, or
+        with an edge on a shortest path that adds nothing to its length.
+    """
+    if not len(distance):
+        return np.zeros(0, bool)
+    out = {
+        "is_target": is_target,
+        "vertex_low": None if vertex_sums is None else vertex_sums.low,
+        "vertex_high": None if vertex_sums is None else vertex_sums.high,
+        "edge_low": None if edge_sums is None else edge_sums.low,
+        "edge_high": None if edge_sums is None else edge_sums.high,
+    }
+    if method == "lanes" or (method == "auto" and distance.dtype == np.int8):
+        return _by_lanes(graph, distance, out)
+    return _by_blocks(graph, sources, distance, out)
+
+
+def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
+    n, k = graph.n_vertices, len(distance)
+    at_once = min(-(-k // WARP), _groups_at_once(n))
+    levels, values = cp.empty(at_once * n * WARP, np.uint8), cp.empty(at_once * n * WARP, np.float64)
+    present = cp.empty(at_once * n, np.uint64)
+    ways = []
+    for way in (graph.reverse, graph):
+        hubs = graph_statistics.chunks_of_hubs(way.offsets, CHUNK)
+        ways.append(
+            {"offsets": way.offsets, "targets": way.targets, "hub_chunks": hubs, "n_hub_chunks": np.int64(hubs.size)}
+        )
+    partial = cp.empty(at_once * WARP * max(int(way["n_hub_chunks"]) for way in ways), np.float64)
+    found = []
+    for first in range(0, k, at_once * WARP):
+        rows = distance[first : first + at_once * WARP]
+        memory, pitch = flatten_distances(rows)
+        n_groups, depth = -(-len(rows) // WARP), graph_statistics.max_hops(rows)
+        lines = {"levels": levels, "present": present, "values": values, "n_vertices": np.int64(n)}
+        launch(
+            kernel(_LINES.variant(**_sizes()), graph.targets.dtype),
+            n_groups * -(-n // WARP),
+            {**lines, "distance": memory.view(np.uint8), "pitch": pitch, "n_sources": np.int64(len(rows))},
+        )
+        overflows = cp.zeros(n_groups * WARP, np.int32)
+        args = {**lines, "n_groups": np.int64(n_groups), "partial": partial, "overflows": overflows, **out}
+        for level in range(1, depth + 1):
+            _level({**args, **ways[0]}, _COUNTS, level, level - 1, level == depth)
+        for level in range(depth - 1, -1, -1):
+            _level({**args, **ways[1]}, _LOADS, level, level + 1, False)
+        found.append(overflows.get()[: len(rows)] != 0)
+    return np.concatenate(found)
+
+
+def _level(args: dict[str, Any], entry: Entry, level: int, wanted: int, is_last: bool) -> None:
+    args = {**args, "level": np.int32(level), "wanted": np.int32(wanted), "is_last": np.int32(is_last)}
+    kind, n_groups = args["targets"].dtype, int(args["n_groups"])
+    launch(kernel(_CHUNKS.variant(**_sizes()), kind), n_groups * int(args["n_hub_chunks"]), args)
+    launch(kernel(entry.variant(**_sizes()), kind), n_groups * int(args["n_vertices"]), args)
+
+
+def _by_blocks(graph: Graph, sources: np.ndarray, distance: Array, out: dict[str, Any]) -> np.ndarray:
+    of_hops = is_hops(distance.dtype)
+    graph = graph if of_hops else graph.derived.sums_in(distance.dtype.name)
+    n, k, index, reverse = graph.n_vertices, len(distance), graph.targets.dtype, graph.reverse
+    there = kernel(_variant(distance.dtype), index, np.float32 if of_hops else distance.dtype)
+    blocks = min(k, BLOCKS, blocks_at_once(there))
+    memory, pitch = flatten_distances(distance)
+    overflows = cp.zeros(k, np.int32)
+    args = {
+        "offsets": graph.offsets,
+        "targets": graph.targets,
+        "weights": None if of_hops else graph.weights,
+        "in_offsets": reverse.offsets,
+        "in_targets": reverse.targets,
+        "in_weights": None if of_hops else reverse.weights,
+        "n_vertices": np.int64(n),
+        "sources": cp.asarray(sources, np.int64),
+        "n_sources": np.int64(k),
+        "taken": cp.zeros(1, np.int64),
+        "distance": memory.view(np.uint8),
+        "pitch": pitch,
+        "values": cp.empty(blocks * n, np.float64),
+        "waits_for": cp.empty(blocks * n, np.int32),
+        "order": cp.empty(blocks * n, index),
+        "rounds": cp.empty(blocks * (n + 1), index),
+        "overflows": overflows,
+        **out,
+    }
+    launch_blocks(there, blocks, args)
+    return overflows.get() != 0
+
+
+def bytes_needed(n_sources: int, n_vertices: int, n_edges: int, index: int, one_byte_hops: bool) -> int:
+    """Return the bytes that ``add_loads`` takes at most, in addition to the graph, its reverse, distances and sums."""
+    if one_byte_hops:
+        groups = min(-(-n_sources // WARP), _groups_at_once(n_vertices))
+        chunks = 2 * n_edges // CHUNK + 1
+        return groups * (n_vertices * (9 * WARP + 8) + 8 * WARP * chunks) + 2 * 8 * chunks
+    return min(n_sources, BLOCKS) * n_vertices * (8 + 4 + 2 * index) + 16 * n_sources
+
+
+def likely_kernels(hops: bool, vertex_t: Any, weight_t: Any) -> list[Request]:
+    """Kernels for distances that are not known yet."""
+    if hops:
+        return [Request(_COUNTS.variant(**_sizes()), vertex_t), Request(_variant(np.dtype(np.int16)), vertex_t)]
+    return [Request(_variant(np.dtype(weight_t)), vertex_t, weight_t)]
+
+
+def _groups_at_once(n_vertices: int) -> int:
+    return max(1, LINES_AT_ONCE // max(n_vertices, 1))
+
+
+def _sizes() -> dict[str, Any]:
+    return {"CHUNK": CHUNK, "PATHS_LOG2": PATHS_LOG2}
+
+
+def _variant(kind: np.dtype) -> Entry:
+    return _BLOCKS.variant(**_sizes(), HOP_BYTES=kind.itemsize if is_hops(kind) else 0)

@@ -1,0 +1,240 @@
+"""Betweenness and flows on a GPU: equal to NetworkX, to walks in Python integers, and to themselves in any batches."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse.kinds import betweenness_gpu, flows_gpu
+from tests.conftest import HAS_GPU
+from tests.kernels.simt import harness
+from tests.kernels.simt.launching import every_mode, launch
+from tests.support.devices import count_allocations, host, on_a_device, orders, running
+from tests.support.graphs import NAMED, lattice, rmat
+
+MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 5, "block": 64, "resident": 2})
+every_order = pytest.mark.parametrize("mode", MODES)
+SMALL = {
+    "ties": lattice(4, 5),
+    "hubs": [(u, v) for u in (0, 1) for v in range(2, 45)] + [(v, v + 1) for v in range(30, 50)],
+    "two components": NAMED["two components"],
+    "power law": rmat(5, 3, seed=2),
+}
+TYPES = ("hops", "float32", "float64", "int64")
+
+
+def network(name, kind, directed):
+    """A graph and the same in NetworkX. The weights have many ties, or are beyond 2**53 in sum."""
+    src, dst = map(np.array, zip(*(edge for edge in SMALL[name] if edge[0] != edge[1]), strict=True))
+    weights = None if kind == "hops" else (1 + (3 * src + 5 * dst) % 3).astype(kind)
+    if kind == "int64":
+        weights *= 2**52 + 1
+    graph = graph_from_edges(src, dst, weights, vertices=np.arange(max(src.max(), dst.max()) + 2), directed=directed)
+    offsets, targets = graph.offsets, graph.targets
+    there = nx.DiGraph()
+    there.add_nodes_from(range(graph.n_vertices))
+    for u in range(graph.n_vertices):
+        for e in range(offsets[u], offsets[u + 1]):
+            there.add_edge(u, int(targets[e]), edge=e, weight=1 if kind == "hops" else int(graph.weights[e]))
+    return graph, there
+
+
+def distances(graph, kind, sources, width="int8"):
+    """Rows of distances, one search per source."""
+    planned = (plan_bfs if kind == "hops" else plan_sssp)(graph, predecessors=False)
+    rows = np.stack([planned.run(int(source)).distance.copy() for source in sources])
+    assert kind == "hops" or rows.dtype == kind
+    return rows.astype(width) if kind == "hops" else rows
+
+
+def as_floats(sums):
+    return host(sums.high).astype(np.float64) + host(sums.low).astype(np.float64) * 2.0**-64
+
+
+def bits(*sums):
+    return [host(words).tolist() for each in sums for words in (each.low, each.high)]
+
+
+def loads(graph, sources, rows, method, is_target=None, cuts=()):
+    """Sums of vertices and edges, added in the parts between the cuts."""
+    there, cp = graph.to("cuda"), betweenness_gpu.cp
+    sums = betweenness_gpu.ExactSums(graph.n_vertices), betweenness_gpu.ExactSums(graph.n_edges)
+    marks = None if is_target is None else cp.asarray(is_target, np.uint8)
+    left = [
+        betweenness_gpu.add_loads(there, sources[part], cp.asarray(rows[part]), *sums, marks, method)
+        for part in map(slice, (0, *cuts), (*cuts, len(sources)))
+    ]
+    return sums, np.concatenate(left)
+
+
+@on_a_device
+@every_order
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for i, name in enumerate(SMALL) for kind in ("hops", TYPES[1 + i % 3])]
+)
+def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed, mode, monkeypatch):
+    """Also in chunks, in several groups, in batches, and for some targets; each method has the same bits."""
+    graph, there = network(name, kind, directed)
+    sources = np.arange(graph.n_vertices)
+    rows = distances(graph, kind, sources)
+    weight = None if kind == "hops" else "weight"
+    monkeypatch.setattr(betweenness_gpu, "CHUNK", 8)
+    monkeypatch.setattr(betweenness_gpu, "LINES_AT_ONCE", graph.n_vertices)
+    is_target = np.arange(graph.n_vertices) % 3 > 0
+    found = {}
+    with running(MODES[mode]):
+        for method in ("lanes", "blocks")[kind != "hops" :]:
+            rows = rows.astype(np.int16) if kind == "hops" and method == "blocks" else rows
+            whole, left = loads(graph, sources, rows, method)
+            assert not left.any()
+            np.testing.assert_allclose(
+                as_floats(whole[0]), list(nx.betweenness_centrality(there, normalized=False, weight=weight).values()), 1e-12
+            )
+            of_edges = nx.edge_betweenness_centrality(there, normalized=False, weight=weight)
+            expected = {there.edges[edge]["edge"]: load for edge, load in of_edges.items()}
+            np.testing.assert_allclose(as_floats(whole[1]), [expected[e] for e in range(graph.n_edges)], 1e-12)
+            some, left = loads(graph, sources[3:], rows[3:], method, is_target)
+            ends = {"sources": sources[3:].tolist(), "targets": np.flatnonzero(is_target).tolist()}
+            of_some = nx.betweenness_centrality_subset(there, **ends, weight=weight)
+            np.testing.assert_allclose(as_floats(some[0]), list(of_some.values()), 1e-12, 1e-15)
+            found[method] = bits(*whole)
+            parts, _ = loads(graph, sources, rows, method, cuts=(1, min(34, len(sources))))
+            assert bits(*parts) == found[method]
+    assert len(set(map(str, found.values()))) == 1
+
+
+@on_a_device
+@every_order
+def test_sources_with_too_many_paths_add_nothing_and_are_named(mode, monkeypatch):
+    graph, there = network("ties", "hops", directed=False)
+    sources = np.arange(graph.n_vertices)
+    most = [max(len(list(nx.all_shortest_paths(there, s, t))) for t in nx.descendants(there, s) | {s}) for s in there]
+    few = np.array(most) < 16
+    assert few.any()
+    assert not few.all()
+    monkeypatch.setattr(betweenness_gpu, "PATHS_LOG2", 4)
+    with running(MODES[mode]):
+        for method, width in (("lanes", np.int8), ("blocks", np.int16)):
+            rows = distances(graph, "hops", sources, width)
+            all_of_them, left = loads(graph, sources, rows, method)
+            assert left.tolist() == (~few).tolist()
+            others, left = loads(graph, sources[few], rows[few], method)
+            assert not left.any()
+            assert bits(*all_of_them) == bits(*others)
+
+
+@on_a_device
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 2.0, 1.0], [2.0**30, 2.0**-30, 1.0, 1.0]])
+def test_sources_with_edges_that_add_nothing_are_named(weights):
+    graph = graph_from_edges([0, 1, 2, 4], [1, 2, 3, 5], np.array(weights, np.float32))
+    with running(next(iter(MODES.values()))):
+        rows = distances(graph, "float32", range(6))
+        sums, left = loads(graph, np.arange(6), rows, "blocks")
+        assert flows_gpu.predecessors(graph.to("cuda"), np.arange(6), betweenness_gpu.cp.asarray(rows)) is None
+    assert left.tolist() == [True, weights[1] == 0, False, False, False, False]
+    assert as_floats(sums[0]).tolist() == [0, 0, 0, 0, 0, 0] if left[1] else [0, 0, 1, 0, 0, 0]
+
+
+@on_a_device
+@every_order
+@pytest.mark.parametrize("kind", ["zeros", *TYPES])
+@pytest.mark.parametrize("directed", [True, False])
+def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
+    """Of volumes of 128 bits; there are ties, pairs without a path and pairs of a vertex with itself, and several groups."""
+    graph, _ = network("power law", "float64" if kind == "zeros" else kind, directed)
+    if kind == "zeros":
+        src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+        graph = graph_from_edges(src, graph.targets, graph.weights - 1, vertices=np.arange(graph.n_vertices))
+    rng, n = np.random.default_rng(1), graph.n_vertices
+    sources = rng.permutation(n)[: n // 2]
+    planned = (plan_bfs if kind == "hops" else plan_sssp)(graph)
+    before = np.stack([planned.run(int(source)).predecessor.copy() for source in sources])
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, sources.size))])
+    targets = rng.integers(0, n, offsets[-1])
+    low, high = rng.integers(0, 2**64, targets.size, dtype=np.uint64), rng.integers(0, 2**20, targets.size)
+    through, over, without = dict.fromkeys(range(n), 0), {}, 0
+    for i in range(sources.size):
+        for p in range(offsets[i], offsets[i + 1]):
+            v, volume = int(targets[p]), int(low[p]) + (int(high[p]) << 64)
+            without += before[i, v] < 0
+            while before[i, v] >= 0:
+                through[v] += volume
+                u = int(before[i, v])
+                if u == v:
+                    break
+                over[u, v], v = over.get((u, v), 0) + volume, u
+    assert without
+    monkeypatch.setattr(flows_gpu, "CELLS_AT_ONCE", 4 * n)
+    monkeypatch.setattr(flows_gpu, "ROWS", 3)
+    with running(MODES[mode]):
+        there, cp = graph.to("cuda"), flows_gpu.cp
+        if kind != "zeros":
+            rows = distances(graph, kind, sources)
+            np.testing.assert_array_equal(host(flows_gpu.predecessors(there, sources, cp.asarray(rows))), before)
+        sums = betweenness_gpu.ExactSums(graph.n_edges), betweenness_gpu.ExactSums(n)
+        volumes = flows_gpu.PairVolumes(offsets, targets, low, high)
+        flows_gpu.add_flows(there, cp.asarray(before), volumes, *sums)
+        assert int(volumes.unreached[0]) == without
+        everywhere = [betweenness_gpu.ExactSums(each) for each in (graph.n_edges, n)]
+        whole = np.arange(n, dtype=np.uint64) + 2**63
+        flows_gpu.add_flows(
+            there, cp.asarray(before), flows_gpu.TargetVolumes(cp.asarray(whole), cp.zeros(n, np.int64)), *everywhere
+        )
+        every = flows_gpu.PairVolumes(
+            np.arange(sources.size + 1) * n,
+            np.tile(np.arange(n), sources.size),
+            np.tile(whole, sources.size),
+            np.zeros(sources.size * n, np.int64),
+        )
+        again = [betweenness_gpu.ExactSums(each) for each in (graph.n_edges, n)]
+        flows_gpu.add_flows(there, cp.asarray(before), every, *again)
+        assert bits(*everywhere) == bits(*again)
+    of_edges, of_vertices = (
+        [int(low) + (int(high) << 64) for low, high in zip(host(each.low), host(each.high), strict=True)] for each in sums
+    )
+    assert of_vertices == list(through.values())
+    ends = [(u, int(graph.targets[e])) for u in range(n) for e in range(graph.offsets[u], graph.offsets[u + 1])]
+    assert of_edges == [over.get(edge, 0) for edge in ends]
+
+
+@on_a_device
+@pytest.mark.skipif(HAS_GPU, reason="allocations are counted on the harness")
+@pytest.mark.parametrize("kind", ["hops", "float32"])
+def test_the_stated_memory_is_enough(kind, monkeypatch):
+    graph, _ = network("hubs", kind, directed=False)
+    n, sources = graph.n_vertices, np.arange(40)
+    rows = distances(graph, kind, sources)
+    monkeypatch.setattr(betweenness_gpu, "CHUNK", 8)
+    with running(MODES[next(iter(MODES))]):
+        there, cp = graph.to("cuda"), betweenness_gpu.cp
+        assert there.reverse
+        before = flows_gpu.predecessors(there, sources, cp.asarray(rows))
+        sums = betweenness_gpu.ExactSums(n)
+        taken = count_allocations(monkeypatch, betweenness_gpu, flows_gpu)
+        betweenness_gpu.add_loads(there, sources, cp.asarray(rows), sums)
+        stated = betweenness_gpu.bytes_needed(sources.size, n, graph.n_edges, graph.targets.itemsize, kind == "hops")
+        assert sum(taken) <= stated
+        assert kind != "hops" or stated < 2 * sum(taken)
+        edge_sums = betweenness_gpu.ExactSums(graph.n_edges)
+        taken.clear()
+        volumes = flows_gpu.PairVolumes(np.arange(41), sources, np.ones(40, np.uint64), np.zeros(40, np.int64))
+        flows_gpu.add_flows(there, before, volumes, edge_sums)
+        assert sum(taken) <= flows_gpu.bytes_needed(sources.size, n, 40)
+
+
+@pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+@every_mode
+@pytest.mark.parametrize("exponent", [-64, 0, 10])
+def test_sums_of_doubles_are_exact(exponent, mode):
+    rng = np.random.default_rng(4)
+    values = rng.standard_normal(128) * 2.0 ** rng.integers(-90, 40, 128)
+    values[:4] = 0, 5e-324, 2.0**59, -(2.0**-64)
+    low, high = np.zeros(2, np.uint64), np.zeros(2, np.int64)
+    launch("sums.cu", "exact_sums", 2, 64, values, np.int32(exponent), low, high, mode=mode)
+    expected = sum(int(Fraction(value) / Fraction(2) ** exponent) for value in values.tolist())  # toward zero
+    assert [int(a) + (int(b) << 64) for a, b in zip(low, high, strict=True)] == [expected] * 2

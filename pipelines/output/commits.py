@@ -8,24 +8,31 @@ run has come to; what is behind it does not count.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kepler_traverse.runtime.regular_files import json_of
 
-from .manifest_types import Commit, Failure, Manifest, TableEntry, checked
+from .manifest_types import Commit, Failure, Manifest, PartEntry, TableEntry, checked
 from .store import LocalStore
 
 COMMITS = "_commits"
-MAX_COMMIT_BYTES = 2**30
-_NAME = re.compile(r"\d{8}\.json")
+MAX_COMMIT_BYTES = 2**31
+_BLOCK = 128  # commits
+_COMMIT = re.compile(r"(\d{8})\.json")
 
 
 class CommitLog:
-    """The log of the run in a store."""
+    """The log of the run in a store.
+
+    The process that creates the last commit of a block also writes the block: one commit that says what all of them say. So
+    a reader opens few files, and an entry is written twice, however many commits there are. A block that is missing, since
+    its writer was killed, is read as the commits that it is made of.
+    """
 
     def __init__(self, store: LocalStore):
         self._store, self._writer = store, uuid.uuid4().hex
@@ -33,7 +40,7 @@ class CommitLog:
         self.is_closed = False  # as of the last reading
 
     def read(self) -> list[Commit]:
-        """Return the commits up to the one that closes the log.
+        """Return the commits, or blocks of them, up to the one that closes the log.
 
         Raises
         ------
@@ -41,13 +48,26 @@ class CommitLog:
         ValueError
             A commit is damaged or missing.
         """
-        commits: list[Commit] = []
-        for number in range(self._count()):
-            commits.append(self._commit(number))
-            if commits[-1].get("closed"):
-                break
-        self._next, self.is_closed = len(commits), bool(commits) and "closed" in commits[-1]
+        count = self._count()
+        commits = list(self._commits(count))
+        self._next, self.is_closed = count, bool(commits) and "closed" in commits[-1]
         return commits
+
+    def append(self, added: dict[str, Any]) -> bool:
+        """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises as ``read``."""
+        data = _data({"writer": self._writer, **added})
+        if self._next is None:
+            self._next = max(0, self._count() - 1)
+        while not self._store.put_new(_name(self._next), data):
+            self._next = max(self._next + 1, self._count())
+            if "closed" in self._commit(self._next - 1):
+                return False
+        self._next += 1
+        if self._next % _BLOCK == 0:
+            first = self._next - _BLOCK
+            block = merged(map(self._commit, range(first, self._next)), self._writer)
+            self._store.put_new(_block(first), _data(block))
+        return True
 
     def close(self, tables: list[TableEntry]) -> bool:
         """Close the log, with the tables of the run; return False if there are commits that were not read.
@@ -55,58 +75,76 @@ class CommitLog:
         Raises as ``read``.
         """
         assert self._next is not None  # it was read
-        closing: Commit = {
-            "writer": self._writer,
-            "parts": [],
-            "failed": [],
-            "retried": [],
-            "tables": tables,
-            "closed": True,
-        }
-        return self._store.put_new(_name(self._next), json.dumps(closing).encode())
-
-    def append(self, added: dict[str, Any]) -> bool:
-        """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises as ``read``."""
-        data = json.dumps({"writer": self._writer, **added}).encode()
-        if self._next is None:
-            self._next = max(0, self._count() - 1)
-        while not self._store.put_new(_name(self._next), data):
-            if self._commit(self._next).get("closed"):
-                return False
-            self._next += 1
-        self._next += 1
-        return True
+        closing = merged((), self._writer) | {"tables": tables, "closed": True}
+        return self._store.put_new(_name(self._next), _data(closing))
 
     def _count(self) -> int:
-        return sum(_NAME.fullmatch(name) is not None for name in self._store.names(COMMITS))
+        """Return the number of commits, by that of the last one: each was created after the one before."""
+        found = map(_COMMIT.fullmatch, self._store.names(COMMITS))
+        return max((int(name[1]) + 1 for name in found if name), default=0)
+
+    def _commits(self, count: int) -> Iterator[Commit]:
+        for first in range(0, count, _BLOCK):
+            with contextlib.suppress(FileNotFoundError):
+                if first + _BLOCK <= count:
+                    yield self._get(_block(first))
+                    continue
+            yield from map(self._commit, range(first, min(first + _BLOCK, count)))
 
     def _commit(self, number: int) -> Commit:
         try:
-            return checked(json_of(self._store.get(_name(number), MAX_COMMIT_BYTES)), Commit)
-        except (FileNotFoundError, ValueError) as error:
-            raise ValueError(f"commit {number} of the run cannot be read: {error}") from None
+            return self._get(_name(number))
+        except FileNotFoundError:
+            raise ValueError(f"commit {number} of the run is missing") from None
+
+    def _get(self, name: str) -> Commit:
+        try:
+            return checked(json_of(self._store.get(name, MAX_COMMIT_BYTES)), Commit)
+        except ValueError as error:
+            raise ValueError(f"{name} is damaged: {error}") from None
 
 
 def _name(number: int) -> str:
     return f"{COMMITS}/{number:08d}.json"
 
 
-def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
-    """Return the manifest of a run with what its commits add; the last entry of a part or a failed source counts."""
-    found = manifest.copy()
-    parts, seconds = {part["file"]: part for part in manifest["parts"]}, dict(manifest["seconds"])
-    failed, retried = list(manifest["failed"]), list(manifest["retried"])
+def _block(first: int) -> str:
+    return f"{COMMITS}/{first:08d}-{first + _BLOCK - 1:08d}.json"
+
+
+def _data(commit: Any) -> bytes:
+    return json.dumps(commit).encode()
+
+
+def merged(commits: Iterable[Commit], writer: str) -> Commit:
+    """Return one commit that says what several say, one after the other."""
+    found: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
+    parts: dict[str, PartEntry] = {}
     for commit in commits:
         parts |= {part["file"]: part for part in commit["parts"]}
-        failed += commit["failed"]
-        retried += commit["retried"]
-        for step, value in commit.get("seconds", {}).items():
-            seconds[step] = round(seconds.get(step, 0.0) + value, 3)
-        found["choice"] = commit.get("choice", found.get("choice"))
-        found["tables"] = commit.get("tables", found["tables"])
-    found["parts"] = [parts[name] for name in sorted(parts)]
-    found["failed"] = _still_failed(failed, {name: parts[name]["sources"] for name in parts.keys() & _files(failed)})
-    found["retried"], found["seconds"] = retried, seconds
+        found["failed"] += commit["failed"]
+        found["retried"] += commit["retried"]
+        if "seconds" in commit:
+            seconds = found.setdefault("seconds", {})
+            for step, value in commit["seconds"].items():
+                seconds[step] = round(seconds.get(step, 0.0) + value, 3)
+        for key in ("choice", "tables"):
+            if key in commit:
+                found[key] = commit[key]
+    found["parts"] = list(parts.values())
+    return found
+
+
+def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
+    """Return the manifest of a run with what its commits add; the last entry of a part or of a failed source counts."""
+    known: Any = {key: dict(manifest)[key] for key in ("parts", "failed", "retried", "seconds", "tables")}
+    added = merged((known, *commits), "")
+    parts = {part["file"]: part for part in added["parts"]}
+    failed = _still_failed(
+        added["failed"], {name: parts[name]["sources"] for name in parts.keys() & _files(added["failed"])}
+    )
+    found: Any = {**manifest, **added, "parts": [parts[name] for name in sorted(parts)], "failed": failed}
+    del found["writer"]
     return found
 
 

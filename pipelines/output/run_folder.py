@@ -40,7 +40,9 @@ _PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")
 MAX_MANIFEST_BYTES = 2**31
 _MAX_MARK_BYTES = 2**10
 _LOCK_TRIES = 20
-_COMMIT_EVERY = 5.0  # seconds between two commits of a running job; --resume reads parts that none of them has
+# Seconds between two commits of a running job; --resume reads parts that none of them has. Many processes commit more
+# rarely, so that they seldom take the same number.
+_COMMIT_EVERY, _COMMIT_SECONDS_PER_SHARD = 5.0, 0.5
 
 
 @contextlib.contextmanager
@@ -223,6 +225,8 @@ class OutputFolder:
     path : Path
     shard : int, optional
         Number of this process among those that share the run and write to the folder at the same time.
+    count : int
+        How many they are.
 
     Attributes
     ----------
@@ -232,13 +236,14 @@ class OutputFolder:
         The current manifest; of a shared run, what this process knows of it.
     """
 
-    def __init__(self, path: Path, shard: int | None = None):
+    def __init__(self, path: Path, shard: int | None = None, count: int = 1):
         self.path, self.graph, self._is_shared = path, graph_folder(path, shard), shard is not None
         self.manifest = cast(Manifest, {})  # until the run is known
         self._store = LocalStore(path)
         self._log: CommitLog | None = CommitLog(self._store)  # None if the run is finished
         self._added = _nothing()
-        self._commit_again_at = time.monotonic() + _COMMIT_EVERY
+        self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
+        self._commit_again_at = time.monotonic() + self._commit_every * (1 if shard is None else (shard + 1) / count)
 
     def __enter__(self) -> OutputFolder:
         is_new = not self.path.exists()
@@ -350,7 +355,7 @@ class OutputFolder:
         elif self._log is not None and any(self._added.values()):
             commit(self.path, self._log, self._added | {"choice": self.manifest.get("choice")})
         self._added = _nothing()
-        self._commit_again_at = time.monotonic() + _COMMIT_EVERY
+        self._commit_again_at = time.monotonic() + self._commit_every
 
     def complete(self) -> None:
         """Write the last manifest and then ``_SUCCESS``."""

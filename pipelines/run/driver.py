@@ -125,7 +125,7 @@ def execute(
     """
     output = None if settings.output is None else Path(settings.output).absolute()
     shard = shard_of(settings.shard, {})
-    index = None if shard is None else shard.index
+    index, count = (None, 1) if shard is None else (shard.index, shard.count)
     before = None if output is None or settings.plan else check_folder(output, settings.resume, shard is not None)
     with engine_of(settings, supervision, given) as engine:
         started = time.perf_counter()
@@ -148,7 +148,7 @@ def execute(
         assert output is not None  # settings_of requires --output, except with --plan
         if before is not None:
             refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), shard is not None)
-        with OutputFolder(output, index) as folder:
+        with OutputFolder(output, index, count) as folder:
             if choice is not None and before is not None:
                 choice.resume(before.get("choice"))
             folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)

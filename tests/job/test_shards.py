@@ -15,7 +15,8 @@ from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, finish
 from pipelines.cli.options import UsageError
 from pipelines.cli.shards import Shard, shard_of
-from pipelines.output.commits import COMMITS, CommitLog
+from pipelines.output import commits
+from pipelines.output.commits import COMMITS, CommitLog, with_commits
 from pipelines.output.run_folder import LOCK, MANIFEST, read_manifest
 from pipelines.output.store import LocalStore
 from pipelines.verify import prove_output
@@ -320,7 +321,12 @@ def entry(number):
     return {**ENTRIES, "retried": [{"file": "part-000000.parquet", "why": str(number)}]}
 
 
-def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path):
+def numbers_in(log):
+    return [int(each["why"]) for commit in log.read() for each in commit["retried"]]
+
+
+def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path, monkeypatch):
+    monkeypatch.setattr(commits, "_BLOCK", 8)
     done, seen = threading.Event(), []
 
     def write(writer):
@@ -330,7 +336,7 @@ def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path)
 
     def read():
         while not done.is_set():
-            seen.append(len(CommitLog(LocalStore(tmp_path)).read()))
+            seen.append(len(numbers_in(CommitLog(LocalStore(tmp_path)))))
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(6)]
     reader = threading.Thread(target=read)
@@ -341,14 +347,34 @@ def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path)
     done.set()
     reader.join()
     log = CommitLog(LocalStore(tmp_path))
-    numbers = [int(commit["retried"][0]["why"]) for commit in log.read()]
+    numbers = numbers_in(log)
     assert sorted(numbers) == [100 * writer + number for writer in range(6) for number in range(20)]
     assert all(sorted(own) == own for own in ([n for n in numbers if n // 100 == writer] for writer in range(6)))
     assert sorted(seen) == seen
     assert log.close([])
     assert not CommitLog(LocalStore(tmp_path)).append(entry(1))
     assert not log.append(entry(1))
-    assert (len(log.read()), log.is_closed) == (121, True)
+    assert (len(log.read()), log.is_closed) == (120 // 8 + 1, True)
+
+
+def test_a_block_that_its_writer_did_not_write_is_read_as_its_commits(tmp_path, monkeypatch):
+    monkeypatch.setattr(commits, "_BLOCK", 4)
+    log = CommitLog(LocalStore(tmp_path))
+    for number in range(14):
+        added = entry(number) | {"seconds": {"traverse": 0.1 * number}}
+        assert log.append(
+            added | {"failed": [{"file": "part-000000.parquet", "sources": [number % 3], "error": str(number)}]}
+        )
+    blocks = sorted(name for name in os.listdir(tmp_path / COMMITS) if "-" in name)
+    assert blocks == ["00000000-00000003.json", "00000004-00000007.json", "00000008-00000011.json"]
+    run = {"parts": [], "failed": [], "retried": [], "seconds": {}, "tables": []}
+    expected, numbers = with_commits(run, log.read()), numbers_in(log)
+    assert len(log.read()) == 3 + 2
+    assert [failure["error"] for failure in expected["failed"]] == ["12", "13", "11"]
+    for name in blocks[1::-1]:
+        (tmp_path / COMMITS / name).unlink()
+        assert (with_commits(run, log.read()), numbers_in(log)) == (expected, numbers)
+    assert numbers == list(range(14))
 
 
 @pytest.mark.parametrize("harm", ["half", "gap", "link", "key"])

@@ -188,7 +188,7 @@ class ExtremesSearch(SearchTogether):
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
         strategy = _Choice(graph.device)
-        query = make_query(graph, False, None, None, None, ALGORITHMS[algorithm].limit_name)
+        query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.nbytes + _ARRAYS * 8 * graph.n_vertices
         super().__init__(graph, algorithm, 1, strategy, query, nbytes, f"{graph!r}; {strategy.rationale}")
         self._options: dict[str, Any] = {"algorithm": algorithm, "unconnected": unconnected, "memory": memory}

@@ -7,11 +7,13 @@ from typing import Any, Literal, Unpack, overload
 
 from ..graph import Graph
 from ..multi_source.entry_points import ArrayResult, FrameResult, ManyOptions, Registry
+from ..multi_source.outputs import Question
 from ..multi_source.planning import MultiSourcePlan
 from ..multi_source.stream import ResultStream
 from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
 from ..runtime.progress import Report
 from ..search.algorithms import BFS
+from ..search.frames import frame_of_one
 from ..search.plan import Plan
 from ..search.strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
@@ -102,7 +104,7 @@ def bfs(
     2       7         2            6
     """
     plan = plan_bfs(graph, strategy=strategy, predecessors=predecessors, max_depth=max_depth, targets=targets, knobs=knobs)
-    return REGISTRY.search(plan, source, unreached)
+    return frame_of_one(plan, source, unreached)
 
 
 def plan_bfs_many(
@@ -332,12 +334,11 @@ def bfs_many(
     ...     print(len(frame))
     10
     """
-    return REGISTRY.search_many(
-        graph,
-        sources,
+    of_kind = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights, **options}
+    question = Question(
         result=result,
-        strategy=strategy,
         limit=max_depth,
+        strategy=strategy,
         targets=targets,
         knobs=knobs,
         unreached=unreached,
@@ -345,14 +346,9 @@ def bfs_many(
         memory=memory,
         progress=progress,
         stream=stream,
-        cutoffs=cutoffs,
-        values=values,
-        decay=decay,
-        k=k,
-        groups=groups,
-        source_weights=source_weights,
-        **options,
+        of_kind=of_kind | {"k": k, "groups": groups},
     )
+    return REGISTRY.search_many(graph, sources, question)
 
 
 def bfs_pairs(

@@ -21,11 +21,10 @@ from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.progress import Report, meter_of
-from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
-from ..search.query import Nearest, SourcesWithTargets, SourceValues
+from ..search.query import Nearest
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
@@ -101,23 +100,10 @@ class Registry:
         )
         return own if is_own else self.with_plugins()
 
-    def plan(
-        self,
-        graph: Graph,
-        *,
-        strategy: str,
-        predecessors: bool,
-        limit: float | None,
-        targets: Sequence[Any] | None,
-        knobs: Mapping[str, Any] | object | None,
-    ) -> Plan:
+    def plan(self, graph: Graph, *, strategy: str, **asked: Any) -> Plan:
         """Plan searches from one source each; see ``plan_bfs`` and ``plan_sssp``."""
-        query = make_query(graph, predecessors, limit, targets, knobs, self.algorithm.limit_name)
+        query = make_query(graph, self.algorithm.name, **asked)
         return Plan(graph, self.algorithm.name, self.listed_for(strategy, graph.device)[0], strategy, query)
-
-    def search(self, plan: Plan, source: Any, unreached: str) -> Any:
-        """Search from one source and return a frame; see ``bfs`` and ``sssp``."""
-        return frames.frame_of_one(plan, source, unreached)
 
     def plan_multi_source(
         self,
@@ -125,60 +111,32 @@ class Registry:
         *,
         n_sources: int,
         result: str,
-        strategy: str,
-        limit: float | None,
-        targets: Sequence[Any] | None,
-        knobs: Mapping[str, Any] | object | None,
-        memory: int | None,
+        strategy: str = "auto",
+        memory: int | None = None,
         shape: Shape | None = None,
-        tuning: object | None = None,
-        output: str | None = None,
-        forms: tuple[str, ...] = (),
-        sample: SourcesWithTargets | None = None,
-        targets_per_source: float = 1.0,
-        predecessors: bool | None = None,
-        limits: SourceValues | None = None,
-        nearest: Nearest | None = None,
+        **asked: Any,
     ) -> MultiSourcePlan:
         """Plan searches from several sources; see ``plan_bfs_many`` and ``plan_sssp_many``.
 
-        ``tuning`` replaces the measured defaults of the strategy that is named; see ``Query.tuning``. ``output`` replaces
-        the least output that the result needs, and ``forms`` are those of ``Query``.
-        ``targets_per_source`` is for results of pairs. ``limits`` are those of the sources, and ``limit`` is the largest.
-        ``predecessors=False`` leaves out those that the result needs, for a caller that does without.
+        ``asked`` are fields of ``Query``, in place of those that follow from the result, with targets as ids.
         """
         name = self.algorithm.name
         find_kind(result)
-        keep = output or outputs.outputs_needed_by(result, name, targets)
+        asked = {"limit": None} | {field: value for field, value in asked.items() if value is not None}
+        asked["output"] = asked.get("output") or outputs.outputs_needed_by(result, name, asked.get("targets"))
         kind = RESULT_KINDS[result]
-        has_predecessors = kind.has_predecessors if predecessors is None else predecessors
-        query = make_query(graph, has_predecessors, limit, targets, knobs, self.algorithm.limit_name, keep)
-        if graph.device == "cuda" and keep == "paths":
-            query = replace(query, output="all")  # no strategy of this device finds paths
-        query = replace(
-            query,
-            tuning=tuning,
-            has_target_lists=kind.needs_pairs,
-            targets_per_source=targets_per_source,
-            forms=forms,
-            sample=sample,
-            limits=limits,
-            nearest=nearest,
+        query = make_query(
+            graph, name, **({"predecessors": kind.has_predecessors} | asked), has_target_lists=kind.needs_pairs
         )
+        if graph.device == "cuda" and query.output == "paths":
+            query = replace(query, output="all")  # no strategy of this device finds paths
         single, many = self.listed_for(strategy, graph.device)
-        if nearest is not None:
-            options: dict[str, Any] = {
-                "result": "distances",
-                "limit": limit,
-                "targets": None,
-                "knobs": None,
-                "memory": memory,
-            }
+        if query.nearest is not None:
             of_each = "auto" if strategy == "from_targets" else strategy
-            plan_for = partial(self.plan_multi_source, strategy=of_each, **options)
-            many = (*many, from_targets(graph, name, plan_for, nearest))
+            options: dict[str, Any] = {"result": "distances", "strategy": of_each, "limit": query.limit, "memory": memory}
+            many = (*many, from_targets(graph, name, partial(self.plan_multi_source, **options), query.nearest))
             # Sums that are rounded may differ by the side that they begin at, so that these always begin at the targets.
-            strategy = strategy if has_exact_sums(graph, self.algorithm.counts_hops, limit) else "from_targets"
+            strategy = strategy if has_exact_sums(graph, self.algorithm.counts_hops, query.limit) else "from_targets"
         return MultiSourcePlan(graph, name, many, single, strategy, query, n_sources, memory, shape, self.searches)
 
     def plan_together(
@@ -193,52 +151,29 @@ class Registry:
         may_take_one: bool = True,
     ) -> SearchTogether:
         """Plan the search for the nearest source of each vertex, or for the k nearest; see ``KNearestSearch``."""
-        query = make_query(graph, k is None, limit, None, knobs, self.algorithm.limit_name)
+        query = make_query(graph, self.algorithm.name, predecessors=k is None, limit=limit, knobs=knobs)
         single, many = self.listed_for(strategy, graph.device)
         if k is None:
             return NearestSearch(graph, self.algorithm.name, single, strategy, query, n_sources)
         check_strategy(graph, self.algorithm.name, many, single, strategy, query)
         return KNearestSearch(graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one)
 
-    def search_many(
-        self,
-        graph: Graph,
-        sources: Any,
-        *,
-        result: str,
-        strategy: str,
-        limit: float | Sequence[float] | None,
-        targets: Sequence[Any] | None,
-        knobs: Mapping[str, Any] | object | None,
-        unreached: str,
-        direction: str,
-        memory: int | None,
-        progress: Any,
-        stream: Any,
-        k: int | None = None,
-        groups: Sequence[Any] | None = None,
-        **of_kind: Any,
-    ) -> Any:
+    def search_many(self, graph: Graph, sources: Any, question: outputs.Question) -> Any:
         """Search from several sources and return a result of a kind; see ``bfs_many`` and ``sssp_many``."""
         name = self.algorithm.name
-        find_kind(result)
-        if isinstance(result, str) and result in ("nearest", "k_nearest"):
-            if targets is not None:
-                result, k = "nearest_targets", 1 if k is None and result == "nearest" else k
-            elif k is not None:
-                result = "k_nearest"
-        options = of_kind | {"k": k, "groups": groups, "unreached": unreached, "direction": direction, "stream": stream}
-        options |= {"algorithm": self.algorithm, "limit": limit}
-        graph, numbers, targets = outputs.check_arguments(graph, sources, targets, result, memory=memory, **options)
+        find_kind(question.result)
+        question = question.by_its_kind()
+        result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
+        graph, numbers, targets = outputs.check_arguments(graph, sources, question, self.algorithm)
         kind = RESULT_KINDS[result]
-        reduction: Any = None
+        options: Any = None
         if kind.options_class is not None:
-            of_kind = {name: value for name, value in of_kind.items() if value is not None}
-            reduction = kind.options_class(**of_kind).checked(kind, graph, name, numbers)
-        bound: Any = limit if reduction is None or reduction.limit is None else reduction.limit
+            given = {each: value for each, value in question.of_kind.items() if value is not None}
+            options = kind.options_class(**given).checked(kind, graph, name, numbers)
+        bound: Any = question.limit if options is None or options.limit is None else options.limit
         limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
         bound = bound if limits is None else limits.largest
-        nearest = None
+        nearest, groups = None, question.of_kind.get("groups")
         if kind.name == "nearest_targets":
             ends = graph.numbers_of(targets, "target")
             if not ends.size:
@@ -252,37 +187,36 @@ class Registry:
             n_searches = sum(own.size for own in members.members)
         else:
             n_searches = numbers.size if stream or isinstance(sources, str) else np.unique(numbers).size
-        meter = meter_of(progress, n_searches, graph.device)
+        meter = meter_of(question.progress, n_searches, graph.device)
         plan = partial(
             self.plan_multi_source,
             graph,
             n_sources=numbers.size,
-            result=result,
+            result="distances" if kind.one_search else result,
             output="all" if limits is not None and kind.keeps == "counts" else None,
-            strategy=strategy,
+            strategy=question.strategy,
             limit=bound,
             limits=limits,
             targets=targets,
             nearest=nearest,
-            knobs=knobs,
-            memory=memory,
-            forms=kind.reads if unreached == "omit" else (),
+            knobs=question.knobs,
+            memory=question.memory,
+            forms=kind.reads if question.unreached == "omit" else (),
         )
         is_handed_on = False
         try:
             meter.begin()
             if kind.one_search:
-                plan_each = partial(plan, result="distances", targets=None, nearest=None)
-                together = self.plan_together(graph, k, strategy, bound, knobs, numbers.size, plan_each)
+                together = self.plan_together(graph, k, question.strategy, bound, question.knobs, numbers.size, plan)
                 return frame_of_all(together, numbers, members, meter)
-            searches: Any = plan()
+            searches = plan()
             if stream:
                 frame_kind = outputs.frames_of_stream(stream, graph.device)
-                form = outputs.ResultForm(searches, kind, targets, unreached, frame_kind, reduction)
+                form = outputs.ResultForm(searches, kind, targets, question.unreached, frame_kind, options)
                 found = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
                 return as_record_batches(found, form) if stream == outputs.ARROW else found
-            return outputs.compute_result(searches, numbers, result, targets, unreached, meter, reduction)
+            return outputs.compute_result(searches, numbers, result, targets, question.unreached, meter, options)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
         except KeyboardInterrupt as interrupt:

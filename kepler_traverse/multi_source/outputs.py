@@ -7,7 +7,8 @@ while they are concatenated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -55,20 +56,43 @@ def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
     return kind.keeps_for(ALGORITHMS[algorithm].counts_hops, targets is not None or kind.needs_pairs)
 
 
-def check_arguments(
-    graph: Graph,
-    sources: Any,
-    targets: Ids | None,
-    result: str,
-    direction: str,
-    unreached: str,
-    memory: int | None,
-    stream: Any,
-    algorithm: Algorithm,
-    limit: Any,
-    **options: Any,
-) -> tuple[Graph, np.ndarray, Any]:
-    """Check arguments of ``bfs_many`` and ``sssp_many``.
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of ``bfs_many`` and ``sssp_many``, whose arguments these are, as they are given.
+
+    Attributes
+    ----------
+    limit
+        ``max_depth`` or ``cutoff``.
+    of_kind : mapping
+        The options that not all result kinds take, None for those that are not given.
+    """
+
+    result: Any
+    limit: Any
+    strategy: Any
+    targets: Any
+    knobs: Any
+    unreached: Any
+    direction: Any
+    memory: Any
+    progress: Any
+    stream: Any
+    of_kind: Mapping[str, Any]
+
+    def by_its_kind(self) -> Question:
+        """Return the question with the kind that ``result="nearest"`` means with its options."""
+        k = self.of_kind.get("k")
+        if not isinstance(self.result, str) or self.result not in ("nearest", "k_nearest"):
+            return self
+        if self.targets is None:
+            return self if k is None else replace(self, result="k_nearest")
+        k = 1 if k is None and self.result == "nearest" else k
+        return replace(self, result="nearest_targets", of_kind={**self.of_kind, "k": k})
+
+
+def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: Algorithm) -> tuple[Graph, np.ndarray, Any]:
+    """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
     Returns
     -------
@@ -80,12 +104,13 @@ def check_arguments(
         The targets.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    result, direction, stream, options = question.result, question.direction, question.stream, question.of_kind
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     if kind.needs_pairs:
         raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs, sssp_pairs or paths(graph, pairs)")
-    check_unreached(unreached, graph)
-    if memory is not None:
-        arguments.whole("memory", memory)
+    check_unreached(question.unreached, graph)
+    if question.memory is not None:
+        arguments.whole("memory", question.memory)
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
     known = {option for other in RESULT_KINDS.values() for option in other.all_options}
@@ -93,17 +118,17 @@ def check_arguments(
         raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
     if isinstance(sources, (set, frozenset)) and options.get("source_weights") is not None:
         raise InputError("sources must be a list, in the order of source_weights; a set has no order")
-    given = {name: None if value is None else name for name, value in (options | {"targets": targets}).items()}
-    given["limit"] = None if limit is None else algorithm.limit_name
+    given = {name: None if value is None else name for name, value in {**options, "targets": question.targets}.items()}
+    given["limit"] = None if question.limit is None else algorithm.limit_name
     given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
-    given |= {"unreached": None if unreached == "omit" else "unreached", "stream": "stream" if stream else None}
+    given |= {"unreached": None if question.unreached == "omit" else "unreached", "stream": "stream" if stream else None}
     rules.check(kind, algorithm.name, given)
     if isinstance(stream, str) and kind.array_of is not None:
         raise InputError(
             f"result={kind.name!r} is an array, which has no record batches; take stream=True, or result='distances'"
         )
     sources = given_sources(sources)
-    targets = None if targets is None else arguments.ids("targets", targets)
+    targets = None if question.targets is None else arguments.ids("targets", question.targets)
     return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
 
 

@@ -196,7 +196,7 @@ class KNearestSearch(SearchTogether):
         about = f"the {self._k} nearest of {n_sources} sources"
         known = ALGORITHMS[algorithm]
         if may_take_one and takes_one_search(graph, known.counts_hops, min(self._k, n_sources)):
-            query, strategy = make_query(graph, False, limit, None, None, known.limit_name), LabelSearch(graph.device)
+            query, strategy = make_query(graph, algorithm, predecessors=False, limit=limit), LabelSearch(graph.device)
             why = f"{graph!r}; {strategy.rationale}; {about}"
             super().__init__(graph, algorithm, n_sources, strategy, query, 3 * labels, why)
             return

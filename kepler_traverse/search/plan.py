@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_HOP_COUNT, Array, is_reached, namespace, to_host
+from .._arrays import Array, is_reached, namespace, to_host
 from ..errors import NegativeCycleError
 from ..graph import Graph
-from ..protocols import Ids, Knobs, VertexId
+from ..protocols import Ids, VertexId
 from ..runtime import LOG
 from ..runtime.concurrency import SerializedSearch
 from ..runtime.display import in_units, limit_text
@@ -169,20 +169,13 @@ def traversal_fields(outcome: Any) -> dict[str, Any]:
 
 
 def make_query(
-    graph: Graph,
-    predecessors: bool,
-    limit: float | None,
-    targets: Ids | None,
-    knobs: Knobs | None,
-    limit_name: str,
-    output: str = "all",
+    graph: Graph, algorithm: str, *, predecessors: bool, limit: float | None, targets: Ids | None = None, **others: Any
 ) -> Query:
-    """Check the options that every traversal shares."""
+    """Return the query of options as users give them; ``others`` are fields of ``Query`` that need no check."""
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    predecessors = arguments.flag("predecessors", predecessors)
+    predecessors, known = arguments.flag("predecessors", predecessors), ALGORITHMS[algorithm]
     if limit is not None:
-        limit = arguments.limit(limit_name, limit)
-        limit = int(min(limit, MAX_HOP_COUNT)) if limit_name == "max_depth" else limit
-    if targets is not None:
-        targets = np.unique(graph.numbers_of(targets, "target"))
-    return Query(predecessors=predecessors, limit=limit, targets=targets, knobs=knobs, output=output)
+        limit = known.largest_limit(arguments.limit(known.limit_name, limit))
+        limit = int(limit) if known.counts_hops else limit
+    numbers = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
+    return Query(predecessors=predecessors, limit=limit, targets=numbers, **others)

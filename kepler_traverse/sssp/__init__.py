@@ -8,11 +8,13 @@ from typing import Any, Literal, Unpack, overload
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..graph import Graph
 from ..multi_source.entry_points import ArrayResult, FrameResult, ManyOptions, Registry
+from ..multi_source.outputs import Question
 from ..multi_source.planning import MultiSourcePlan
 from ..multi_source.stream import ResultStream
 from ..protocols import Frame, Ids, Knobs, Matrix, RecordBatches, Sources, VertexId
 from ..runtime.progress import Report
 from ..search.algorithms import SSSP
+from ..search.frames import frame_of_one
 from ..search.plan import Plan
 from ..search.strategy import Shape
 from .registry import MULTI_SOURCE, STRATEGIES
@@ -114,7 +116,7 @@ def sssp(
     2       7         3            6
     """
     plan = plan_sssp(graph, strategy=strategy, predecessors=predecessors, cutoff=cutoff, targets=targets, knobs=knobs)
-    return REGISTRY.search(plan, source, unreached)
+    return frame_of_one(plan, source, unreached)
 
 
 def plan_sssp_many(
@@ -261,12 +263,11 @@ def sssp_many(
     0       0       2         5
     1       1       2         3
     """
-    return REGISTRY.search_many(
-        graph,
-        sources,
+    of_kind = {"cutoffs": cutoffs, "values": values, "decay": decay, "source_weights": source_weights, **options}
+    question = Question(
         result=result,
-        strategy=strategy,
         limit=cutoff,
+        strategy=strategy,
         targets=targets,
         knobs=knobs,
         unreached=unreached,
@@ -274,14 +275,9 @@ def sssp_many(
         memory=memory,
         progress=progress,
         stream=stream,
-        cutoffs=cutoffs,
-        values=values,
-        decay=decay,
-        k=k,
-        groups=groups,
-        source_weights=source_weights,
-        **options,
+        of_kind=of_kind | {"k": k, "groups": groups},
     )
+    return REGISTRY.search_many(graph, sources, question)
 
 
 def sssp_pairs(

@@ -44,13 +44,9 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     >>> from_networkx(roads, weight="minutes")
     <Graph: 2 vertices, 2 stored edges, undirected, integer weights, cpu>
     """
-    for method in ("is_directed", "is_multigraph", "edges", "nodes", "number_of_edges"):
-        if not hasattr(graph, method):
-            raise InputError(f"graph must be a graph of NetworkX, not {arguments.describe(graph)}")
+    _require_methods(graph, "NetworkX", "is_directed", "is_multigraph", "edges", "nodes", "number_of_edges")
     nodes = list(graph.nodes)
-    kinds = {str if isinstance(node, str) else int if _is_integer(node) else object for node in nodes}
-    if len(kinds) > 1 or object in kinds:
-        odd = next(node for node in nodes if not isinstance(node, str) and (str in kinds or not _is_integer(node)))
+    for odd in _odd_ids(nodes):
         raise InputError(
             f"node {arguments.describe(odd)} can be no vertex id: all nodes must be integers or all strings; "
             f"networkx.convert_node_labels_to_integers(graph, label_attribute=...) numbers them"
@@ -69,6 +65,17 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     pairs = ((number_of[u], number_of[v]) for u, v in graph.edges())
     src, dst = _ends_of(pairs, graph.number_of_edges(), numbers.dtype)
     return graph_from_numbers(src, dst, weights, ids=ids, directed=graph.is_directed())
+
+
+def _require_methods(graph: Any, library: str, *methods: str) -> None:
+    if not all(hasattr(graph, method) for method in methods):
+        raise InputError(f"graph must be a graph of {library}, not {arguments.describe(graph)}")
+
+
+def _odd_ids(names: list[Any]) -> list[Any]:
+    """Those that are no ids beside the others, as ids are all integers or all strings."""
+    has_text = any(isinstance(name, str) for name in names)
+    return [name for name in names if not isinstance(name, str) and (has_text or not _is_integer(name))]
 
 
 def _is_integer(node: Any) -> bool:
@@ -124,18 +131,14 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
     InputError
         No such attribute, ids that are missing, of other or of mixed types or given twice, or weights that are missing.
     """
-    for method in ("ecount", "vcount", "is_directed", "vs", "es"):
-        if not hasattr(graph, method):
-            raise InputError(f"graph must be a graph of igraph, not {arguments.describe(graph)}")
+    _require_methods(graph, "igraph", "ecount", "vcount", "is_directed", "vs", "es")
     for name, value, known in (("weight", weight, graph.es), ("ids", ids, graph.vs)):
         if value is not None and arguments.text(name, value, "the name of an attribute") not in known.attributes():
             raise InputError(
                 f"{name}={value!r} is none of the attributes {', '.join(map(repr, known.attributes())) or '(none)'}"
             )
     names: list[Any] = list(range(graph.vcount())) if ids is None else list(graph.vs[ids])
-    kinds = {str if isinstance(name, str) else int if _is_integer(name) else object for name in names}
-    if len(kinds) > 1 or object in kinds:
-        odd = next(name for name in names if not isinstance(name, str) and (str in kinds or not _is_integer(name)))
+    for odd in _odd_ids(names):
         raise InputError(
             f"attribute {ids!r} holds {arguments.describe(odd)}; ids must be integers or strings, all of one kind"
         )
@@ -163,9 +166,7 @@ def from_cugraph(graph: Any) -> Graph:
     InputError
         Ids of several columns.
     """
-    for method in ("view_edge_list", "is_directed", "is_weighted", "nodes"):
-        if not hasattr(graph, method):
-            raise InputError(f"graph must be a graph of cuGraph, not {arguments.describe(graph)}")
+    _require_methods(graph, "cuGraph", "view_edge_list", "is_directed", "is_weighted", "nodes")
     edges = graph.view_edge_list()
     names = list(edges.columns)
     src, dst = _one_name(graph.source_columns, "src", names), _one_name(graph.destination_columns, "dst", names)

@@ -158,12 +158,7 @@ def dijkstra(
         raise InputError(f"limit must be 0 or more, not {limit:g}")
     if csgraph.has_negative_weights if matrix is None else has_negative_weights(matrix):
         warnings.warn(_NEGATIVE, UserWarning, stacklevel=2)
-    if math.isnan(limit) or _has_infinite_gains(matrix, unweighted):
-        return scipy_csgraph.dijkstra(_for_scipy(csgraph, matrix), directed, limit=limit, **given)
-    try:
-        return _search(csgraph, matrix, directed, limit=limit, **given)
-    except PrecisionError:  # beyond float64, which SciPy takes for no path
-        return scipy_csgraph.dijkstra(_for_scipy(csgraph, matrix), directed, limit=limit, **given)
+    return _searched_or_by_scipy(scipy_csgraph.dijkstra, csgraph, matrix, directed, limit=limit, **given)
 
 
 def bellman_ford(
@@ -200,13 +195,7 @@ def bellman_ford(
            [inf,  0., -1.]])
     """
     given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
-    matrix = _matrix_of(csgraph, directed)
-    if _has_infinite_gains(matrix, unweighted):
-        return scipy_csgraph.bellman_ford(matrix, directed, **given)
-    try:
-        return _search(csgraph, matrix, directed, **given)
-    except PrecisionError:
-        return scipy_csgraph.bellman_ford(_for_scipy(csgraph, matrix), directed, **given)
+    return _searched_or_by_scipy(scipy_csgraph.bellman_ford, csgraph, _matrix_of(csgraph, directed), directed, **given)
 
 
 def johnson(
@@ -435,6 +424,16 @@ def _for_scipy(csgraph: Any, matrix: Any) -> Any:
 def _has_infinite_gains(matrix: Any, unweighted: bool) -> bool:
     """Whether a weight is minus infinity, which no sum of this library can hold."""
     return matrix is not None and not unweighted and bool(np.isneginf(matrix.data).any())
+
+
+def _searched_or_by_scipy(function: Any, csgraph: Any, matrix: Any, directed: bool, **given: Any) -> Any:
+    """Return the distances of a search, or those of SciPy's function where only its own loops give its results."""
+    if not math.isnan(given.get("limit", 0)) and not _has_infinite_gains(matrix, given["unweighted"]):
+        try:
+            return _search(csgraph, matrix, directed, **given)
+        except PrecisionError:  # beyond float64, which SciPy takes for no path
+            pass
+    return function(_for_scipy(csgraph, matrix), directed, **given)
 
 
 def _search(

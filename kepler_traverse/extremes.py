@@ -225,10 +225,7 @@ def diameter(
     >>> diameter(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False))
     2
     """
-    found: Any = extremes(
-        graph, algorithm=algorithm, want=("diameter",), unconnected=unconnected, certified=certified, memory=memory
-    )
-    return found.diameter
+    return _one(graph, "diameter", algorithm, unconnected, certified, memory)
 
 
 def radius(
@@ -244,10 +241,7 @@ def radius(
     >>> radius(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False))
     1
     """
-    found: Any = extremes(
-        graph, algorithm=algorithm, want=("radius",), unconnected=unconnected, certified=certified, memory=memory
-    )
-    return found.radius
+    return _one(graph, "radius", algorithm, unconnected, certified, memory)
 
 
 def center(
@@ -263,9 +257,7 @@ def center(
     >>> center(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False)).tolist()
     [1]
     """
-    return extremes(
-        graph, algorithm=algorithm, want=("center",), unconnected=unconnected, certified=certified, memory=memory
-    ).center
+    return _one(graph, "center", algorithm, unconnected, certified, memory)
 
 
 def periphery(
@@ -281,9 +273,13 @@ def periphery(
     >>> periphery(graph_from_edges(np.array([0, 1]), np.array([1, 2]), directed=False)).tolist()
     [0, 2]
     """
-    return extremes(
-        graph, algorithm=algorithm, want=("periphery",), unconnected=unconnected, certified=certified, memory=memory
-    ).periphery
+    return _one(graph, "periphery", algorithm, unconnected, certified, memory)
+
+
+def _one(graph: Graph, name: str, *options: Any) -> Any:
+    algorithm, unconnected, certified, memory = options
+    given = {"unconnected": unconnected, "certified": certified, "memory": memory}
+    return getattr(extremes(graph, algorithm=algorithm, want=(name,), **given), name)
 
 
 def top_closeness(
@@ -359,14 +355,11 @@ def top_closeness(
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     k = arguments.whole("k", k, 1)
-    weighted = ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].is_weighted
-    if weighted:
-        _require_weights(graph)
-        if not graph.integer_weights:
-            raise InputError(
-                "algorithm='sssp' needs integer weights here, since bounds of rounded sums prove nothing; scale and round "
-                "weights, or take sssp_many with result='summary'"
-            )
+    if _is_weighted(graph, algorithm) and not graph.integer_weights:
+        raise InputError(
+            "algorithm='sssp' needs integer weights here, since bounds of rounded sums prove nothing; scale and round "
+            "weights, or take sssp_many with result='summary'"
+        )
     with_count = arguments.flag("with_count", with_count)
     graph = graph_in_direction(graph, direction)
     searches = _Searches(graph, algorithm, arguments.flag("certified", certified), memory)
@@ -570,14 +563,14 @@ class _Eccentricities:
         # Without far vertices to decide, distant ones raise the lower bounds of all others most.
         outer = self._best(self.out.low, ~self.out.searched, half) if far is None else self._best(self.out.high, far, half)
         inner = self._best(-self.out.low, ~self.out.searched if near is None else near, half)
-        self._forward(np.unique(np.concatenate([outer, inner])))
+        self._search(np.unique(np.concatenate([outer, inner])))
         if not self.graph.directed:
             return
         hard = self._best(self.back.low, ~self.back.searched, half)
         inner = inner[~to_host(self.back.searched[self._xp.asarray(inner)])]
         numbers = np.unique(np.concatenate([hard, inner]))
         if numbers.size:
-            self._backward(numbers)
+            self._search(numbers, backward=True)
 
     def _best(self, values: Array, among: Array, k: int) -> np.ndarray:
         """Return the numbers of up to k vertices of the largest values, NumPy."""
@@ -593,15 +586,11 @@ class _Eccentricities:
             found = found[xp.argpartition(key, found.size - k)[found.size - k :]]
         return to_host(found)
 
-    def _forward(self, numbers: np.ndarray) -> None:
-        for vertex, distance in self._searches.rows(numbers):
-            self.out.settle(vertex, distance.max())
-            self._bound(self.out, self.back, vertex, distance)
-
-    def _backward(self, numbers: np.ndarray) -> None:
-        for vertex, distance in self._searches.rows(numbers, backward=True):
-            self.back.settle(vertex, distance.max())
-            self._bound(self.back, self.out, vertex, distance)
+    def _search(self, numbers: np.ndarray, backward: bool = False) -> None:
+        near, far = (self.back, self.out) if backward else (self.out, self.back)
+        for vertex, distance in self._searches.rows(numbers, backward):
+            near.settle(vertex, distance.max())
+            self._bound(near, far, vertex, distance)
 
     def _bound(self, near: _Bounds, far: _Bounds, vertex: int, distance: Array) -> None:
         """Tighten bounds by the distances between a vertex and all vertices.
@@ -864,12 +853,11 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
         As ``extremes``, except that the graph is not connected.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    weighted = ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].is_weighted
+    arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))
     arguments.choice("unconnected", unconnected, UNCONNECTED)
     if not graph.n_vertices:
         raise InputError("the graph has no vertices, so it has no eccentricities")
-    if weighted:
-        _require_weights(graph)
+    _is_weighted(graph, algorithm)
     if unconnected == "refuse":
         return graph, graph.ids_at
     kept = _largest_component(graph)
@@ -888,13 +876,17 @@ def require_connected(graph: Graph, *, algorithm: str, unconnected: str = "refus
             pass
 
 
-def _require_weights(graph: Graph) -> None:
+def _is_weighted(graph: Graph, algorithm: str) -> bool:
+    """Return whether the algorithm adds weights; raise InputError if those of the graph are missing or negative."""
+    if not ALGORITHMS[arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))].is_weighted:
+        return False
     if graph.weights is None:
         raise InputError("algorithm='sssp' needs weights, and the graph has none; pass algorithm='bfs' to count hops")
     if graph.has_negative_weights:
         raise InputError(
             "the graph has negative weights, which the bounds do not cover; take sssp_many with result='summary'"
         )
+    return True
 
 
 def _largest_component(graph: Graph) -> np.ndarray:

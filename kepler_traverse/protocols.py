@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -149,22 +149,4 @@ class EdgeRowsBackend(Protocol):
         self, edges: Iterable[Array], weights: Array | None, stored: Array | None, n_edges: int, dtype: np.dtype
     ) -> Any:
         """Return the first row of each stored edge whose weight is the stored one, or the first row without weights."""
-        ...
-
-
-class BatchChecker(Protocol):
-    """Checks distances from blocks of sources of one graph; see ``certificate.batch``."""
-
-    def summaries(self, blocks: Iterable[tuple[np.ndarray, Array, np.dtype]], /) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the size of each block and an int64 array of shape (5, 3).
-
-        For each rule C1 to C5 the array holds the number of violations, and the source and vertex of an example. C3 to C5
-        are checked only where C1 and C2 hold.
-
-        Parameters
-        ----------
-        blocks : iterable of (sources, distances, key type)
-            Sources as vertex numbers of shape (k,), their distances of shape (k, n_vertices), and the type of a
-            distance in a 64-byte tile, which holds those from all k sources.
-        """
         ...

@@ -289,18 +289,12 @@ def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, li
 
 def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limit: Any) -> np.ndarray:
     """Return the findings of ``batch.findings_of``, with one limit or with one per source."""
-    if isinstance(limit, np.ndarray) and distances.dtype == np.int64:
-        every = batch.NOTHING.copy()
-        for value in np.unique(limit).tolist():  # integer sums take one limit for all sources
-            these = np.flatnonzero(limit == value)
-            some = distances if these.size == sources.size else distances[namespace(distances).asarray(these)]
-            found = _findings_of_batch(graph, sources[these], some, None if value == np.inf else value)
-            batch.add_findings(every, found, these)
-        return every
+    limits = limit.tolist() if isinstance(limit, np.ndarray) else [limit] * sources.size
+    limits = [None if each == np.inf else each for each in limits]
     if distances.dtype == np.int64:
-        return integer_sums.findings_of(graph, sources, distances, limit)
-    checker = (batch_gpu if graph.device == "cuda" else batch_cpu).Checker(graph, limit)
-    return batch.findings_of(checker, sources, distances)
+        return integer_sums.findings_of(graph, sources, distances, limits)
+    backend = batch_gpu if graph.device == "cuda" else batch_cpu
+    return batch.findings_of(backend.summaries, graph, sources, distances, limits)
 
 
 _BROKEN = {
@@ -354,8 +348,9 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
     d, p = result.distance, result.predecessor
     if d.shape != (graph.n_vertices,) or p.shape != (graph.n_vertices,):
         return {"C2": f"{d.size} distances and {p.size} predecessors for {graph.n_vertices} vertices"}
-    limit = _limit_of(result)
-    if ALGORITHMS[result.algorithm].is_weighted:
+    algorithm = ALGORITHMS[result.algorithm]
+    limit = as_distance(algorithm.no_limit if result.limit is None else result.limit, d.dtype)
+    if algorithm.is_weighted:
         graph = _summed_like(graph, d.dtype)
     unsound = _unsound(graph, d)
     if unsound:
@@ -378,41 +373,35 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
         return failures  # the other rules mean nothing for such values
     if violated:
         failures["C3"] = f"{violated} edges allow a shorter distance, the first leads to {_name(graph, violated_at)}"
-    if unexplained:
-        failures["C4"] = (
-            f"{unexplained} vertices have no edge from their predecessor that explains their distance, "
-            f"the first is {_name(graph, unexplained_at)}"
-        )
     # If every predecessor is strictly nearer, there is no cycle. This holds for all of BFS and nearly all of SSSP.
-    cycle = _predecessor_cycle(result) if level or unexplained else None
-    if cycle is not None:
-        failures["C5"] = f"the predecessors of {_name(graph, cycle)} run in a circle"
-    return failures
+    return failures | _wrong_predecessors(graph, result, unexplained, unexplained_at, bool(level or unexplained))
 
 
 def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
-    findings = integer_sums.findings_of(graph, np.array([result.source]), result.distance[None], result.limit)
+    findings = integer_sums.findings_of(graph, np.array([result.source]), result.distance[None], [result.limit])
     failures = {
         rule: f"{count} distances {_BROKEN[rule]}, one of them that of {_name(graph, vertex)}"
         for rule, (count, _, vertex) in zip(RULES, findings.tolist(), strict=True)
         if count
     }
     wrong = integer_sums.wrong_predecessors(graph, result)
-    if wrong.size and "C4" not in failures:
+    first = int(wrong[0]) if wrong.size else 0
+    more = _wrong_predecessors(graph, result, wrong.size, first, not failures and not wrong.size)
+    return failures | {rule: why for rule, why in more.items() if rule not in failures}
+
+
+def _wrong_predecessors(graph: Graph, result: Traversal, unexplained: int, first: int, may_circle: bool) -> dict[str, str]:
+    """Return what breaks C4, of which the number and the first vertex are known, and C5 if there may be a circle."""
+    failures = {}
+    if unexplained:
         failures["C4"] = (
-            f"{wrong.size} vertices have no edge from their predecessor that explains their distance, "
-            f"the first is {_name(graph, int(wrong[0]))}"
+            f"{unexplained} vertices have no edge from their predecessor that explains their distance, "
+            f"the first is {_name(graph, first)}"
         )
-    cycle = None if failures else _predecessor_cycle(result)
+    cycle = _predecessor_cycle(result) if may_circle else None
     if cycle is not None:
         failures["C5"] = f"the predecessors of {_name(graph, cycle)} run in a circle"
     return failures
-
-
-def _limit_of(result: Traversal) -> Any:
-    """Return the limit of a result in the type of its distances; the largest value means no limit."""
-    no_limit = ALGORITHMS[result.algorithm].no_limit
-    return as_distance(no_limit if result.limit is None else result.limit, result.distance.dtype)
 
 
 def _name(graph: Graph, vertex: int) -> str:

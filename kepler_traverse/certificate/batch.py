@@ -10,14 +10,14 @@ A block has as many sources as fit into a tile of 64 bytes per vertex. ``batch_c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._arrays import Array, as_distance, device_of
 from ..cuda.graph_statistics import max_hops
-from ..protocols import BatchChecker
+from ..graph import Graph
 
 TILE_BYTES = 64  # bytes of the distances of one vertex from a block of sources; memory is accessed in units of this size
 
@@ -25,16 +25,37 @@ C1, C2, C3, C4, C5 = range(5)
 NOTHING = np.zeros((5, 3), np.int64)
 
 
-def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) -> np.ndarray:
+class Block(NamedTuple):
+    """Sources that are checked together, by their numbers, their distances, and the limit of each; None where there is none.
+
+    A tile holds distances from all of them in the type ``kind``.
+    """
+
+    sources: np.ndarray
+    distances: Array
+    kind: np.dtype
+    limits: list[Any]
+
+
+# ``summaries(graph, blocks)`` yields the size of each block and its findings in the form of ``findings_of``. C3 to C5 are
+# checked only where C1 and C2 hold.
+Summaries = Callable[[Graph, Iterator[Block]], Iterator[tuple[int, np.ndarray]]]
+
+
+def findings_of(summaries: Summaries, graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]) -> np.ndarray:
     """Check distances from several sources.
 
     Parameters
     ----------
-    checker : BatchChecker
+    summaries : callable
+    graph : Graph
+        On the device of the distances. Its reverse is made if it is not there yet.
     sources : int64 array of shape (n_sources,), NumPy
         Vertex numbers.
     distances : array of shape (n_sources, n_vertices)
         Hops as int8, int16 or int32 with -1 for unreached, or weighted distances as float32 or float64 with inf.
+    limits : list of int, float or None
+        Distance up to which those from each source are complete.
 
     Returns
     -------
@@ -43,29 +64,23 @@ def findings_of(checker: BatchChecker, sources: np.ndarray, distances: Array) ->
     """
     every = NOTHING.copy()
     first = 0
-    for size, found in checker.summaries(_blocks(sources, distances)):
-        add_findings(every, found, np.arange(first, first + size))
+    for size, found in summaries(graph, _blocks(sources, distances, limits)):
+        new = (every[:, 0] == 0) & (found[:, 0] > 0)
+        every[new, 1:] = found[new, 1:] + [first, 0]
+        every[:, 0] += found[:, 0]
         first += size
     return every
 
 
-def add_findings(every: np.ndarray, found: np.ndarray, positions: np.ndarray) -> None:
-    """Add the findings of some sources, whose positions among all sources are given, to those of all."""
-    new = (every[:, 0] == 0) & (found[:, 0] > 0)
-    every[new, 1] = positions[found[new, 1]]
-    every[new, 2] = found[new, 2]
-    every[:, 0] += found[:, 0]
-
-
-def _blocks(sources: np.ndarray, distances: Array) -> Iterator[tuple[np.ndarray, Array, np.dtype]]:
-    """Yield the sources of a block, their distances, and the type in which a tile holds distances from all of them."""
+def _blocks(sources: np.ndarray, distances: Array, limits: list[Any]) -> Iterator[Block]:
     first = 0
     while first < sources.size:
         block = distances[first : first + TILE_BYTES // (distances.itemsize if distances.dtype.kind == "f" else 1)]
         kind = _key_type(block)
         block = block[: TILE_BYTES // kind.itemsize]
-        yield sources[first : first + len(block)], block, kind
-        first += len(block)
+        end = first + len(block)
+        yield Block(sources[first:end], block, kind, limits[first:end])
+        first = end
 
 
 def _key_type(distances: Array) -> np.dtype:

@@ -11,6 +11,7 @@ from numba import njit
 from .._arrays import MAX_HOP_COUNT, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
+from ..cpu.short_search import note
 from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 from .single_cpu import chunks_of
@@ -20,31 +21,9 @@ SHARED = 1 << 20  # edges, times sources, from which several threads check few s
 FEW = 4  # sources of hops that are compared without tiles, as laying out 64 bytes per vertex would take longer
 
 
-class Checker:
-    """Checks blocks of sources of one graph; a ``protocols.BatchChecker``.
-
-    Parameters
-    ----------
-    graph : Graph
-        On the CPU. Its reverse is built if it is not there yet.
-    limit : float, None, or float64 array of shape (n_sources,)
-        Distance up to which the distances are complete; of an array, those from each source.
-    """
-
-    def __init__(self, graph, limit):
-        self._graph, self._limit = graph, limit
-
-    def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
-        """See ``protocols.BatchChecker.summaries``."""
-        first = 0
-        for sources, distances, kind in blocks:
-            limit, size = self._limit, len(distances)
-            limits = limit[first : first + size].tolist() if isinstance(limit, np.ndarray) else [limit] * size
-            yield (
-                size,
-                _check_block(self._graph, sources, distances, kind, [None if each == np.inf else each for each in limits]),
-            )
-            first += size
+def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
+    """See ``batch.Summaries``."""
+    return ((len(block.sources), _check_block(graph, *block)) for block in blocks)
 
 
 def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
@@ -82,7 +61,8 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     unfounded = np.zeros(graph.n_vertices, np.uint16)
     threads.run(_check_sums, len(found), *_csr(reverse), *state, graph.has_negative_weights, unfounded)
     summary = _summed(found)
-    if not graph.n_edges or leads_farther(graph.derived.min_weight, _farthest(distances)):
+    farthest = max(np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances)
+    if not graph.n_edges or leads_farther(graph.derived.min_weight, farthest):
         return summary
     _found(*_csr(reverse), *_csr(graph), lines, unfounded)
     lost = np.flatnonzero(unfounded)
@@ -114,11 +94,6 @@ def _out_of_range(distances, limits, negative: bool) -> tuple[int, int, int]:
     return count, lane, vertex
 
 
-def _farthest(distances):
-    """Return the largest finite distance, at least 0, in the type of the distances."""
-    return max(np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances)
-
-
 def _csr(graph) -> tuple[Any, ...]:
     return graph.offsets, graph.targets, graph.weights
 
@@ -131,13 +106,6 @@ def _summed(found) -> np.ndarray:
         if chunks.size:
             summary[rule] = found[:, rule, 0].sum(), *found[chunks[0], rule, 1:]
     return summary
-
-
-@njit
-def _note(found, rule, lane, v):
-    if found[rule, 0] == 0:
-        found[rule, 1], found[rule, 2] = lane, v
-    found[rule, 0] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -240,12 +208,12 @@ def _compare(found, lane, v, here, best, limit, source_of):
     """Record a vertex whose distance is not the minimum over its in-neighbors."""
     if v == source_of[lane]:
         if best < here:
-            _note(found, C3, lane, v)
+            note(found, C3, lane, v)
     elif here > best:
         if best <= limit:
-            _note(found, C3, lane, v)
+            note(found, C3, lane, v)
     elif here < best:
-        _note(found, C4, lane, v)
+        note(found, C4, lane, v)
 
 
 @njit(cache=True, nogil=True)

@@ -66,19 +66,16 @@ def likely_kernels(hops: bool, weight_t) -> list[Request]:
     return [lists_hubs, Request(_MANY_WEIGHTED.variant(CHUNK=CHUNK), np.int32, weight_t)]
 
 
-class Checker:
-    """Checks blocks of sources of one graph; a ``protocols.BatchChecker``.
+def summaries(graph, blocks) -> Iterator[tuple[int, np.ndarray]]:
+    """See ``batch.Summaries``."""
+    return _Checker(graph).summaries(blocks)
 
-    Parameters
-    ----------
-    graph : Graph
-        On a GPU. Its reverse is made if it is not there yet.
-    limit : float, None, or float64 array of shape (n_sources,)
-        Distance up to which the distances are complete; of an array, those from each source.
-    """
 
-    def __init__(self, graph, limit):
-        self._graph, self._limit = graph, limit
+class _Checker:
+    """Checks blocks of sources of one graph."""
+
+    def __init__(self, graph):
+        self._graph = graph
         self._n = np.int64(graph.n_vertices)
         self._reverse = graph.reverse
         self._tiles = self._best = self._unreached = None
@@ -86,11 +83,8 @@ class Checker:
         self._n_hubs, self._n_chunks = self._counts.get().tolist()
 
     def summaries(self, blocks) -> Iterator[tuple[int, np.ndarray]]:
-        """See ``protocols.BatchChecker.summaries``."""
-        waiting, first = [], 0
-        for sources, distances, kind in blocks:
-            limits = _limits_of(self._limit, first, sources.size)
-            first += sources.size
+        waiting = []
+        for sources, distances, kind, limits in blocks:
             if kind.kind == "f":
                 yield len(distances), self._weighted(sources, distances, kind, limits)
             else:
@@ -246,13 +240,6 @@ def list_hubs(graph) -> tuple[Any, ...]:
     listed = (graph.offsets, np.int64(n), hubs, chunks, counts)
     launch(kernel(_LIST_HUBS.variant(CHUNK=CHUNK), index), n, listed)
     return hubs, chunks, counts
-
-
-def _limits_of(limit, first: int, size: int) -> list[Any]:
-    """Return the limit of each source of a block; None where there is none."""
-    if not isinstance(limit, np.ndarray):
-        return [limit] * size
-    return [None if each == np.inf else each for each in limit[first : first + size].tolist()]
 
 
 def _threads_to_lay_out(n: np.int64) -> int:

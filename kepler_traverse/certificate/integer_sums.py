@@ -12,13 +12,13 @@ from .._arrays import MAX_INTEGER, as_distance, to_host
 from .batch import NOTHING
 
 
-def findings_of(graph, sources, distances, limit) -> np.ndarray:
+def findings_of(graph, sources, distances, limits) -> np.ndarray:
     """As ``batch.findings_of``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
     host = graph.derived.sums_in("int64").to("cpu")
     edges = (host.offsets, host.targets, host.weights)
-    bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
     every = NOTHING.copy()
-    for i, source in enumerate(sources.tolist()):
+    for i, (source, limit) in enumerate(zip(sources.tolist(), limits, strict=True)):
+        bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
         found = _check(*edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
         for rule, (count, vertex) in enumerate(found.tolist()):
             if count and not every[rule, 0]:

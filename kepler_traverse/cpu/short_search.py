@@ -919,16 +919,16 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             v, d = vertices[at], distance[at]
             ascends = v >= 0 and v < place.size and (at == begin or vertices[at - 1] < v)
             if not (ascends and d >= 0 and d <= limits[i] and d < np.inf) or (weights.size and np.signbit(np.float64(d))):
-                _note(found, C2, i, max(0, min(v, place.size - 1)))
+                note(found, C2, i, max(0, min(v, place.size - 1)))
                 is_sound = False
             if v == sources[i]:
                 has_source = True
                 if d != 0:
-                    _note(found, C1, i, v)
+                    note(found, C1, i, v)
                 if predecessor is not None and predecessor[at] != v:
-                    _note(found, C1, i, v)
+                    note(found, C1, i, v)
         if limits[i] >= 0 and not has_source:
-            _note(found, C1, i, sources[i])
+            note(found, C1, i, sources[i])
         if not is_sound:
             continue
         size = end - begin + 1
@@ -958,7 +958,7 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             for e in range(offsets[u], offsets[u + 1] if is_broken else offsets[u]):
                 other, further = place[targets[e]], d + (weights[e] if weights.size else one)
                 if further < row[other] or (other == 0 and further <= limits[i]):
-                    _note(found, C3, i, targets[e])
+                    note(found, C3, i, targets[e])
         first = last = 0
         for at in range(1, size):
             last += state[at] == _WAITS
@@ -982,12 +982,12 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
                     last += 1
         for at in range(1, size):
             if state[at] < _EXPLAINED:
-                _note(found, C5 if state[at] == _WAITS else C4, i, vertices[begin + at - 1])
+                note(found, C5 if state[at] == _WAITS else C4, i, vertices[begin + at - 1])
             place[vertices[begin + at - 1]], state[at] = 0, 0
 
 
 @njit(cache=True, nogil=True)
-def _note(found, rule, i, v):
+def note(found, rule, i, v):
     if found[rule, 0] == 0:
         found[rule, 1], found[rule, 2] = i, v
     found[rule, 0] += 1

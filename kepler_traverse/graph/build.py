@@ -47,52 +47,19 @@ def graph_from_arrays(
     only_vertices: Any = None,
     selection: RowSelection | None = None,
 ) -> Graph:
-    """Build a graph from arrays of edge ends, integers all; ``graph_from_edges`` takes anything else.
-
-    Parallel edges keep the minimum weight. Self-loops are dropped; ``sssp`` refuses a source that reaches one of negative
-    weight. An undirected edge is stored in both directions with the minimum of their weights. ``graph.report`` counts
-    everything that is dropped.
+    """Build a graph from columns of edges whose ids are integers; for all others, ``graph_from_edges``, which has the rules.
 
     Parameters
     ----------
-    src, dst : integer arrays of shape (rows,)
-        Vertex ids: any integers. NumPy arrays, lists, ranges, pandas Series and pyarrow arrays give a graph on the CPU.
-        CuPy arrays and cuDF Series give a graph on the GPU. All columns must be on one device.
-    weight : number array of shape (rows,), optional
-        Finite weights. Distances of integer weights are exact integers. Those of float weights are sums rounded from left
-        to right.
-    directed : bool
-        False: each row is an edge in both directions.
-    vertices : integer array, optional
-        Additional vertices, which may have no edge.
-    weight_type : {"auto", "float32", "float64"}
-        Type of float weights and of their distances. ``"float32"`` rounds float64 input. For integer weights it is the
-        type in which exact distances are returned, or float64 if the weights need that. A distance that the type cannot
-        represent raises ``PrecisionError``.
-    edge_ids, only_vertices
-        See ``graph_from_edges``.
+    src, dst, vertices : integer arrays
+        ``vertices`` are additional ones, which may have no edge.
     selection : RowSelection, optional
         Which rows of an edge list the columns are; by default all of it.
 
-    Returns
-    -------
-    Graph
-
     Raises
     ------
-    EdgeListError
-        Ids are not integers; weights are NaN, infinite or beyond int64; a column has nulls or masked rows, or is not a
-        column of numbers.
-    InputError
-        Another argument has a wrong type or value.
-    DeviceError
-        Columns are on different devices.
-
-    Examples
-    --------
-    >>> graph = graph_from_arrays(np.array([10, 20]), np.array([20, 30]), directed=False)
-    >>> graph.n_vertices, graph.n_edges
-    (3, 4)
+    EdgeListError, InputError, DeviceError
+        As ``graph_from_edges``.
     """
     directed = arguments.flag("directed", directed)
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)

@@ -303,46 +303,7 @@ def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
 
 
 def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool = False) -> Any:
-    """Reconstruct the shortest paths to all targets at once.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame or cudf.DataFrame
-        Result of ``bfs``, ``sssp``, ``bfs_many`` or ``sssp_many`` with predecessors and ``unreached="omit"``.
-    targets : iterable of ids
-        Where the paths end. With several sources, each source gets a path to each target that it reaches.
-    graph : Graph, optional
-        The graph that was traversed. With it, targets that no source reaches have no row, and ids that are not vertices
-        are refused. Without it both are refused.
-    edges : bool
-        Also return the edges, of a ``graph`` that was built with ``edge_ids=True``.
-
-    Returns
-    -------
-    pandas.DataFrame or cudf.DataFrame
-        Columns ``[source,] target, position, vertex``: a row for each vertex of each path, position 0 at the source.
-        With ``graph``, targets without a path have no row. With ``edges``, a column ``edge``: the row of the edge list, by
-        ``graph.edge_rows``, of the edge that leads to the vertex from the one before it; null at position 0.
-
-    Raises
-    ------
-    InputError
-        The frame has no predecessors, or lacks a vertex that a path leads through (it was cut to targets). With ``edges``:
-        the graph does not know its rows, or a step of a path is no edge of it.
-    UnknownVertexError
-        A target is not a vertex of the graph (without ``graph``: is in no row of the frame), or ``targets`` is not a
-        list of ids.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
-    >>> paths(bfs(graph, 0), [2])
-       target  position  vertex
-    0       2         0       0
-    1       2         1       1
-    2       2         2       2
-    """
+    """Return the paths of the frame of a traversal to all targets at once; see ``api.path_frames.paths``."""
     check_frame("frame", frame)
     if arguments.flag("edges", edges):
         if graph is None:

@@ -99,18 +99,11 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Fitted constants of one device.
+    """Fitted constants of one device."""
 
-    Attributes
-    ----------
-    device : {"cpu", "cuda"}
-    measured_on : Machine
-    nanoseconds : mapping of str to mapping of str to float
-        Nanoseconds per unit on that machine, by ``"ALGORITHM STRATEGY"`` and term.
-    """
-
-    device: str
+    device: str  # {"cpu", "cuda"}
     measured_on: Machine
+    # Nanoseconds per unit on that machine, by ``"ALGORITHM STRATEGY"`` and term.
     nanoseconds: Mapping[str, Mapping[str, float]]
 
     def seconds(

@@ -16,6 +16,7 @@ from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
 from ..search import short_search
+from ..search.strategy import state_bytes
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
 if TYPE_CHECKING:
@@ -69,10 +70,7 @@ class Run:
             self.is_bitmap = True
 
 
-def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distance, predecessor, two queues, two bitmaps."""
-    index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (4 + index * (2 + predecessors)) + n_vertices // 4
+memory = state_bytes(4.25, numbers=2)  # distance and predecessor, two bitmaps; two queues
 
 
 def push(run: Run, level: int) -> int:

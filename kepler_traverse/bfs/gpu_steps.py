@@ -13,6 +13,7 @@ from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, entries_of
 from ..cuda.launch import PackedLaunches, launch
+from ..search.strategy import state_bytes
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -102,10 +103,7 @@ class PushRun(Run):
         self.push = {scope: PackedLaunches(kernel(entry, graph.targets.dtype)) for scope, entry in _PUSH.items()}
 
 
-def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
-    """Bytes of a run: distance, predecessor, two queues."""
-    index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (4 + index * (2 + predecessors))
+memory = state_bytes(4, numbers=2)  # distance and predecessor; two queues
 
 
 def push(scope: str):

@@ -14,18 +14,10 @@ from ..search.strategy import Outcome, Search
 
 @dataclass(frozen=True)
 class LevelLoop:
-    """The ``plan`` of a strategy: a loop of steps until the frontier is empty.
+    """The ``plan`` of a strategy: a loop of steps until the frontier is empty."""
 
-    Attributes
-    ----------
-    new_run : callable
-        ``new_run(graph, query)`` allocates the state of a search, a ``LevelRun``.
-    step : LevelStep
-        To look at single levels, wrap it: ``replace(loop, step=wrapped)``.
-    """
-
-    new_run: Callable[[Graph, Query], LevelRun]
-    step: LevelStep
+    new_run: Callable[[Graph, Query], LevelRun]  # ``new_run(graph, query)`` allocates the state of a search, a ``LevelRun``
+    step: LevelStep  # to look at single levels, wrap it: ``replace(loop, step=wrapped)``
 
     def __call__(self, graph: Graph, query: Query) -> Search:
         """Allocate the state of a search and return the search."""

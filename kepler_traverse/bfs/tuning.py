@@ -64,20 +64,11 @@ PUSH_BELOW = 24
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """Tuning parameters of the persistent kernel, for measurements and tests that change the defaults (``Query.tuning``).
+    """Tuning parameters of the persistent kernel, for measurements and tests that change the defaults (``Query.tuning``)."""
 
-    Attributes
-    ----------
-    trace : int
-        Number of iterations whose start times the kernels record. With 0 the code for it is not compiled.
-    cluster : int
-        Maximum number of blocks of the cluster that begins the search; 1 on a device without clusters.
-    long_row : int
-        Degree from which on lanes also search for their edges in the adjacency lists of a small frontier.
-    """
-
-    trace: int = 0
-    cluster: int = CLUSTER
+    trace: int = 0  # number of iterations whose start times the kernels record. With 0 the code for it is not compiled.
+    cluster: int = CLUSTER  # maximum number of blocks of the cluster that begins the search; 1 on a device without clusters
+    # Degree from which on lanes also search for their edges in the adjacency lists of a small frontier.
     long_row: int = UNEVEN
 
 
@@ -95,65 +86,28 @@ class BitParallelCpuTuning:
 
 @dataclass(frozen=True, kw_only=True)
 class BitParallelGpuTuning:
-    """Tuning parameters of bit-parallel search on a GPU (``Query.tuning``).
-
-    Attributes
-    ----------
-    block : int
-        Threads per block.
-    uneven_lanes, even_lanes : int
-        Lanes that cooperate on one source bitset where degrees are uneven, or even; fewer where a bitset has fewer words.
-    uneven_from : int
-        Degrees are uneven if the largest is at least this many times the mean.
-    chunk : int
-        Edges of an edge chunk: several warps share an adjacency list of as many edges or more.
-    push_vertices, push_edges : int
-        A level is pushed while the frontier has at most 1 / ``push_vertices`` of the vertices and 1 / ``push_edges`` of the
-        edges. A pushed edge accesses two bitsets, a pulled edge mostly one bit.
-    """
+    """Tuning parameters of bit-parallel search on a GPU (``Query.tuning``)."""
 
     # Measured on an H200 with 1,024 sources, us per source:
     #   lanes        R-MAT 20 / R-MAT 22 / uniform graph of 128M edges: 8 lanes 5.1 / 17.9 / 15.0, 16 lanes 4.6 / 15.8 / 16.3
     #   chunk        64 / 128 / 512 on R-MAT 20: 5.5 / 5.2 / 6.2
     #   push_edges   16 / 32 / 64 on the uniform graph: 16.2 / 15.0 / 15.0
-    block: int = 256
+    block: int = 256  # threads per block
+    # uneven_lanes, even_lanes: lanes that cooperate on one source bitset where degrees are uneven, or even; fewer where a
+    # bitset has fewer words
     uneven_lanes: int = 16
     even_lanes: int = 8
-    uneven_from: int = 16
-    chunk: int = 128
+    uneven_from: int = 16  # degrees are uneven if the largest is at least this many times the mean
+    chunk: int = 128  # edges of an edge chunk: several warps share an adjacency list of as many edges or more
+    # push_vertices, push_edges: a level is pushed while the frontier has at most 1 / ``push_vertices`` of the vertices and 1
+    # / ``push_edges`` of the edges. A pushed edge accesses two bitsets, a pulled edge mostly one bit.
     push_vertices: int = 8
     push_edges: int = 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePerBlockTuning:
-    """Tuning parameters of BFS with one source per block (``Query.tuning``).
-
-    Attributes
-    ----------
-    alone_block, sharing_block : int
-        Threads per block where a multiprocessor holds one block, or several blocks.
-    max_shared_bits : int
-        Maximum bytes of visited bits in shared memory.
-    split_bits : int
-        Bytes of visited bits in shared memory where not all of them fit.
-    max_bits_outside : int
-        Maximum bytes of visited bits in global memory, of all blocks together.
-    slots_per_root : int
-        Slots of the hash table that replaces the bits, per square root of the number of vertices.
-    min_slots : int
-        Minimum number of slots of the hash table.
-    bits_unroll, table_unroll : int
-        Unroll factor over the edges with visited bits, and with a hash table.
-    queue_capacity : int
-        Vertices that a queue holds in shared memory.
-    spill_capacity : int
-        Vertices that a queue holds in global memory after that.
-    in_flight : int
-        Blocks in flight; 0: as many as the device holds at once.
-    short_hops : int
-        Largest 16-bit distance; a deeper search restarts with 32 bits.
-    """
+    """Tuning parameters of BFS with one source per block (``Query.tuning``)."""
 
     # Measured on an H200 with 1,024 sources, us per source:
     #   USA-road-NE, bits in shared memory   blocks of 512 / 1,024 threads: 70 / 65
@@ -165,16 +119,18 @@ class SourcePerBlockTuning:
     #   lattice of 1500 x 1500 (275 KiB)     217 / 159 / 127 / 95 / 63 KiB in shared memory: 246 / 210 / 214 / 230 / 275
     #                                        all in global memory 345, hash table 277
     #   lattice of 4000 x 4000, hash table   table_unroll 1 / 2 / 4: 2,990 / 3,160 / 3,430
+    # alone_block, sharing_block: threads per block where a multiprocessor holds one block, or several blocks
     alone_block: int = 1024
     sharing_block: int = 512
-    max_shared_bits: int = 1 << 20
-    split_bits: int = 159 << 10
-    max_bits_outside: int = 24 << 20
-    slots_per_root: int = 8
-    min_slots: int = 64
+    max_shared_bits: int = 1 << 20  # maximum bytes of visited bits in shared memory
+    split_bits: int = 159 << 10  # bytes of visited bits in shared memory where not all of them fit
+    max_bits_outside: int = 24 << 20  # maximum bytes of visited bits in global memory, of all blocks together
+    slots_per_root: int = 8  # slots of the hash table that replaces the bits, per square root of the number of vertices
+    min_slots: int = 64  # minimum number of slots of the hash table
+    # bits_unroll, table_unroll: unroll factor over the edges with visited bits, and with a hash table
     bits_unroll: int = 4
     table_unroll: int = 1
-    queue_capacity: int = 512
-    spill_capacity: int = 1 << 16
-    in_flight: int = 0
-    short_hops: int = 2**15 - 1
+    queue_capacity: int = 512  # vertices that a queue holds in shared memory
+    spill_capacity: int = 1 << 16  # vertices that a queue holds in global memory after that
+    in_flight: int = 0  # blocks in flight; 0: as many as the device holds at once
+    short_hops: int = 2**15 - 1  # largest 16-bit distance; a deeper search restarts with 32 bits

@@ -23,57 +23,37 @@ _UNSEEN, _OFF = -1, -2
 
 
 class Above(NamedTuple):
-    """What distances are looked up in.
+    """What distances are looked up in."""
 
-    Attributes
-    ----------
-    position : array of shape (n,)
-        Of each vertex.
-    offsets, heads, weights : arrays
-        The edges to each position from positions above it.
-    tentative : array of shape (n,)
-        The distances that the upward search found, unreached elsewhere.
-    stack, at : arrays of shape (n,)
-        Scratch.
-    known, n_known : arrays of shape (n,) and (1,)
-        Output: the positions that were looked up, and their number.
-    """
-
-    position: np.ndarray
+    position: np.ndarray  # array of shape (n,): of each vertex
+    # offsets, heads, weights: the edges to each position from positions above it
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    tentative: np.ndarray
+    tentative: np.ndarray  # array of shape (n,): the distances that the upward search found, unreached elsewhere
+    # stack, at: arrays of shape (n,): scratch
     stack: np.ndarray
     at: np.ndarray
+    # known, n_known: arrays of shape (n,) and (1,): output: the positions that were looked up, and their number
     known: np.ndarray
     n_known: np.ndarray
 
 
 class Walks(NamedTuple):
-    """What the walks to one source have in common.
+    """What the walks to one source have in common."""
 
-    Attributes
-    ----------
-    offsets, sources, weights : arrays
-        The reversed graph: in-neighbors of each vertex, ascending, and the weights of these edges; None for hops.
-    unit : float or None
-        Weights are multiples of it, and distances are counted in it; None if distances are sums of the weights as they are.
-    distance, above
-        As in ``distance_at``.
-    level : int32 array of shape (n,)
-        -1, before and after.
-    queue, path : integer arrays of shape (n,)
-        Scratch; and output, the path, from the target.
-    """
-
+    # offsets, sources, weights: the reversed graph: in-neighbors of each vertex, ascending, and the weights of these edges;
+    # None for hops
     offsets: np.ndarray
     sources: np.ndarray
     weights: np.ndarray | None
+    # Weights are multiples of it, and distances are counted in it; None if distances are sums of the weights as they are.
     unit: float | None
+    # distance, above: as in ``distance_at``
     distance: np.ndarray
     above: Above | None
-    level: np.ndarray
+    level: np.ndarray  # int32 array of shape (n,): -1, before and after
+    # queue, path: integer arrays of shape (n,): scratch; and output, the path, from the target
     queue: np.ndarray
     path: np.ndarray
 

@@ -27,22 +27,12 @@ _FIELD = re.compile(r"(?P<nullable>KT_NULLABLE )?(?:const )?(?:kt::)?(?P<type>\w
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of an entry point.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        A NumPy type name; one of ``OPEN_TYPES``; or ``ordered_t``, the integers of the width of ``weight_t``.
-    is_array : bool
-    is_optional : bool
-        An array that may be None, for which the kernel gets a null pointer.
-    """
+    """One argument of an entry point."""
 
     name: str
-    kind: str
+    kind: str  # a NumPy type name; one of ``OPEN_TYPES``; or ``ordered_t``, the integers of the width of ``weight_t``
     is_array: bool
-    is_optional: bool
+    is_optional: bool  # an array that may be None, for which the kernel gets a null pointer
 
     def dtype(self, types: dict[str, np.dtype]) -> np.dtype:
         """The type of this argument once the open types are chosen."""
@@ -53,37 +43,18 @@ class Argument:
 
 @dataclass(frozen=True, eq=False)  # one object per entry point, compared and hashed by identity
 class Entry:
-    """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item, its arguments.
-
-    Attributes
-    ----------
-    name : str
-    file : Path
-    block : int
-        Threads of a block, compiled in as ``BLOCK``.
-    arguments : sequence of Argument
-        In the order of the kernel's parameters, or of the fields of ``argument_struct``.
-    argument_struct : str
-        The C++ type of the struct that the kernel takes by value as its only parameter, by default that of
-        ``struct_arguments``; empty if the kernel takes ``arguments`` one by one.
-    item_threads : int
-        Threads that share one work item: 1, or 32 where a warp does.
-    launches_children : bool
-        Whether it launches kernels itself, and is therefore compiled with relocatable code.
-    is_cooperative : bool
-        Whether it has barriers of the grid, which must then be resident at once.
-    constants : tuple of (str, int)
-        Compile-time constants, with the values that ``variant`` may replace.
-    """
+    """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item, its arguments."""
 
     name: str
     file: Path
-    block: int
-    arguments: Sequence[Argument]
-    item_threads: int = 1
-    launches_children: bool = False
-    is_cooperative: bool = False
-    constants: tuple[tuple[str, int], ...] = ()
+    block: int  # threads of a block, compiled in as ``BLOCK``
+    arguments: Sequence[Argument]  # in the order of the kernel's parameters, or of the fields of ``argument_struct``
+    item_threads: int = 1  # threads that share one work item: 1, or 32 where a warp does
+    launches_children: bool = False  # whether it launches kernels itself, and is therefore compiled with relocatable code
+    is_cooperative: bool = False  # whether it has barriers of the grid, which must then be resident at once
+    constants: tuple[tuple[str, int], ...] = ()  # compile-time constants, with the values that ``variant`` may replace
+    # The C++ type of the struct that the kernel takes by value as its only parameter, by default that of
+    # ``struct_arguments``; empty if the kernel takes ``arguments`` one by one.
     argument_struct: str = ""
 
     def __post_init__(self) -> None:

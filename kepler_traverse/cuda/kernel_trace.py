@@ -39,17 +39,10 @@ class Iteration(NamedTuple):
 
 @dataclass(frozen=True)
 class TracedSearch:
-    """A search in one launch, and the array in which its kernel records its iterations.
-
-    Attributes
-    ----------
-    search : strategy.Search
-    trace : int64 array or None
-        ``words(capacity)`` elements; None if the kernel was compiled without a trace.
-    """
+    """A search in one launch, and the array in which its kernel records its iterations."""
 
     search: Callable[[int], Any]
-    trace: Array | None
+    trace: Array | None  # ``words(capacity)`` elements; None if the kernel was compiled without a trace
 
     def __call__(self, source: int) -> Any:
         """Search from a vertex number."""

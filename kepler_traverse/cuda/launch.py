@@ -33,16 +33,10 @@ class ArgumentStruct(np.ndarray):
 
     Its element has no fields, because CuPy asks for a description of the dtype at each launch. Describing 16 fields took 9
     microseconds, as long as the launch.
-
-    Attributes
-    ----------
-    fields : numpy.ndarray
-        The same memory with named fields, to change one of them.
-    arrays : tuple of (int, array)
-        The arrays whose addresses the struct holds, with the index of the field. They are kept alive by it.
     """
 
-    fields: np.ndarray
+    fields: np.ndarray  # the same memory with named fields, to change one of them
+    # The arrays whose addresses the struct holds, with the index of the field. They are kept alive by it.
     arrays: tuple[tuple[int, object], ...]
 
 

@@ -51,22 +51,14 @@ IN_SHARED = (Tier(32, 8, True), Tier(128, 11, True), Tier(128, 13, True))
 
 
 class Rows(NamedTuple):
-    """What several searches reach: NumPy arrays, one row after the other.
+    """What several searches reach: NumPy arrays, one row after the other."""
 
-    Attributes
-    ----------
-    sizes : int64 array of shape (k,)
-    stops : array of shape (k,), of the type of distances
-        Distance up to which each row is complete: the limit, or less if a search has settled its targets.
-    vertices : int32 array of the sum of sizes
-        Ascending in each row.
-    distance : array of the same length
-    """
-
-    sizes: np.ndarray
+    sizes: np.ndarray  # int64 array of shape (k,)
+    # array of shape (k,), of the type of distances: distance up to which each row is complete: the limit, or less if a
+    # search has settled its targets.
     stops: np.ndarray
-    vertices: np.ndarray
-    distance: np.ndarray
+    vertices: np.ndarray  # int32 array of the sum of sizes: ascending in each row
+    distance: np.ndarray  # array of the same length
 
 
 class ShortSearches:

@@ -20,32 +20,19 @@ BYTES_PER_VERTEX = 16  # its id and its offset, the least that a graph needs
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """What the user wants of an edge list; see ``read_graph`` for the meaning of each.
+    """What the user wants of an edge list; see ``read_graph`` for the meaning of each."""
 
-    Attributes
-    ----------
-    src_column, dst_column, weight_column, oneway_column : str or None
-        Names of columns; in a file without header ``"0"`` is the first.
-    where : str, pyarrow.compute.Expression or None
-        The rows to read.
-    weighted : bool or None
-    header : {"auto", "yes", "no"}
-    delimiter : str or None
-    id_type : str
-        One of ``ID_TYPES``.
-    device : {"cpu", "cuda"}
-    """
-
+    # src_column, dst_column, weight_column, oneway_column: names of columns; in a file without header ``"0"`` is the first
     src_column: str | None = None
     dst_column: str | None = None
     weight_column: str | None = None
     weighted: bool | None = None
-    header: str = "auto"
+    header: str = "auto"  # {"auto", "yes", "no"}
     delimiter: str | None = None
-    id_type: str = "auto"
-    device: str = "cpu"
+    id_type: str = "auto"  # one of ``ID_TYPES``
+    device: str = "cpu"  # {"cpu", "cuda"}
     oneway_column: str | None = None
-    where: Any = None
+    where: Any = None  # the rows to read
 
     def __post_init__(self) -> None:
         if self.id_type not in ID_TYPES:
@@ -83,32 +70,16 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeColumns:
-    """Names of the columns that hold the edges.
-
-    Attributes
-    ----------
-    src, dst : str
-    weight : str or None
-    unused : tuple of str
-        The other columns.
-    unused_numbers : tuple of str
-        Those of them that hold numbers, as far as that is known.
-    oneway : str or None
-        The column of directions.
-    filters : tuple of str
-        Columns that the filter reads.
-    where : str
-        The filter, ``""`` without one.
-    """
+    """Names of the columns that hold the edges."""
 
     src: str
     dst: str
     weight: str | None = None
-    unused: tuple[str, ...] = ()
-    unused_numbers: tuple[str, ...] = ()
-    oneway: str | None = None
-    filters: tuple[str, ...] = ()
-    where: str = ""
+    unused: tuple[str, ...] = ()  # the other columns
+    unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
+    oneway: str | None = None  # the column of directions
+    filters: tuple[str, ...] = ()  # columns that the filter reads
+    where: str = ""  # the filter, ``""`` without one
 
     @property
     def more(self) -> list[str]:
@@ -143,32 +114,15 @@ class EdgeColumns:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EdgeList:
-    """Edges as read, before any rule about duplicates or loops.
+    """Edges as read, before any rule about duplicates or loops."""
 
-    Attributes
-    ----------
-    table : pyarrow.Table, cudf.DataFrame or dict of arrays
-        Columns ``src, dst[, weight]`` without nulls: ids are integers or strings, weights integers or floats.
-    columns : EdgeColumns
-        What the columns are called in the files.
-    rows : tuple of (str, int)
-        Files in the order read, and rows of each, those that a filter leaves out included.
-    kept : int64 array or None
-        Numbers over all files of the rows in ``table``, ascending. None: it has all rows.
-    directions : int8 array or None
-        Of the rows in ``table``; see ``row_selection``. None: all are edges from src to dst, or as the graph is.
-    n_vertices : int or None
-        Where the format says that the vertices are consecutive integers.
-    first_vertex : int
-        The first of them: 1 in files, 0 in matrices.
-    """
-
-    table: Any
-    columns: EdgeColumns
-    rows: tuple[tuple[str, int], ...]
-    n_vertices: int | None = None
-    first_vertex: int = 1
-    kept: np.ndarray | None = None
+    table: Any  # columns ``src, dst[, weight]`` without nulls: ids are integers or strings, weights integers or floats
+    columns: EdgeColumns  # what the columns are called in the files
+    rows: tuple[tuple[str, int], ...]  # files in the order read, and rows of each, those that a filter leaves out included
+    n_vertices: int | None = None  # where the format says that the vertices are consecutive integers
+    first_vertex: int = 1  # the first of them: 1 in files, 0 in matrices
+    kept: np.ndarray | None = None  # int64 numbers over all files of the rows in ``table``, ascending; None: all
+    # int8 array, of the rows in ``table``; see ``row_selection``. None: all are edges from src to dst, or as the graph is.
     directions: np.ndarray | None = None
 
     @property

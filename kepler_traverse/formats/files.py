@@ -28,19 +28,12 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file on one file system; as text it is the name that errors show.
-
-    Attributes
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    path, name : str
-    partitions : tuple of (str, int, float, str or None)
-        Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a table.
-    """
+    """One file on one file system; as text it is the name that errors show."""
 
     filesystem: Any
     path: str
     name: str
+    # Columns that the folders right above the file hold, ``key=value`` each, as Hive partitions a table.
     partitions: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
@@ -275,20 +268,12 @@ def shown(name: str) -> str:
 
 @dataclass(frozen=True)
 class Where:
-    """One column of one file, to name in errors.
-
-    Attributes
-    ----------
-    file : DataFile
-    role, name : str
-    rows : int64 array or None
-        Numbers in the file of the rows that a filter has kept; None: it has all.
-    """
+    """One column of one file, to name in errors."""
 
     file: DataFile
     role: str
     name: str
-    rows: np.ndarray | None = None
+    rows: np.ndarray | None = None  # int64 numbers in the file of the rows that a filter has kept; None: it has all
 
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
         """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""

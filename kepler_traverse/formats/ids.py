@@ -36,20 +36,11 @@ def integer_id(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class IdFile:
-    """Vertex ids as a file holds them, before it is known what ids the graph has.
-
-    Attributes
-    ----------
-    path : str
-    what : {"sources", "targets", "vertices", "only_vertices"}
-    values : list, or integer array
-        Whole lines of a text, or the values of a Parquet column.
-    is_text : bool
-    """
+    """Vertex ids as a file holds them, before it is known what ids the graph has."""
 
     path: str
-    what: str
-    values: list[Any] | np.ndarray
+    what: str  # {"sources", "targets", "vertices", "only_vertices"}
+    values: list[Any] | np.ndarray  # whole lines of a text, or the values of a Parquet column
     is_text: bool
 
     def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any] | np.ndarray:

@@ -11,20 +11,13 @@ SRC_TO_DST, BOTH_WAYS, DST_TO_SRC = 1, 0, -1  # directions of a row
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowSelection:
-    """What is known of the rows whose columns a builder gets.
+    """What is known of the rows whose columns a builder gets."""
 
-    Attributes
-    ----------
-    total : int
-        Rows of the edge list, those that a filter left out included.
-    kept : int64 array of shape (rows,) or None
-        Numbers in the edge list of the rows that are left, ascending. None: all are.
-    directions : int8 array of shape (rows,) or None
-        ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC`` for each row that is left. None: all have the direction of the graph.
-    """
-
-    total: int
+    total: int  # rows of the edge list, those that a filter left out included
+    # int64 array of shape (rows,) or None: numbers in the edge list of the rows that are left, ascending. None: all are.
     kept: np.ndarray | None = None
+    # int8 array of shape (rows,) or None: ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC`` for each row that is left. None:
+    # all have the direction of the graph.
     directions: np.ndarray | None = None
 
     def __len__(self) -> int:

@@ -31,37 +31,17 @@ _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class TextLayout:
-    """How the lines of one file are to be read.
+    """How the lines of one file are to be read."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Of all columns of the lines, in order, as the file writes them.
-    columns : EdgeColumns
-    id_type : str
-        Declared, or found in the first row; never ``"auto"``.
-    found : bool
-        Whether ``id_type`` was found rather than declared.
-    header : bool
-        Whether the first line holds names.
-    delimiter : str
-    quotes : bool
-        Whether ``"`` quotes a value.
-    trim : bool
-        Whether a blank follows each delimiter.
-    numbered : bool
-        Whether the format numbers its vertices, so that ids are integers whatever else is asked for.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of all columns of the lines, in order, as the file writes them
     columns: EdgeColumns
-    id_type: str
-    found: bool
-    header: bool = False
+    id_type: str  # declared, or found in the first row; never ``"auto"``
+    found: bool  # whether ``id_type`` was found rather than declared
+    header: bool = False  # whether the first line holds names
     delimiter: str = "\t"
-    quotes: bool = False
-    trim: bool = False
-    numbered: bool = False
+    quotes: bool = False  # whether ``"`` quotes a value
+    trim: bool = False  # whether a blank follows each delimiter
+    numbered: bool = False  # whether the format numbers its vertices, so that ids are integers whatever else is asked for
 
     def written(self, name: str) -> str:
         """A column's name as the file writes it."""

@@ -66,26 +66,13 @@ class _Token:
 
 @dataclass(frozen=True)
 class _Node:
-    """One operation of a filter.
+    """One operation of a filter."""
 
-    Attributes
-    ----------
-    kind : {"and", "or", "not", "is null", "in", "compare", "compare columns", "column"}
-    column : str
-        The column that it is about.
-    sign : str
-        Of a comparison.
-    values : tuple
-        Of a comparison with a value, and of ``in``; for ``"compare columns"`` the other column.
-    parts : tuple of _Node
-        Of ``and``, ``or`` and ``not``.
-    """
-
-    kind: str
-    column: str = ""
-    sign: str = ""
-    values: tuple[Any, ...] = ()
-    parts: tuple[_Node, ...] = ()
+    kind: str  # {"and", "or", "not", "is null", "in", "compare", "compare columns", "column"}
+    column: str = ""  # the column that it is about
+    sign: str = ""  # of a comparison
+    values: tuple[Any, ...] = ()  # of a comparison with a value, and of ``in``; for ``"compare columns"`` the other column
+    parts: tuple[_Node, ...] = ()  # of ``and``, ``or`` and ``not``
 
     def nodes(self) -> Iterator[_Node]:
         yield self
@@ -95,18 +82,10 @@ class _Node:
 
 @dataclass(frozen=True, eq=False)
 class RowFilter:
-    """A condition that each row meets or does not.
+    """A condition that each row meets or does not."""
 
-    Attributes
-    ----------
-    text : str
-        As it was given.
-    columns : tuple of str or None
-        The columns that it is about; None if that is not known (an expression of pyarrow).
-    """
-
-    text: str
-    columns: tuple[str, ...] | None
+    text: str  # as it was given
+    columns: tuple[str, ...] | None  # the columns that it is about; None if that is not known (an expression of pyarrow)
     _node: _Node | None = field(default=None, repr=False)
     _expression: Any = field(default=None, repr=False)
 

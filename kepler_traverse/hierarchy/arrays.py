@@ -14,35 +14,18 @@ MAX_SUM = 2**61  # sums of hierarchies stop there
 
 
 class Edges(NamedTuple):
-    """Edges between positions in compressed sparse rows.
+    """Edges between positions in compressed sparse rows."""
 
-    Attributes
-    ----------
-    offsets : int64 array of shape (n + 1,)
-    heads : int32 array
-        Positions above.
-    weights : int32 or int64 array
-        Multiples of the unit of the hierarchy.
-    """
-
-    offsets: np.ndarray
-    heads: np.ndarray
-    weights: np.ndarray
+    offsets: np.ndarray  # int64 array of shape (n + 1,)
+    heads: np.ndarray  # int32 array: positions above
+    weights: np.ndarray  # int32 or int64 array: multiples of the unit of the hierarchy
 
 
 class Restriction(NamedTuple):
-    """The part of a hierarchy that a sweep for some targets needs.
+    """The part of a hierarchy that a sweep for some targets needs."""
 
-    Attributes
-    ----------
-    places : int32 array of shape (n,)
-        The place of each position in the sweep, -1 if it takes no part.
-    downward : Edges
-        Between places.
-    """
-
-    places: np.ndarray
-    downward: Edges
+    places: np.ndarray  # int32 array of shape (n,): the place of each position in the sweep, -1 if it takes no part
+    downward: Edges  # between places
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -145,48 +145,27 @@ def _sort_all(begin, size, head, weight):
 
 
 class Workspace(NamedTuple):
-    """What threads need for their witness searches; a row per thread, or the row of one.
+    """What threads need for their witness searches; a row per thread, or the row of one."""
 
-    Attributes
-    ----------
-    marks : int64 array of shape (threads, n, 4)
-        Per vertex, in one cache line: its tentative distance and the search that wrote it; how long a witness may be, and
-        the search that still looks for it.
-    heap : int64 array of shape (threads, entries, 2)
-    state : int64 array of shape (threads, 8)
-        The number of the last search, alone in its cache line.
-    """
-
+    # int64 array of shape (threads, n, 4): per vertex, in one cache line: its tentative distance and the search that wrote
+    # it; how long a witness may be, and the search that still looks for it.
     marks: np.ndarray
-    heap: np.ndarray
-    state: np.ndarray
+    heap: np.ndarray  # int64 array of shape (threads, entries, 2)
+    state: np.ndarray  # int64 array of shape (threads, 8): the number of the last search, alone in its cache line
 
 
 class Search(NamedTuple):
-    """What the witness searches of all threads have in common.
+    """What the witness searches of all threads have in common."""
 
-    Attributes
-    ----------
-    chosen : uint8 array
-        Vertices that no witness may pass, in addition to the one that is contracted.
-    most : int
-        Vertices that a search settles at most.
-    is_symmetric : bool
-        Whether ``ahead`` and ``back`` are the same, of an undirected graph. Each pair of edges is then joined once.
-    ahead, back : ListArrays
-        Lists of the edges from and to vertices.
-    works : Workspace
-    next_row : int64 array of shape (1,)
-        The row of the next thread that asks for one.
-    """
-
-    chosen: np.ndarray
-    most: int
+    chosen: np.ndarray  # uint8 array: vertices that no witness may pass, in addition to the one that is contracted
+    most: int  # vertices that a search settles at most
+    # Whether ``ahead`` and ``back`` are the same, of an undirected graph. Each pair of edges is then joined once.
     is_symmetric: bool
+    # ahead, back: lists of the edges from and to vertices
     ahead: ListArrays
     back: ListArrays
     works: Workspace
-    next_row: np.ndarray
+    next_row: np.ndarray  # int64 array of shape (1,): the row of the next thread that asks for one
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)

@@ -16,21 +16,13 @@ _NANOSECONDS_PER_PAIR = (
 
 
 class Estimate(NamedTuple):
-    """Estimated seconds with and without a hierarchy that is still to be built.
+    """Estimated seconds with and without a hierarchy that is still to be built."""
 
-    Attributes
-    ----------
-    build : float
-        Seconds to build it.
-    sweep, search : float
-        Seconds per source with it and without it.
-    metric : {"weights", "hops"}
-    """
-
-    build: float
+    build: float  # seconds to build it
+    # sweep, search: seconds per source with it and without it
     sweep: float
     search: float
-    metric: str = "weights"
+    metric: str = "weights"  # {"weights", "hops"}
 
     @property
     def break_even(self) -> float:

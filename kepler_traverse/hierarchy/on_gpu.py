@@ -21,26 +21,14 @@ class EdgesOnGpu(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """What a sweep needs. A place is the number of a vertex's line.
+    """What a sweep needs. A place is the number of a vertex's line."""
 
-    Attributes
-    ----------
-    downward : EdgesOnGpu
-        The edges from above, by place.
-    by_level : int32 array of shape (n_places,), CuPy
-        Places from the top level to the bottom.
-    levels : int64 array of shape (n_levels + 1,), NumPy
-        Where each level begins in ``by_level``.
-    level_offsets : int64 array, CuPy
-        The same.
-    places : int32 array of shape (n_vertices,), CuPy, or None
-        The place of each vertex, -1 for those that take no part. None: the number of the vertex.
-    """
-
-    downward: EdgesOnGpu
-    by_level: Any
-    levels: np.ndarray
-    level_offsets: Any
+    downward: EdgesOnGpu  # the edges from above, by place
+    by_level: Any  # int32 array of shape (n_places,), CuPy: places from the top level to the bottom
+    levels: np.ndarray  # int64 array of shape (n_levels + 1,): where each level begins in ``by_level``
+    level_offsets: Any  # the same on the GPU
+    # int32 array of shape (n_vertices,), CuPy, or None: the place of each vertex, -1 for those that take no part. None: the
+    # number of the vertex.
     places: Any
 
     @property

@@ -132,25 +132,13 @@ class _Streets(NamedTuple):
 
 
 class _Colours(NamedTuple):
-    """Colours of values.
+    """Colours of values."""
 
-    Attributes
-    ----------
-    values : float64 array
-        Of numbers themselves; of groups, their places in ``names``.
-    rgba : float64 array of shape (n, 4)
-    names : list of str
-        Of groups, in the order of the legend; empty if there are many.
-    palette : float64 array of shape (n_groups, 4)
-        The color of each group.
-    norm, cmap
-        Of numbers; None of groups.
-    """
-
-    values: np.ndarray
-    rgba: np.ndarray
-    names: list[str]
-    palette: np.ndarray
+    values: np.ndarray  # of numbers themselves; of groups, their places in ``names``
+    rgba: np.ndarray  # float64 array of shape (n, 4)
+    names: list[str]  # of groups, in the order of the legend; empty if there are many
+    palette: np.ndarray  # float64 array of shape (n_groups, 4): the color of each group
+    # norm, cmap: of numbers; None of groups
     norm: Any = None
     cmap: Any = None
 

@@ -68,22 +68,12 @@ class ManyOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Registry:
-    """An algorithm and its strategies.
-
-    Attributes
-    ----------
-    algorithm : Algorithm
-    single_source : tuple of Strategy
-        The library's own, as the following.
-    multi_source : tuple of MultiSourceStrategy
-    searches : tuple of Strategy
-        Strategies for BFS from one source, by which a plan surveys the shape of a graph.
-    """
+    """An algorithm and its strategies."""
 
     algorithm: Algorithm
-    single_source: tuple[Strategy, ...]
+    single_source: tuple[Strategy, ...]  # the library's own, as the following
     multi_source: tuple[MultiSourceStrategy, ...]
-    searches: tuple[Strategy, ...]
+    searches: tuple[Strategy, ...]  # strategies for BFS from one source, by which a plan surveys the shape of a graph
 
     def with_plugins(self) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
         """Return the strategies for one source and for many, those of plug-ins included."""

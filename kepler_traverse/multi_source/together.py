@@ -51,24 +51,12 @@ def _untimed(_phase: str) -> AbstractContextManager[None]:
 
 
 class RunOptions(NamedTuple):
-    """How a search from all sources together runs.
+    """How a search from all sources together runs."""
 
-    Attributes
-    ----------
-    groups : sequence of (label, vertex numbers), optional
-        Each group of sources has its own k nearest.
-    certified : bool
-        Whether its distances are certified before columns are made of them.
-    clock : callable
-        ``clock(phase)`` times its block.
-    meter : Meter, optional
-        Reports each source that is done.
-    """
-
-    groups: Groups | None = None
-    certified: bool = False
-    clock: Clock = _untimed
-    meter: Meter | None = None
+    groups: Groups | None = None  # each group of sources has its own k nearest
+    certified: bool = False  # whether its distances are certified before columns are made of them
+    clock: Clock = _untimed  # ``clock(phase)`` times its block
+    meter: Meter | None = None  # reports each source that is done
 
     def advance(self, n_sources: int) -> None:
         if self.meter is not None:

@@ -18,24 +18,14 @@ _MAX_SUM = 1 << 62  # of the absolute weights of any walk that a search may try
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Weights:
-    """The weights of all edges of one attribute.
+    """The weights of all edges of one attribute."""
 
-    Attributes
-    ----------
-    values : int64 or float64 array of shape (n_edges,)
-    floats : uint8 array of shape (n_edges,), or empty
-        Which weights are floats, where integers and floats are mixed.
-    kind : {"int", "float", "mixed"}
-    has_negative : bool
-    problem : str
-        Why the arrays cannot represent the attribute; ``""`` if they can.
-    """
-
-    values: np.ndarray
+    values: np.ndarray  # int64 or float64 array of shape (n_edges,)
+    # uint8 array of shape (n_edges,), or empty: which weights are floats, where integers and floats are mixed.
     floats: np.ndarray
-    kind: str
+    kind: str  # {"int", "float", "mixed"}
     has_negative: bool
-    problem: str
+    problem: str  # why the arrays cannot represent the attribute; ``""`` if they can
 
     def listed(self) -> list[Any]:
         """The weights as Python's integers and floats."""

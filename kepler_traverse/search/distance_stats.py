@@ -32,26 +32,16 @@ from ..errors import PrecisionError
 
 
 class DistanceStats(NamedTuple):
-    """Arrays of shape (k,), NumPy, with one number per source.
+    """Arrays of shape (k,), NumPy, with one number per source."""
 
-    Attributes
-    ----------
-    reached : int64
-        Vertices within the limit.
-    lowest, farthest : float64, or int64 where distances are
-        Their smallest and largest distance; inf and -inf (for integers 2**63 - 1 and 0) if there is none.
-    total, harmonic : float64
-        The sum of their distances, and the sum of the reciprocals of positive distances.
-    edges : int64
-        Stored edges of all vertices that have a distance, also beyond the limit.
-    """
-
-    reached: np.ndarray
+    reached: np.ndarray  # vertices within the limit
+    # lowest, farthest: their smallest and largest distance; inf and -inf (for integers 2**63 - 1 and 0) if there is none
     lowest: np.ndarray
     farthest: np.ndarray
+    # total, harmonic: the sum of their distances, and the sum of the reciprocals of positive distances
     total: np.ndarray
     harmonic: np.ndarray
-    edges: np.ndarray
+    edges: np.ndarray  # stored edges of all vertices that have a distance, also beyond the limit
 
 
 def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -> DistanceStats:

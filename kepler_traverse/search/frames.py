@@ -48,18 +48,10 @@ def labels_at(labels: list[Any], places: np.ndarray) -> Column:
 
 
 class FrameKind(NamedTuple):
-    """Functions that make frames of one kind: the data frames of a device, or pyarrow tables.
+    """Functions that make frames of one kind: the data frames of a device, or pyarrow tables."""
 
-    Attributes
-    ----------
-    make : callable
-        ``make(columns)`` returns a frame.
-    concatenate : callable
-        ``concatenate(frames)`` returns one frame.
-    """
-
-    make: Callable[[dict[str, Column]], Any]
-    concatenate: Callable[[list[Any]], Any]
+    make: Callable[[dict[str, Column]], Any]  # ``make(columns)`` returns a frame
+    concatenate: Callable[[list[Any]], Any]  # ``concatenate(frames)`` returns one frame
 
 
 def frames_on(device: str) -> FrameKind:

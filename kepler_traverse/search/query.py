@@ -20,35 +20,18 @@ _SAMPLE = 64
 
 
 class Nearest(NamedTuple):
-    """How many of the nearest targets are wanted of each group, where one list of targets is that of all sources.
-
-    Attributes
-    ----------
-    k : int
-    members : list of int64 arrays, NumPy
-        The distinct vertex numbers of each group, ascending.
-    labels : list of int or str, or None
-        Of the groups; None if there is one group without a label.
-    """
+    """How many of the nearest targets are wanted of each group, where one list of targets is that of all sources."""
 
     k: int
-    members: list[np.ndarray]
-    labels: list[Any] | None = None
+    members: list[np.ndarray]  # int64 arrays: the distinct vertex numbers of each group, ascending
+    labels: list[Any] | None = None  # of the groups; None if there is one group without a label
 
 
 class TargetLists(NamedTuple):
-    """Targets of several sources, a list of its own for each source.
+    """Targets of several sources, a list of its own for each source."""
 
-    Attributes
-    ----------
-    offsets : int64 array of shape (k + 1,), NumPy
-        Where the list of each source begins.
-    vertices : int64 array of vertex numbers, NumPy
-        The lists, one after the other. A list may hold a vertex twice.
-    """
-
-    offsets: np.ndarray
-    vertices: np.ndarray
+    offsets: np.ndarray  # int64 array of shape (k + 1,): where the list of each source begins
+    vertices: np.ndarray  # int64 array of vertex numbers: the lists, one after the other. A list may hold a vertex twice.
 
     def part(self, begin: int, end: int) -> TargetLists:
         """Return the lists of the sources ``begin`` to ``end - 1``."""
@@ -93,21 +76,11 @@ class SourcesWithTargets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """Rows of origin and destination, grouped by origin.
+    """Rows of origin and destination, grouped by origin."""
 
-    Attributes
-    ----------
-    sources : int64 array of vertex numbers, NumPy
-        The distinct origins, in the order of their first rows.
-    lists : TargetLists
-        The destinations of each origin, in the order of their rows; one that is given twice is there twice.
-    rows : int64 array of shape (n_rows,), NumPy
-        The row of each destination in ``lists``.
-    """
-
-    sources: np.ndarray
-    lists: TargetLists
-    rows: np.ndarray
+    sources: np.ndarray  # int64 array of vertex numbers: the distinct origins, in the order of their first rows
+    lists: TargetLists  # the destinations of each origin, in the order of their rows; one that is given twice is there twice
+    rows: np.ndarray  # int64 array of shape (n_rows,): the row of each destination in ``lists``
 
     @cached_property
     def _order(self) -> np.ndarray:

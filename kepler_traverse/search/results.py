@@ -94,17 +94,11 @@ class Traversal:
 
 
 class Routes(NamedTuple):
-    """Paths from sources to the targets of their lists.
+    """Paths from sources to the targets of their lists."""
 
-    Attributes
-    ----------
-    sizes : int64 array of shape (n_targets,), NumPy
-        Vertices of each path; 0 where there is none.
-    vertices : integer array of vertex numbers, on the device of the search
-        The paths, one after the other, each from its source to its target.
-    """
-
-    sizes: np.ndarray
+    sizes: np.ndarray  # int64 array of shape (n_targets,): vertices of each path; 0 where there is none
+    # integer array of vertex numbers, on the device of the search: the paths, one after the other, each from its source to
+    # its target.
     vertices: Array
 
     def part(self, begin: int, end: int) -> Routes:

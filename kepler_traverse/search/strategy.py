@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array
+from .._arrays import Array, index_dtype
 from ..cpu import threads
 from ..errors import InputError, StrategyError
 from ..graph import Graph
@@ -186,7 +186,7 @@ class Strategy(BaseStrategy):
     """
 
     plan: Prepare
-    memory: Callable[[int, int, bool], int]
+    memory: Memory
 
 
 def _check_type(name: str, value: Any, kind: type) -> None:
@@ -208,54 +208,28 @@ _LATTICE_DEGREE, _LATTICE_SKEW = 6, 6
 
 
 class Shape(NamedTuple):
-    """Properties of a graph and a query by which a strategy for many sources is chosen.
+    """Properties of a graph and a query by which a strategy for many sources is chosen."""
 
-    Attributes
-    ----------
-    n_vertices, n_edges : int
-        Stored edges: an undirected edge counts twice.
-    directed : bool
-    depth : int
-        Levels of the deepest search of the survey, 0 without a search.
-    index, weight : int
-        Bytes per vertex number and per distance (0 without weights).
-    reach, walked : float
-        Share of the vertices that a search from a random source reaches, and share of the edges that it visits. Both
-        are means over the searches of the survey.
-    most : float
-        The largest share of the edges that a search of the survey visits.
-    rounds : float
-        Mean number of levels (BFS) or of rounds of near-far piles (SSSP) of a search, 0 without a search.
-    skew : float
-        Largest degree divided by the mean.
-    spread : float
-        Standard deviation of the weights divided by their mean.
-    scatter : float
-        Share of the edges whose two vertex numbers are far apart.
-    keep : {"all", "targets", "counts", "paths"}
-        The output of each search: ``Query.output``.
-    per_source : float
-        Mean number of targets per source: ``Query.targets_per_source``.
-    is_short : bool
-        Whether ``reach`` and ``walked`` are those of searches that end early, as the query asks.
-    """
-
+    # n_vertices, n_edges: stored edges: an undirected edge counts twice
     n_vertices: int
     n_edges: int
     directed: bool
-    depth: int
+    depth: int  # levels of the deepest search of the survey, 0 without a search
+    # index, weight: bytes per vertex number and per distance (0 without weights)
     index: int  # type: ignore[assignment]  # hides a method of tuples that nothing calls
     weight: int
+    # reach, walked: share of the vertices that a search from a random source reaches, and share of the edges that it visits.
+    # Both are means over the searches of the survey.
     reach: float = 1.0
     walked: float = 1.0
-    most: float = 1.0
-    rounds: float = 0.0
-    skew: float = 1.0
-    spread: float = 0.5
-    scatter: float = 1.0
-    keep: str = "all"
-    per_source: float = 1.0
-    is_short: bool = False
+    most: float = 1.0  # the largest share of the edges that a search of the survey visits
+    rounds: float = 0.0  # mean number of levels (BFS) or of rounds of near-far piles (SSSP) of a search, 0 without a search
+    skew: float = 1.0  # largest degree divided by the mean
+    spread: float = 0.5  # standard deviation of the weights divided by their mean
+    scatter: float = 1.0  # share of the edges whose two vertex numbers are far apart
+    keep: str = "all"  # {"all", "targets", "counts", "paths"}: the output of each search: ``Query.output``
+    per_source: float = 1.0  # mean number of targets per source: ``Query.targets_per_source``
+    is_short: bool = False  # whether ``reach`` and ``walked`` are those of searches that end early, as the query asks
 
     @property
     def likely_depth(self) -> float:
@@ -313,6 +287,26 @@ class Shape(NamedTuple):
     def edge_share(self, n_sources: int) -> float:
         """Share of the edges that at least one of several searches visits."""
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
+
+
+Memory = Callable[[int, int, bool], int]
+
+
+def state_bytes(
+    fixed: float = 0, *, numbers: float = 0, edge_bytes: float = 0, edge_numbers: float = 0, beside: Memory | None = None
+) -> Memory:
+    """Return the ``memory`` of a strategy with so many bytes and vertex numbers per vertex, and per edge.
+
+    ``beside`` is that of the state that it extends, which has the predecessors; without it they are added here.
+    """
+
+    def bytes_of(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+        index = index_dtype(n_vertices).itemsize
+        own = n_vertices * (fixed + index * numbers) + n_edges * (edge_bytes + index * edge_numbers)
+        known = index * n_vertices * predecessors if beside is None else beside(n_vertices, n_edges, predecessors)
+        return math.ceil(own) + known
+
+    return bytes_of
 
 
 def per_core(n: int) -> Callable[[int], int]:

@@ -28,6 +28,7 @@ from ..errors import PrecisionError
 from ..search import short_search
 from ..search.query import Query
 from ..search.sparse import closed_cycle_error
+from ..search.strategy import state_bytes
 from .tuning import SERIAL_FRONTIER
 
 if TYPE_CHECKING:
@@ -116,10 +117,7 @@ def _chunks(graph) -> int:
     return -(-graph.n_vertices // _CHUNK)
 
 
-def memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: float64 distances, predecessor, two queues, a mark, parent."""
-    index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (8 + 4 + index * (3 + predecessors))
+memory = state_bytes(8 + 4, numbers=3)  # at most: float64 distances and predecessor, a mark; two queues, parent
 
 
 def may_overflow(graph) -> bool:

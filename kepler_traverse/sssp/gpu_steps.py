@@ -14,6 +14,7 @@ from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
 from ..cuda.launch import PackedLaunches, launch
 from ..errors import PrecisionError
+from ..search.strategy import state_bytes
 from .cpu_steps import may_overflow, overflow_error
 
 BLOCK = 256
@@ -167,10 +168,7 @@ class Run:
         self.frontier.advance()
 
 
-def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:  # noqa: ARG001  (every strategy is asked alike)
-    """Bytes of a run at most: float64 distances, predecessor, two queues, marks, parent."""
-    index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (8 + 4 + index * (3 + predecessors))
+memory = state_bytes(8 + 4, numbers=3)  # at most: float64 distances and predecessor, marks; two queues, parent
 
 
 def relax(scope: str):

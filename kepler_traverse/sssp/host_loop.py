@@ -15,16 +15,9 @@ from .tuning import FIRST_CYCLE_SEARCH
 
 @dataclass(frozen=True)
 class RoundLoop:
-    """The ``plan`` of a strategy: relax the frontier until no distance changes.
+    """The ``plan`` of a strategy: relax the frontier until no distance changes."""
 
-    Attributes
-    ----------
-    new_run : callable
-        ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``.
-    relax : RelaxStep
-    """
-
-    new_run: Callable[[Graph, Query], RoundRun]
+    new_run: Callable[[Graph, Query], RoundRun]  # ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``
     relax: RelaxStep
 
     def __call__(self, graph: Graph, query: Query) -> Search:

@@ -15,7 +15,7 @@ from numba import njit
 from .._arrays import as_distance
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_exchange, atomic_min, from_ordered, to_ordered
-from ..search.strategy import Outcome
+from ..search.strategy import Outcome, state_bytes
 from . import cpu_steps
 from .tuning import EDGES_PER_PILE, SHARED_NEAR
 
@@ -29,27 +29,14 @@ _LOWERED, _FAR, _NEAR, _ROUNDS, _SWAPPED = range(5)  # in ``State.sizes``
 
 
 class State(NamedTuple):
-    """What ``search`` keeps between calls.
+    """What ``search`` keeps between calls."""
 
-    Attributes
-    ----------
-    piles : array of shape (3, n), of the type of vertices
-    queued_in : int32 array
-        The round that last put a vertex on a pile.
-    is_far : uint8 array
-    distance : array
-    sizes : int64 array
-        Sizes of the piles, rounds begun, and which of two piles is the near one.
-    bounds : array of the type of distances
-        The threshold, and up to where the result is complete.
-    """
-
-    piles: np.ndarray
-    queued_in: np.ndarray
-    is_far: np.ndarray
+    piles: np.ndarray  # array of shape (3, n), of the type of vertices
+    queued_in: np.ndarray  # int32 array: the round that last put a vertex on a pile
+    is_far: np.ndarray  # uint8 array
     distance: np.ndarray
-    sizes: np.ndarray
-    bounds: np.ndarray
+    sizes: np.ndarray  # int64 array: sizes of the piles, rounds begun, and which of two piles is the near one
+    bounds: np.ndarray  # array of the type of distances: the threshold, and up to where the result is complete
 
 
 def plan(graph, query):
@@ -104,10 +91,7 @@ def rounds_of(sizes) -> int:
     return int(sizes[_ROUNDS]) - 1
 
 
-def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: a third pile and a second mark beside the state of any CPU traversal."""
-    index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (index + 1) + cpu_steps.memory(n_vertices, n_edges, predecessors)
+memory = state_bytes(1, numbers=1, beside=cpu_steps.memory)  # at most: a third pile and a second mark
 
 
 def pile_width(graph):

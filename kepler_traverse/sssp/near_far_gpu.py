@@ -13,7 +13,7 @@ from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, prepare
-from ..search.strategy import Outcome
+from ..search.strategy import Outcome, state_bytes
 from . import gpu_steps
 from . import tuning as sssp_tuning
 
@@ -188,7 +188,5 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
         return real.type(max(edges * mean * graph.n_vertices / graph.n_edges, lightest))
 
 
-def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: float64 distances, predecessor, stamps, two queues, two piles, edge chunks."""
-    index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (8 + 4 + index * (4 + predecessors)) + 32 * n_edges // sssp_tuning.CHUNK + 16
+# Float64 distances and predecessor, stamps; two queues, two piles; edge chunks.
+memory = state_bytes(8 + 4, numbers=4, edge_bytes=32 / sssp_tuning.CHUNK)

@@ -99,41 +99,16 @@ CLEANS_UP = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning:
-    """Tuning parameters of the persistent kernel, for measurements and tests that change the defaults (``Query.tuning``).
+    """Tuning parameters of the persistent kernel, for measurements and tests that change the defaults (``Query.tuning``)."""
 
-    Attributes
-    ----------
-    trace : int
-        Number of iterations whose start times the kernel records. With 0 the code for it is not compiled.
-    predecessors_inside : bool
-        Whether the search itself finds predecessors, where a distance and a vertex number fit into one 64-bit word.
-    """
-
-    trace: int = 0
+    trace: int = 0  # number of iterations whose start times the kernel records. With 0 the code for it is not compiled.
+    # Whether the search itself finds predecessors, where a distance and a vertex number fit into one 64-bit word.
     predecessors_inside: bool = PREDECESSORS_INSIDE
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePerBlockTuning:
-    """Tuning parameters of SSSP with one source per block (``Query.tuning``).
-
-    Attributes
-    ----------
-    block : int
-        Threads per block.
-    large : int
-        Graphs of fewer vertices use half as many threads.
-    queue_capacity : int
-        Vertices that a near pile holds in shared memory.
-    warm_up : int
-        Iterations before the width of piles may change.
-    few : int
-        Vertices per iteration below which piles get wider.
-    unroll : int
-        Unroll factor over edges.
-    in_flight : int
-        Blocks in flight; 0: as many as the device holds at once.
-    """
+    """Tuning parameters of SSSP with one source per block (``Query.tuning``)."""
 
     # Measured on an H200 with 1,024 sources, us per source:
     #                                   USA-road-NE        USA-road-NY
@@ -141,38 +116,26 @@ class SourcePerBlockTuning:
     #   few 0 / 16 / 32                 240 / 213 / 220    38 / 31 / 31
     #   unroll 1 / 4 / 8                229 / 213 / 304    29 / 31 / 56
     # A queue_capacity of 512 to 2,048, and widths 0.5 to 4 times as large, differ by less than 5 %.
-    block: int = 512
-    large: int = 1 << 19
-    queue_capacity: int = 1024
-    warm_up: int = 8
-    few: int = 16
-    unroll: int = 4
-    in_flight: int = 0
+    block: int = 512  # threads per block
+    large: int = 1 << 19  # graphs of fewer vertices use half as many threads
+    queue_capacity: int = 1024  # vertices that a near pile holds in shared memory
+    warm_up: int = 8  # iterations before the width of piles may change
+    few: int = 16  # vertices per iteration below which piles get wider
+    unroll: int = 4  # unroll factor over edges
+    in_flight: int = 0  # blocks in flight; 0: as many as the device holds at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourcePerLaneTuning:
-    """Tuning parameters of SSSP with one source per lane, 32 sources interleaved (``Query.tuning``).
-
-    Attributes
-    ----------
-    block : int
-        Threads per block.
-    uneven_from : int
-        Degrees are uneven if the largest is at least this many times the mean.
-    uneven_chunk, even_chunk : int
-        Edges of an edge chunk where degrees are uneven, or even: adjacency lists of as many edges or more are split.
-    warm_up : int
-        Rounds before the width of piles may change.
-    light : int
-        Edges per round below which piles get wider.
-    """
+    """Tuning parameters of SSSP with one source per lane, 32 sources interleaved (``Query.tuning``)."""
 
     # Measured on an H200 with 1,024 sources, us per source on R-MAT 20: blocks of 64 / 128 / 256 357 / 359 / 386; chunks of
     # 32 / 64 / 256 374 / 365 / 381.
-    block: int = 128
-    uneven_from: int = 16
+    block: int = 128  # threads per block
+    uneven_from: int = 16  # degrees are uneven if the largest is at least this many times the mean
+    # uneven_chunk, even_chunk: edges of an edge chunk where degrees are uneven, or even: adjacency lists of as many edges or
+    # more are split
     uneven_chunk: int = 64
     even_chunk: int = 256
-    warm_up: int = 8
-    light: int = 1 << 20
+    warm_up: int = 8  # rounds before the width of piles may change
+    light: int = 1 << 20  # edges per round below which piles get wider

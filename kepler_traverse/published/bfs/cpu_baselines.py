@@ -26,7 +26,7 @@ from ...bfs import cpu_steps
 from ...bfs.host_loop import levels
 from ...cpu import threads
 from ...cpu.atomics import atomic_add, atomic_umin, compare_and_swap
-from ...search.strategy import Strategy
+from ...search.strategy import Strategy, state_bytes
 
 _CHUNK = 128  # vertices that a thread takes at once
 
@@ -120,10 +120,6 @@ class IntegersRun(cpu_steps.Run):
         self.in_frontier[source] = 1
 
 
-def _integers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    return 8 * n_vertices + cpu_steps.memory(n_vertices, n_edges, predecessors)
-
-
 def _pull_by_integers(run: IntegersRun, level: int) -> None:
     """Bottom-up: every unreached vertex looks for a neighbor in the frontier and stops at the first."""
     reverse = run.graph.reverse
@@ -183,7 +179,7 @@ STRATEGIES = (
         name="pull_integers",
         aliases=("bottom_up_integers",),
         plan=levels(IntegersRun, _pull_by_integers),
-        memory=_integers_memory,
+        memory=state_bytes(8, beside=cpu_steps.memory),
         paper=f"{_SEVILMIS}, section 4.2.2, item 2",
         rationale="bottom-up in each level: the first levels cost as much as the large ones",
         complexity="O(D (V + E))",

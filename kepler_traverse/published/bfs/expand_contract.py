@@ -34,7 +34,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, entries_of
 from ...cuda.launch import PackedLaunches, launch, resident_threads
-from ...search.strategy import Strategy
+from ...search.strategy import Strategy, state_bytes
 from .params import GatherKnobs
 
 BLOCK = 256
@@ -203,11 +203,6 @@ def is_small(run: EdgeRun) -> bool:
     return run.frontier.size <= run.resident
 
 
-def vertex_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any run with queues, and one bit per vertex."""
-    return gpu_steps.memory(n_vertices, n_edges, predecessors) + n_vertices // 8 + 1
-
-
 def edge_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
     """Bytes of a run: distance, predecessor, a queue of vertices, bits, two queues of edges."""
     index = 4 if n_vertices < 2**31 else 8
@@ -220,7 +215,7 @@ STRATEGIES = (
     _gathering(
         name="gather_expand_contract",
         plan=levels(VertexRun, expand_contract),
-        memory=vertex_memory,
+        memory=state_bytes(1 / 8, beside=gpu_steps.memory),  # a bit per vertex
         rationale="an adjacency list goes to lanes, a warp or a block by its length; each vertex passes through memory once",
         aliases=("merrill-expand-contract",),
     ),

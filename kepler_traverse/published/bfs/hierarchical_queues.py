@@ -42,7 +42,7 @@ from ...cuda.launch import (
     resident_threads,
     threads_per_multiprocessor,
 )
-from ...search.strategy import Strategy
+from ...search.strategy import Strategy, state_bytes
 from .params import BlockQueueKnobs, WarpQueueKnobs
 from .row_splitting import split
 
@@ -206,16 +206,9 @@ def visit_and_list(run: PrefixSumRun, level: int) -> None:
     run.targets_left = frontier.advance()
 
 
-def warp_queue_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any run with queues, and edge chunks of the published length, which make queues longer."""
-    index = 4 if n_vertices < 2**31 else 8
-    n_chunks = n_vertices + n_edges // WarpQueueKnobs.split_above
-    return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * n_vertices + n_chunks * (8 + 3 * index)
-
-
-def prefix_sum_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: those of any run with queues, and one sum per tile."""
-    return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * (n_vertices // TILE + 1)
+# Edge chunks of the published length, which make queues longer.
+_CHUNKS = 1 / WarpQueueKnobs.split_above
+warp_queue_memory = state_bytes(8 + 8, numbers=3, edge_bytes=8 * _CHUNKS, edge_numbers=3 * _CHUNKS, beside=gpu_steps.memory)
 
 
 _on_gpu = partial(Strategy, device="cuda")
@@ -233,7 +226,7 @@ STRATEGIES = (
     _on_gpu(
         name="queue_by_prefix_sum",
         plan=levels(PrefixSumRun, visit_and_list),
-        memory=prefix_sum_memory,
+        memory=state_bytes(8 / TILE, beside=gpu_steps.memory),
         paper="Springer, section 3.7; scan of Harris, Sengupta, Owens 2007",
         rationale="a queue without an atomic, for a pass over all vertices per level",
         complexity="O(D V + E)",

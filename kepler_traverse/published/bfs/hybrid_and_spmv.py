@@ -34,7 +34,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import PackedLaunches, launch
-from ...search.strategy import Strategy
+from ...search.strategy import Strategy, state_bytes
 
 BLOCK = 256
 
@@ -141,22 +141,12 @@ def multiply(run: ProductRun, level: int) -> None:
     run.frontier.size, run.targets_left = run.frontier.read_counters()
 
 
-def layer_memory(n_vertices: int, _n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distance, predecessor."""
-    return n_vertices * (4 + (4 if n_vertices < 2**31 else 8) * predecessors)
-
-
-def product_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run: distance, predecessor, two vectors."""
-    return layer_memory(n_vertices, n_edges, predecessors) + n_vertices * (1 + (4 if n_vertices < 2**31 else 8))
-
-
 _on_gpu = partial(Strategy, device="cuda")
 STRATEGIES = (
     _on_gpu(
         name="scan_switch",
         plan=levels(LayerRun, switch(push_layer, pull_layer, is_dense)),
-        memory=layer_memory,
+        memory=state_bytes(4),
         paper="Sevilmis, Sivri, Aydin 2019, section 5.1, hybrid",
         rationale="visiting every vertex in each level is cheap where levels are few, and bottom-up does no more than that",
         complexity="O(D V + E) pushing, O(V + E) per level pulling",
@@ -174,7 +164,7 @@ STRATEGIES = (
     _on_gpu(
         name="sparse_product",
         plan=levels(ProductRun, multiply),
-        memory=product_memory,
+        memory=state_bytes(4 + 1, numbers=1),  # two vectors beside the distances
         paper="Deng, Wang, Mu 2009, by Luo, Wong, Hwu 2010, section 2",
         rationale="a level is a matrix-vector product: equal work for all threads, but every level reads all edges",
         complexity="O(V + D E)",

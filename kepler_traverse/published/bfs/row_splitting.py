@@ -18,21 +18,12 @@ from ...errors import StrategyError
 
 @dataclass(frozen=True, eq=False)
 class EdgeChunks:
-    """The adjacency lists of a graph in edge chunks. The targets stay as they are.
+    """The adjacency lists of a graph in edge chunks. The targets stay as they are."""
 
-    Attributes
-    ----------
-    first : int64 array of shape (n_vertices + 1,)
-        Chunks of vertex v are ``first[v]`` to ``first[v + 1] - 1``, at least one.
-    owner : array of shape (n_chunks,), of the targets' type
-        The vertex of each chunk.
-    offsets : int64 array of shape (n_chunks + 1,)
-        Edges of chunk c are ``targets[offsets[c]:offsets[c + 1]]``.
-    """
-
+    # int64 array of shape (n_vertices + 1,): chunks of vertex v are ``first[v]`` to ``first[v + 1] - 1``, at least one.
     first: Array
-    owner: Array
-    offsets: Array
+    owner: Array  # array of shape (n_chunks,), of the targets' type: the vertex of each chunk
+    offsets: Array  # int64 array of shape (n_chunks + 1,): edges of chunk c are ``targets[offsets[c]:offsets[c + 1]]``
 
     def joined(self) -> Array:
         """The offsets of the graph before it was split: the inverse of ``split``."""

@@ -21,7 +21,7 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, entries_of
 from ...cuda.launch import PackedLaunches, launch
-from ...search.strategy import Strategy
+from ...search.strategy import Strategy, state_bytes
 from .params import DeferKnobs, VirtualWarpKnobs
 
 BLOCK = 256
@@ -234,20 +234,6 @@ def by_degree(graph, query):
     return traverse
 
 
-def memory(*, flags: int = 0, numbers: int = 0, sources: bool = False, renamed: bool = False):
-    """Return the ``memory`` of a strategy with flags and vertex numbers per vertex, besides distance and predecessor.
-
-    ``sources``: the sources of all edges; ``renamed``: a renamed graph, and its distances.
-    """
-
-    def bytes_of(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-        index = 4 if n_vertices < 2**31 else 8
-        of_graph = index * n_edges * (sources + renamed) + (8 + 4) * n_vertices * renamed
-        return n_vertices * (4 + flags + index * (numbers + predecessors)) + of_graph
-
-    return bytes_of
-
-
 _strategy = partial(Strategy, device="cuda")
 
 # "Springer" is: Breadth-first Search in CUDA, Tokyo Institute of Technology. Aliases with this name are those of its
@@ -260,7 +246,7 @@ STRATEGIES = (
         name="scan_relax",
         aliases=("springer-simple",),
         plan=relaxing(_RELAX, graph_arguments, lambda graph: graph.n_vertices),
-        memory=memory(),
+        memory=state_bytes(4),
         paper="Springer, section 3",
         rationale="without a frontier every edge is walked in every round: Bellman-Ford",
         complexity="O(D (V + E))",
@@ -271,7 +257,7 @@ STRATEGIES = (
         name="scan_flags",
         aliases=("iiit-bfs", "harish-narayanan", "springer-frontier"),
         plan=levels(FlagScan, scan_level),
-        memory=memory(flags=3),
+        memory=state_bytes(4 + 3),
         paper="Harish, Narayanan 2007 (IIIT-BFS); Springer, section 3.1",
         rationale="flags in place of a queue cost nothing to append to, and a look at every vertex each level",
         complexity="O(D V + E)",
@@ -281,7 +267,7 @@ STRATEGIES = (
         name="scan_level",
         aliases=("springer-frontier-numbers", "sevilmis-layer-top-down"),
         plan=levels(by_thread, scan_level),
-        memory=memory(),
+        memory=state_bytes(4),
         paper="Springer, section 3.2; Hong, Kim, Oguntebi, Olukotun 2011",
         rationale="the number of the level serves as the flag: one array instead of four, one kernel instead of two",
         complexity="O(D V + E)",
@@ -292,7 +278,7 @@ STRATEGIES = (
         name="scan_deferred",
         aliases=("springer-frontier-numbers-defer",),
         plan=levels(with_outliers_deferred, scan_level),
-        memory=memory(),
+        memory=state_bytes(4),
         paper="Springer, section 3.3; Hong, Kim, Oguntebi, Olukotun 2011",
         rationale="hubs wait until the end of their block, so no vertex of low degree waits for them",
         complexity="O(D V + E)",
@@ -306,7 +292,7 @@ STRATEGIES = (
         name="scan_by_degree",
         aliases=("springer-reordering",),
         plan=by_degree,
-        memory=memory(numbers=1, renamed=True),
+        memory=state_bytes(4 + 12, numbers=1, edge_numbers=1),  # and a renamed graph with its distances
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         rationale="if vertices are ordered by degree, the lanes of a warp have lists of about the same length",
         complexity="O(D V + E)",
@@ -316,7 +302,7 @@ STRATEGIES = (
         name="scan_redirected",
         aliases=("springer-redirection",),
         plan=levels(redirected, scan_level),
-        memory=memory(numbers=1),
+        memory=state_bytes(4, numbers=1),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         rationale="a list in the order of degrees saves the copy, and scatters every other read",
         complexity="O(D V + E)",
@@ -327,7 +313,7 @@ STRATEGIES = (
         name="scan_virtual_warp",
         aliases=("virtual-warp", "springer-virtual-wc"),
         plan=levels(by_virtual_warp, scan_level),
-        memory=memory(),
+        memory=state_bytes(4),
         paper="Hong, Kim, Oguntebi, Olukotun 2011; Springer, section 3.5",
         rationale="several lanes per vertex: long lists finish sooner, and lanes idle at short ones",
         complexity="O(D V + E)",
@@ -338,7 +324,7 @@ STRATEGIES = (
         name="scan_relax_edges",
         aliases=("springer-per-edge-basic",),
         plan=relaxing(_RELAX_EDGES, edge_list_arguments, lambda graph: graph.n_edges),
-        memory=memory(sources=True),
+        memory=state_bytes(4, edge_numbers=1),  # the sources of all edges
         paper="Springer, section 4.1",
         rationale="with one thread per edge all threads have equal work, whatever the degrees",
         complexity="O(D E)",
@@ -349,7 +335,7 @@ STRATEGIES = (
         name="scan_edges",
         aliases=("edge-parallelism", "springer-per-edge-frontier-numbers"),
         plan=levels(by_edge, scan_level),
-        memory=memory(sources=True),
+        memory=state_bytes(4, edge_numbers=1),  # the sources of all edges
         paper="Jia et al. 2011 (edge parallelism); Springer, section 4.2",
         rationale="no thread waits for another's list, but every level reads every edge",
         complexity="O(D E)",

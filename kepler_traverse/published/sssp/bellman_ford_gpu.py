@@ -28,7 +28,7 @@ from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, entries_of
 from ...cuda.launch import PackedLaunches, launch, resident_threads
-from ...search.strategy import Strategy
+from ...search.strategy import Strategy, state_bytes
 from ...sssp import gpu_steps
 from ...sssp.host_loop import rounds
 from . import threshold_methods
@@ -97,10 +97,6 @@ def _mask(run: MaskRun, _count: int) -> None:
     run.frontier.size = run.frontier.read_counters()[0]
 
 
-def _mask_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    return 8 * n_vertices + gpu_steps.memory(n_vertices, n_edges, predecessors)
-
-
 class WorkFrontRun(gpu_steps.Run):
     """A search with a frontier and the prefix sums of its degrees."""
 
@@ -139,7 +135,7 @@ STRATEGIES = (
         name="mask_thread",
         aliases=("harish_narayanan",),
         plan=rounds(MaskRun, _mask),
-        memory=_mask_memory,
+        memory=state_bytes(8, beside=gpu_steps.memory),
         needs=frozenset({"weights"}),
         paper="Harish, Narayanan 2007",
         rationale="a second array of distances and a second kernel, so that nothing changes while it is read",
@@ -159,7 +155,7 @@ STRATEGIES = (
         name="work_front",
         aliases=("workfront_sweep",),
         plan=rounds(WorkFrontRun, _work_front),
-        memory=lambda n, m, predecessors: 16 * n + gpu_steps.memory(n, m, predecessors),
+        memory=state_bytes(16, beside=gpu_steps.memory),
         needs=frozenset({"weights"}),
         paper=f"{_DAVIDSON} (Workfront Sweep)",
         rationale="a scan and a binary search distribute edges evenly, whatever the degrees",

@@ -22,7 +22,7 @@ from numba import njit
 
 from ..._arrays import as_distance
 from ...cpu.atomics import from_ordered, to_ordered
-from ...search.strategy import Outcome, Strategy
+from ...search.strategy import Outcome, Strategy, state_bytes
 from ...sssp import cpu_steps
 from ...sssp.host_loop import rounds
 
@@ -169,18 +169,13 @@ def _sink(heap, place, distance, size, v):
     place[v] = at
 
 
-def _sweep_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    index = 4 if n_vertices < 2**31 else 8
-    return index * n_vertices + cpu_steps.memory(n_vertices, n_edges, predecessors)
-
-
 _on_cpu = partial(Strategy, device="cpu")
 STRATEGIES = (
     _on_cpu(
         name="sweeps",
         aliases=("bellman_ford",),
         plan=rounds(SweepRun, _sweep),
-        memory=_sweep_memory,
+        memory=state_bytes(numbers=1, beside=cpu_steps.memory),
         needs=frozenset({"weights"}),
         paper="Bellman 1958, Ford 1956; Busato, Bombieri 2015, algorithm 1",
         rationale="relax every edge again and again until nothing falls",

@@ -30,7 +30,6 @@ def compile_ahead(
 
     Parameters
     ----------
-    algorithm : {"bfs", "sssp"}
     result : str
         As for ``bfs_many`` and ``sssp_many``.
     directed : bool

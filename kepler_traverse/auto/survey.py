@@ -53,8 +53,6 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
 
     Parameters
     ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
     searches : sequence of Strategy
         BFS from one source.
     n_sources : int

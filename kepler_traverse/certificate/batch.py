@@ -47,7 +47,6 @@ def findings_of(summaries: Summaries, graph: Graph, sources: np.ndarray, distanc
 
     Parameters
     ----------
-    summaries : callable
     graph : Graph
         On the device of the distances. Its reverse is made if it is not there yet.
     sources : int64 array of shape (n_sources,), NumPy

@@ -86,7 +86,6 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     ----------
     graph : Graph
         Its reverse is made if it is not there yet.
-    source : int
     distance, predecessor : arrays of shape (n_vertices,)
         In range already. Integer distances are hops, floating ones are weighted.
     limit : scalar of the distances' type

@@ -16,7 +16,6 @@ def breadth_first_order(matrices, source: int):
     matrices : list of (indptr, indices)
         The neighbors of a vertex are those of the first matrix, then those of the second one. Indices of one vertex may be
         in any order and may repeat.
-    source : int
 
     Returns
     -------

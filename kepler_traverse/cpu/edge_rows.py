@@ -77,7 +77,6 @@ def lowest_weights(edges, weights, n_edges: int):
     edges : list of integer arrays of shape (rows,)
         The stored edge of each row, negative where there is none. Each stored edge occurs.
     weights : array of shape (rows,)
-    n_edges : int
 
     Returns
     -------
@@ -107,7 +106,6 @@ def rows_that_count(edges, weights, stored, n_edges: int, dtype):
     weights : array of shape (rows,) or None
     stored : array of shape (n_edges,) or None
         The weights of the stored edges, of the same type.
-    n_edges : int
     dtype : numpy.dtype
         Of the result.
 

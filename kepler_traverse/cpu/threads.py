@@ -39,7 +39,6 @@ def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequenc
     kernel : compiled function, ``nogil=True``
         Called as ``kernel(next_item, n_items, *args)``. It takes item numbers by ``atomic_add(next_item, 0, 1)`` until one
         is ``n_items`` or more.
-    n_items : int
     *args
         The same for all threads.
     own : sequence of arrays
@@ -84,8 +83,6 @@ def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], o
 
     Parameters
     ----------
-    function : callable
-    n_most : int
     stop : callable
         Called if the calling thread raises, as after Ctrl-C: the other threads then take no further items.
     """

@@ -211,7 +211,6 @@ class EdgeWeights:
     ----------
     graph : Graph
         On a GPU. Its reverse is made if it is not there yet.
-    unit : float
     kind : numpy.dtype
         int32 or int64.
 

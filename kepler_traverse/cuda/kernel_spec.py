@@ -137,8 +137,6 @@ def struct_arguments(file: Path, struct: str, **types: str) -> StructArguments:
 
     Parameters
     ----------
-    file : Path
-    struct : str
     **types : str
         NumPy names of the template parameters of the struct.
 

@@ -45,8 +45,6 @@ def launch(kernel: Kernel, work_items: int | np.integer, args: Arguments, *, sha
 
     Parameters
     ----------
-    kernel : Kernel
-    work_items : int
     args : tuple or dict
         CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array. A dict, by name,
         for a kernel that takes a struct.
@@ -74,8 +72,6 @@ def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]
 
     Parameters
     ----------
-    kernel : Kernel
-    blocks : int
     args : tuple or dict
         As for ``launch``; the arrays must stay where they are.
 
@@ -117,7 +113,6 @@ class PackedLaunches:
 
     Parameters
     ----------
-    kernel : Kernel
     shared_bytes : int
         Dynamic shared memory of a block.
     """
@@ -140,7 +135,6 @@ class PackedLaunches:
 
         Parameters
         ----------
-        blocks : int
         key : hashable
             Names the set of arrays. Launches with one key take the same arrays.
         pack : callable

@@ -101,7 +101,6 @@ class ShortSearches:
             Vertices that are farther are not reached. A source with one below 0 is not searched from.
         lists, list_of : int64 arrays
             As in ``cpu.short_search.search_sums``.
-        tiers : int, optional
 
         Raises
         ------

@@ -49,13 +49,8 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
     Parameters
     ----------
     paths : path or sequence of paths
-    options : ReadOptions
     format : str
         Name of a format, or ``"auto"``: told by the endings, also before ``.gz``, ``.bz2`` and ``.zst``.
-
-    Returns
-    -------
-    EdgeList
 
     Raises
     ------

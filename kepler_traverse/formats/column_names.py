@@ -75,8 +75,6 @@ def choose_columns(
     ----------
     names : list of str
         All columns, those of the file's partitions last.
-    options : ReadOptions
-    file : DataFile
     positions : int
         How many columns at the beginning have no name but ``"0"``, ``"1"`` and so on.
     numeric, dates : frozenset of str

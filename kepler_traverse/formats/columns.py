@@ -21,12 +21,6 @@ _OTHER_DELIMITERS = r"|^[,;|]|[,;|]$"
 def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
     """Return a typed column (Parquet, Arrow) as an id or weight column.
 
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-    where : Where
-    id_type : str
-
     Raises
     ------
     EdgeListError
@@ -166,7 +160,6 @@ class IdText:
 
     Parameters
     ----------
-    where : Where
     id_type : str
         A type of ``ID_TYPES``, never ``"auto"``.
     plain : bool

@@ -262,8 +262,6 @@ def hulls_of(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> Any:
     ----------
     table : pyarrow.Table
         With the columns ``source, vertex, band``. The rows of a source stand together.
-    coordinates : Coordinates
-    ratio : float
     """
     import pyarrow
     import pyarrow.compute

@@ -20,7 +20,6 @@ def holds_names(rows: list[list[str]], options: ReadOptions, others: list[str]) 
     ----------
     rows : list of list of str
         The first rows of a file.
-    options : ReadOptions
     others : list of str
         Names of columns that are not in the lines: those of partitions.
     """

@@ -107,10 +107,6 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     what : {"sources", "targets", "vertices", "only_vertices"}
         What the ids are for, to name in errors and to find the column among several.
 
-    Returns
-    -------
-    IdFile
-
     Raises
     ------
     InputError

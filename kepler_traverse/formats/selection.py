@@ -37,9 +37,6 @@ def select_rows(
     ----------
     table : pyarrow.Table
         All rows of a file, with the columns of the filter and of the directions under their own names.
-    columns : EdgeColumns
-    options : ReadOptions
-    file : DataFile
 
     Returns
     -------
@@ -154,7 +151,6 @@ def text_column(strings: Any, kind: str, where: Where) -> Any:
         Null where a value is empty.
     kind : {"text", "numbers", "booleans", ""}
         ``""``: integers if all values are, else floats if all are numbers, else booleans if all are, else text.
-    where : Where
 
     Raises
     ------

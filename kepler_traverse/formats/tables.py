@@ -86,7 +86,6 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     value : table
         See ``TABLES``. Only the columns of the edges are converted. Columns of a data frame's index that have names, as
         ``u`` and ``v`` of OSMnx, are columns of the table.
-    options : ReadOptions
 
     Returns
     -------
@@ -478,7 +477,6 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
     ----------
     columns : dict
         ``src``, ``dst`` and perhaps ``weight``.
-    options : ReadOptions
     source : DataFile
         Names the columns in errors.
 

@@ -55,10 +55,8 @@ def read_lines(
 
     Parameters
     ----------
-    file : DataFile
     source : file object or pyarrow stream
         Decompressed bytes from the start of the file.
-    layout : TextLayout
     options : ReadOptions
         For the filter of rows. With one the text of all wanted columns is in memory at once.
 

@@ -45,7 +45,6 @@ class Derived:
 
     Parameters
     ----------
-    graph : Graph
     kept : dict
         The cache of the graph. A copy of a graph with other arrays begins with an empty one.
     """

@@ -85,7 +85,6 @@ def graph_of(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRul
         Its table may also be a dict of arrays by role.
     device : {"cpu", "cuda"}
     vertices : sequence of ids or path, optional
-    rules : BuildRules
 
     Notes
     -----

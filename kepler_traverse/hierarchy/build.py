@@ -75,7 +75,6 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
     Parameters
     ----------
-    graph : Graph
     metric : {"weights", "hops"}
 
     Raises

@@ -50,8 +50,6 @@ def build_seconds(n_vertices: int, n_edges: int, directed: bool, cores: int, ste
     ----------
     n_vertices, n_edges : int
         Stored edges: an undirected edge counts twice.
-    directed : bool
-    cores : int
     step : float
         ``Machine.step``.
     """
@@ -67,6 +65,5 @@ def round_seconds(pairs: int, cores: int) -> float:
     ----------
     pairs : int
         ``Contraction.pairs_of_rest``.
-    cores : int
     """
     return 1e-9 * _NANOSECONDS_PER_PAIR * pairs / cores

@@ -25,8 +25,6 @@ class Lookup:
 
     Parameters
     ----------
-    graph : Graph
-    hierarchy : Hierarchy
     weights : array or None
         Those of ``graph.reverse``; None for hops.
     """

@@ -31,8 +31,6 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str, metric:
 
     Parameters
     ----------
-    hierarchy : Hierarchy
-    folder : Path
     fingerprint : str
         That of the graph.
     metric : {"weights", "hops"}

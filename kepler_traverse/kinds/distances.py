@@ -143,7 +143,6 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
 
     Parameters
     ----------
-    graph : Graph
     rows : sequence of _Rows
         At least one, in the order of the frame.
     """

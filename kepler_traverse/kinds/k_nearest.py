@@ -86,8 +86,6 @@ def rows_of_labels(
 
     Parameters
     ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
     numbers : int64 array, NumPy
         Vertex numbers of the sources, ascending.
     distance, owner : arrays of shape (n_vertices, k)
@@ -168,8 +166,6 @@ def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: f
     ----------
     groups : iterable of Traversals
         By ascending source. Each is used before the next one is requested.
-    n_vertices, k : int
-    limit : int, float or None
     xp : module
         NumPy or CuPy.
 

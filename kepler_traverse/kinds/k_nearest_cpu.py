@@ -19,7 +19,6 @@ def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[n
         0 or more; or of shape (0,), where every edge counts 1. No path's sum may exceed int64.
     sources : int64 array
         Distinct vertex numbers, ascending.
-    k : int
     limit : int
         Larger distances are left out.
 

@@ -45,7 +45,6 @@ def k_nearest(graph: Graph, weights: Array | None, sources: np.ndarray, k: int, 
     weights : int64 array of shape (n_edges,), or None
         Of the edges of the reverse graph, as there; None counts hops.
     sources : int64 array, NumPy
-    k, limit : int
     """
     n, reverse = graph.n_vertices, graph.reverse
     labels = [(cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8)) for _ in range(2)]

@@ -38,7 +38,6 @@ def source_weights_of(graph: Graph, numbers: np.ndarray, weights: Any) -> Source
 
     Parameters
     ----------
-    graph : Graph
     numbers : int64 array, NumPy
         Vertex numbers of the sources.
     weights : sequence of int or float
@@ -165,14 +164,11 @@ def reduction_of(
 
     Parameters
     ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
     result : {"opportunities", "within", "isochrones"}
     cutoffs : sequence of int or float
         Ascending, at least one; whole numbers for hops.
     values : table, mapping or array
         For ``"opportunities"``; see ``bfs_many``.
-    decay : str or None
     source_weights : SourceValues or sequence of int or float, optional
         For ``"opportunities"``.
     numbers : int64 array, NumPy, optional
@@ -361,7 +357,6 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     ----------
     distance : array of shape (k, n_vertices)
         Hops (-1 where unreached), or weighted distances (inf, for integers 2**63 - 1).
-    reduction : Reduction
 
     Returns
     -------

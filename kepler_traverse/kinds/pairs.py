@@ -95,8 +95,6 @@ def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, **asked
     Parameters
     ----------
     name : {"pairs", "paths"}
-    plan : MultiSourcePlan
-    table : PairTable
     without : str
         A column of the kind that the frame lacks.
     **asked

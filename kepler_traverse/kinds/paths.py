@@ -227,7 +227,6 @@ def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.nda
 
     Parameters
     ----------
-    name : str
     values : int64 or float64 array
         One value per row of the edge list.
     rows, begins : arrays

@@ -240,11 +240,8 @@ class ResultForm:
 
     Parameters
     ----------
-    plan : MultiSourcePlan
-    kind : ResultKind
     targets : sequence of ids or None
     unreached : {"omit", "null", "cugraph"}
-    frames : FrameKind
     reduction : Reduction or KindOptions, optional
         The checked options of the kind.
     """

@@ -105,14 +105,10 @@ class NearestSearch(SearchTogether):
 
     Parameters
     ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
     strategies : sequence of Strategy
         Those for one source.
     strategy : str
         ``"auto"``, or the name of one of them.
-    query : Query
-    n_sources : int
     """
 
     def __init__(
@@ -151,10 +147,6 @@ class KNearestSearch(SearchTogether):
 
     Parameters
     ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
-    limit : int, float or None
-    k, n_sources : int
     plan_for : callable
         ``plan_for(n_sources=n)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is enough.
     may_take_one : bool
@@ -259,11 +251,8 @@ def from_targets(
 
     Parameters
     ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
     plan_for : callable
         ``plan_for(graph, n_sources=n)`` returns a plan of distances, for searches from each target.
-    nearest : Nearest
     """
     k, n = nearest.k, graph.n_vertices
 

@@ -16,7 +16,6 @@ class Paths(Mapping[Any, list[Any]]):
 
     Parameters
     ----------
-    graph : KeplerGraph
     order : array of the vertices that are reached
         The order of iteration.
     walk : callable

@@ -15,7 +15,6 @@ def forget_interrupted(interrupt: BaseException, device: str) -> None:
 
     Parameters
     ----------
-    interrupt : BaseException
     device : {"cpu", "cuda"}
     """
     traceback.clear_frames(interrupt.__traceback__)  # except those of functions that still run

@@ -27,7 +27,6 @@ class Meter:
     ----------
     report : callable or None
         ``report(done, total, rate)``. An exception that it raises ends the call.
-    total : int
     device : {"cpu", "cuda"}
     """
 

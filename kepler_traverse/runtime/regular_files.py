@@ -39,7 +39,6 @@ def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO
 
     Parameters
     ----------
-    path : Path
     follow : bool
         Whether a link in the file's own place is followed: one that a user has named is, one in a folder of ours is not.
 

@@ -128,7 +128,6 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
         Powers of two; 0 puts every distance into one bin.
     before : int64 array of shape (k,), NumPy
         Number of bins per source that lie before its first one; every distance is in one of the next ``n_bins``.
-    n_bins : int
     """
     if not is_rows(distance):
         return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))

@@ -75,8 +75,6 @@ class Sums:
 
     Parameters
     ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
     limit : int, float or None
         Distances beyond it are not part of the result.
 
@@ -148,7 +146,6 @@ class WideningSearch:
 
     Parameters
     ----------
-    sums : Sums
     prepare : callable
         ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``, which returns an
         ``Outcome`` or a ``MultiSourceOutcome``.

@@ -130,9 +130,7 @@ def select(
 
     Parameters
     ----------
-    graph : Graph
     distance : array of shape (n_vertices,)
-    limit : int, float or None
     targets : int64 array of vertex numbers, ascending, or None
     last : Selection, optional
         That of another source, which is returned if both are equal. In host memory.
@@ -176,9 +174,6 @@ def columns_of(
 
     Parameters
     ----------
-    graph : Graph
-    result : Traversal
-    query : Query
     unreached : {"omit", "null", "cugraph"}
     selection : Selection, optional
         The vertices, if they are known. Columns may then share memory with it and with the traversal.
@@ -227,7 +222,6 @@ def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = 
 
     Parameters
     ----------
-    graph : Graph
     distance : array
         Hops, or weighted distances.
     missing : bool array, optional
@@ -354,7 +348,6 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
 
     Parameters
     ----------
-    graph : Graph
     vertices : Series of ids
     walk : integer array of shape (steps,)
         Positions in ``vertices``.

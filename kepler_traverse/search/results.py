@@ -243,7 +243,6 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
     Parameters
     ----------
-    result : Traversal
     integers : bool
         Whether the distances represent integers, in whatever type they were summed.
     """

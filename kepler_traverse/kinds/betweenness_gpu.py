@@ -12,6 +12,7 @@ any batch size and either method:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from .._arrays import Array, flatten_distances, is_hops
 from ..cuda import cp, graph_statistics
-from ..cuda.compiler import Request, kernel
+from ..cuda.compiler import Kernel, Request, kernel
 from ..cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
 from ..cuda.launch import blocks_at_once, launch, launch_blocks
 
@@ -30,6 +31,7 @@ BLOCK = 256
 PATHS_LOG2 = 1000  # a source with 2**PATHS_LOG2 shortest paths to a vertex is left to the host
 CHUNK = 256  # edges that are added before they are added to the rest; both methods have the same, so that bits are equal
 LINES_AT_ONCE = 1 << 21  # lines of 32 doubles that are held at once, 620 MB, but at least those of one group
+SOURCE_BLOCK = 512  # threads per source
 BLOCKS = 264  # sources that are held at once, two per multiprocessor of the largest GPUs
 
 _FOLDER = Path(__file__).parent / "kernels"
@@ -43,11 +45,18 @@ _LOADS = _lanes("betweenness_loads_warp", struct="LevelArgs")
 _BLOCKS = Entry(
     "betweenness_source_per_block",
     _FOLDER / "betweenness_blocks.cu",
-    512,
+    SOURCE_BLOCK,
     struct_arguments(_FOLDER / "betweenness_blocks.cu", "BlockArgs"),
     constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2), ("LONG", 32), ("HOP_BYTES", 0)),
 )
-ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS)
+_ENDS = replace(
+    _BLOCKS,
+    name="betweenness_ends_warp",
+    arguments=struct_arguments(_BLOCKS.file, "EndsArgs"),
+    argument_struct="EndsArgs",
+    item_threads=WARP,
+)
+ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS, _ENDS)
 
 
 class ExactSums:
@@ -69,6 +78,7 @@ def add_loads(
     vertex_sums: Any = None,
     edge_sums: Any = None,
     is_target: Array | None = None,
+    endpoints: bool = False,
     method: str = "auto",
 ) -> np.ndarray:
     """Add what each source contributes to the betweenness of vertices and of stored edges.
@@ -84,6 +94,8 @@ def add_loads(
         In units of 2**-64. The source's own dependency is not added.
     is_target : uint8 array of shape (n_vertices,), CuPy, optional
         Where not 0, paths that end at the vertex count. By default all do.
+    endpoints : bool
+        Whether vertices also count the paths from the sources that begin or end at them.
     method : {"auto", "lanes", "blocks"}
         Lanes need hops of one byte.
 
@@ -103,8 +115,31 @@ def add_loads(
         "edge_high": None if edge_sums is None else edge_sums.high,
     }
     if method == "lanes" or (method == "auto" and distance.dtype == np.int8):
-        return _by_lanes(graph, distance, out)
-    return _by_blocks(graph, sources, distance, out)
+        left = _by_lanes(graph, distance, out)
+    else:
+        left = _by_blocks(graph, sources, distance, out)
+    if endpoints and vertex_sums is not None:
+        memory, pitch = flatten_distances(distance)
+        ends = {
+            "distance": memory.view(np.uint8),
+            "pitch": pitch,
+            "n_vertices": np.int64(graph.n_vertices),
+            "sources": cp.asarray(sources, np.int64),
+            "n_sources": np.int64(len(distance)),
+            "overflows": cp.asarray(left, np.int32),
+            "is_target": is_target,
+            "high": vertex_sums.high,
+        }
+        there = _kernel_for(_ENDS, distance.dtype, graph.targets.dtype)
+        launch(there, len(distance) * -(-graph.n_vertices // WARP), ends)
+    return left
+
+
+def by_in_edges(graph: Graph, edge_sums: Any) -> ExactSums:
+    """Return sums of stored edges as those of the edges of the reversed graph, in the order in which it stores them."""
+    order, found = cp.argsort(graph.targets, kind="stable"), ExactSums(0)
+    found.low, found.high = edge_sums.low[order], edge_sums.high[order]
+    return found
 
 
 def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
@@ -151,7 +186,7 @@ def _by_blocks(graph: Graph, sources: np.ndarray, distance: Array, out: dict[str
     of_hops = is_hops(distance.dtype)
     graph = graph if of_hops else graph.derived.sums_in(distance.dtype.name)
     n, k, index, reverse = graph.n_vertices, len(distance), graph.targets.dtype, graph.reverse
-    there = kernel(_variant(distance.dtype), index, np.float32 if of_hops else distance.dtype)
+    there = _kernel_for(_BLOCKS, distance.dtype, index)
     blocks = min(k, BLOCKS, blocks_at_once(there))
     memory, pitch = flatten_distances(distance)
     overflows = cp.zeros(k, np.int32)
@@ -191,8 +226,8 @@ def bytes_needed(n_sources: int, n_vertices: int, n_edges: int, index: int, one_
 def likely_kernels(hops: bool, vertex_t: Any, weight_t: Any) -> list[Request]:
     """Kernels for distances that are not known yet."""
     if hops:
-        return [Request(_COUNTS.variant(**_sizes()), vertex_t), Request(_variant(np.dtype(np.int16)), vertex_t)]
-    return [Request(_variant(np.dtype(weight_t)), vertex_t, weight_t)]
+        return [Request(_COUNTS.variant(**_sizes()), vertex_t), _request(_BLOCKS, np.dtype(np.int16), vertex_t)]
+    return [_request(_BLOCKS, np.dtype(weight_t), vertex_t)]
 
 
 def _groups_at_once(n_vertices: int) -> int:
@@ -203,5 +238,12 @@ def _sizes() -> dict[str, Any]:
     return {"CHUNK": CHUNK, "PATHS_LOG2": PATHS_LOG2}
 
 
-def _variant(kind: np.dtype) -> Entry:
-    return _BLOCKS.variant(**_sizes(), HOP_BYTES=kind.itemsize if is_hops(kind) else 0)
+def _kernel_for(entry: Entry, kind: np.dtype, vertex_t: Any) -> Kernel:
+    """Return a kernel that reads distances of this type."""
+    return kernel(*_request(entry, kind, vertex_t))
+
+
+def _request(entry: Entry, kind: np.dtype, vertex_t: Any) -> Request:
+    of_hops = is_hops(kind)
+    variant = entry.variant(block=SOURCE_BLOCK, **_sizes(), HOP_BYTES=kind.itemsize if of_hops else 0)
+    return Request(variant, vertex_t, np.float32 if of_hops else kind)

@@ -7,6 +7,7 @@ volumes of up to ROWS sources over the same edge itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +27,13 @@ ROWS = 32  # sources whose volumes a thread adds before it touches a sum that ot
 CELLS_AT_ONCE = 1 << 26  # sources times vertices whose volumes are held at once, 1.6 GB, but at least those of one source
 
 _FILE = Path(__file__).parent / "kernels" / "flows.cu"
-_entry = entries_of(_FILE, BLOCK, constants=(("ROWS", ROWS), ("HOP_BYTES", 0)))
+_entry = entries_of(_FILE, BLOCK, constants=(("ROWS", ROWS), ("HOP_BYTES", 0), ("INTEGERS", 0), ("DECAY", 0)))
 _PREDECESSORS = _entry("flows_predecessors_warp", struct="PredecessorArgs", item_threads=WARP)
-_PLACE = _entry("flows_place", struct="PlaceArgs")
+_VOLUMES = _entry("flows_volumes_warp", struct="VolumeArgs")
 _CHILDREN = _entry("flows_children", struct="TreeArgs")
 _GATHER = _entry("flows_gather", struct="TreeArgs")
 _ADD = _entry("flows_add", struct="AddArgs")
-ENTRIES = (_PREDECESSORS, _PLACE, _CHILDREN, _GATHER, _ADD)
+ENTRIES = (_PREDECESSORS, _VOLUMES, _CHILDREN, _GATHER, _ADD)
 
 
 def predecessors(graph: Graph, sources: np.ndarray, distance: Array) -> Array | None:
@@ -75,92 +76,95 @@ def predecessors(graph: Graph, sources: np.ndarray, distance: Array) -> Array | 
     return None if int(without.get()[0]) else found
 
 
-class PairVolumes:
-    """Volumes of pairs, as ``add_flows`` takes them.
-
-    Parameters
-    ----------
-    offsets : int64 array of shape (k + 1,), NumPy
-        The pairs of each source are those from ``offsets[i]`` to ``offsets[i + 1] - 1``.
-    targets : int64 array of shape (n_pairs,), NumPy
-        Vertex numbers.
-    low, high : uint64 and int64 arrays of shape (n_pairs,), NumPy
-        Volumes in the unit of the sums.
+@dataclass(frozen=True)
+class Volumes:
+    """What the targets of each source take: an amount times the factor of the source times the decay of the distance.
 
     Attributes
     ----------
-    unreached : int64 array of shape (1,), CuPy
-        Pairs without a path so far. They add nothing.
+    targets, amounts : int64 array, and int64 or float64 array, of shape (n_targets,), NumPy
+        Vertex numbers, the same ones for each source, or those of all pairs. Amounts are integers if the sums are.
+    factors : array of shape (k,) of the type of the amounts, NumPy
+    offsets : int64 array of shape (k + 1,), NumPy, or None
+        Of pairs: those of source i are from ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    bound : number in the type of the distances, below infinity
+        The largest distance that is served.
+    exponent : int
+        Of the unit of the sums.
+    decay, parameter : int and float
+        As ``cpu.opportunities`` has them.
     """
 
-    def __init__(self, offsets: np.ndarray, targets: np.ndarray, low: np.ndarray, high: np.ndarray):
-        self._offsets, self._targets, self._low, self._high = offsets, targets, low, high
-        self.unreached = cp.zeros(1, np.int64)
+    targets: np.ndarray
+    amounts: np.ndarray
+    factors: np.ndarray
+    offsets: np.ndarray | None
+    bound: Any
+    exponent: int = 0
+    decay: int = 0
+    parameter: float = 0.0
 
-    def place(self, first: int, predecessor: Array, low: Array, high: Array) -> None:
-        """Add the volumes of the sources from the one at ``first``; the arrays have shape (n_sources, n_vertices)."""
-        offsets = self._offsets[first : first + len(predecessor) + 1]
-        pairs = slice(int(offsets[0]), int(offsets[-1]))
-        args = {
-            "rows": cp.asarray(np.repeat(np.arange(len(predecessor)), np.diff(offsets)), np.int64),
-            "targets": cp.asarray(self._targets[pairs], np.int64),
-            "volume_low": cp.asarray(self._low[pairs], np.uint64),
-            "volume_high": cp.asarray(self._high[pairs], np.int64),
-            "n_pairs": np.int64(pairs.stop - pairs.start),
-            "n_vertices": np.int64(predecessor.shape[1]),
-            "predecessor": predecessor,
-            "low": low,
-            "high": high,
-            "unreached": self.unreached,
+    def arguments(self, first: int, end: int) -> dict[str, Any]:
+        """Return what the kernel takes for the sources from ``first`` to ``end - 1``."""
+        rows, places = None, slice(None)
+        if self.offsets is not None:
+            places = slice(int(self.offsets[first]), int(self.offsets[end]))
+            rows = cp.asarray(np.repeat(np.arange(end - first), np.diff(self.offsets[first : end + 1])), np.int64)
+        return {
+            "rows": rows,
+            "targets": cp.asarray(self.targets[places], np.int64),
+            "amounts": cp.asarray(self.amounts[places]).view(np.int64),
+            "factors": cp.asarray(self.factors[first:end]).view(np.int64),
+            "n_targets": np.int64(self.targets[places].size),
+            "limit": np.int64(
+                np.asarray(self.bound).view(f"i{np.asarray(self.bound).itemsize}")
+            ),  # in the order of distances
+            "parameter": np.float64(self.parameter),
+            "exponent": np.int32(self.exponent),
         }
-        _launch(_PLACE, pairs.stop - pairs.start, args)
 
 
-class TargetVolumes:
-    """The same volumes from each source, as ``add_flows`` takes them: uint64 ``low`` and int64 ``high`` per vertex, CuPy."""
-
-    def __init__(self, low: Array, high: Array):
-        self._low, self._high = low, high
-
-    def place(self, first: int, predecessor: Array, low: Array, high: Array) -> None:  # noqa: ARG002  (all take these)
-        """As ``PairVolumes.place``."""
-        low[...], high[...] = self._low, self._high
-
-
-def add_flows(graph: Graph, predecessor: Array, volumes: Any, edge_sums: Any, vertex_sums: Any = None) -> None:
-    """Add volumes to the sums of the edges and vertices of their paths.
+def add_flows(graph: Graph, distance: Array, before: Array, volumes: Volumes, of: str, sums: Any) -> None:
+    """Add the volumes of a group of sources to the sums of the edges or of the vertices of their paths.
 
     Parameters
     ----------
     graph : Graph
-        On a GPU.
-    predecessor : array of shape (k, n_vertices), CuPy
-        As in ``search.results.Traversals``. Volumes at vertices that are not reached add nothing.
-    volumes : PairVolumes or TargetVolumes
-    edge_sums, vertex_sums : objects with uint64 ``low`` and int64 ``high``, CuPy
-        Of stored edges and of vertices; those of vertices are optional, and include volumes that begin or end there.
+        On a GPU. Its reverse is made if it is not there yet.
+    distance, before : arrays of shape (k, n_vertices), CuPy
+        Distances, and predecessors as in ``search.results.Traversals``.
+    volumes : Volumes
+    of : {"edges", "vertices"}
+        The sums of vertices include volumes that begin or end there.
+    sums : object with uint64 ``low`` and int64 ``high`` of shape (n_edges + 2,) or (n_vertices + 2,), CuPy
+        Of the edges of the reversed graph, or of vertices; then of what has no path, and of the number of such pairs.
     """
-    k, n = predecessor.shape
-    at_once = min(k, _rows_at_once(n))
+    (k, n), reverse, of_hops = distance.shape, graph.reverse, is_hops(distance.dtype)
+    at_once, n_cells = min(k, _rows_at_once(n)), sums.low.size - 2
     states = cp.empty((at_once, n), np.uint64), cp.empty((at_once, n), np.int64), cp.empty((at_once, n), np.uint64)
-    sums = {
-        "offsets": graph.offsets,
-        "targets": graph.targets,
-        "vertex_low": None if vertex_sums is None else vertex_sums.low,
-        "vertex_high": None if vertex_sums is None else vertex_sums.high,
-        "edge_low": edge_sums.low,
-        "edge_high": edge_sums.high,
-    }
+    cells = (None, None, sums.low, sums.high) if of == "edges" else (sums.low, sums.high, None, None)
     for first in range(0, k, at_once):
-        rows = cp.ascontiguousarray(predecessor[first : first + at_once])
-        low, high, arrivals = (state[: len(rows)] for state in states)
+        end = min(first + at_once, k)
+        rows = cp.ascontiguousarray(before[first:end])
+        low, high, arrivals = (state[: end - first] for state in states)
         for state in (low, high, arrivals):
             state.data.memset_async(0, state.nbytes)
-        volumes.place(first, rows, low, high)
-        tree = {"predecessor": rows, "n_vertices": np.int64(n), "n_rows": np.int64(len(rows)), "low": low, "high": high}
-        _launch(_CHILDREN, rows.size, {**tree, "arrivals": arrivals})
-        _launch(_GATHER, rows.size, {**tree, "arrivals": arrivals})
-        _launch(_ADD, -(-len(rows) // ROWS) * n, {**tree, **sums})
+        memory, pitch = flatten_distances(distance[first:end])
+        shared = {"n_vertices": np.int64(n), "n_rows": np.int64(end - first), "low": low, "high": high}
+        lost = {"lost_low": sums.low[n_cells:], "lost_high": sums.high[n_cells:]}
+        args = {**shared, **volumes.arguments(first, end), **lost, "distance": memory.view(np.uint8), "pitch": pitch}
+        entry = _VOLUMES.variant(
+            HOP_BYTES=distance.itemsize if of_hops else 0, INTEGERS=int(volumes.exponent == 0), DECAY=volumes.decay
+        )
+        items = int(args["n_targets"]) * (1 if volumes.offsets is not None else end - first)
+        launch(kernel(entry, before.dtype, np.float32 if of_hops else distance.dtype), items, args)
+        tree = {**shared, "predecessor": rows}
+        launch(kernel(_CHILDREN, before.dtype), rows.size, {**tree, "arrivals": arrivals})
+        launch(kernel(_GATHER, before.dtype), rows.size, {**tree, "arrivals": arrivals})
+        lists = {"in_offsets": reverse.offsets, "in_targets": reverse.targets}
+        names = ("vertex_low", "vertex_high", "edge_low", "edge_high")
+        added = {**tree, **lists, **dict(zip(names, cells, strict=True))}
+        launch(kernel(_ADD.variant(ROWS=ROWS), before.dtype), -(-(end - first) // ROWS) * n, added)
 
 
 def bytes_needed(n_sources: int, n_vertices: int, n_pairs: int) -> int:
@@ -171,10 +175,6 @@ def bytes_needed(n_sources: int, n_vertices: int, n_pairs: int) -> int:
 def likely_kernels(vertex_t: Any) -> list[Request]:
     """Kernels for predecessors that are not known yet."""
     return [Request(_ADD, vertex_t)]
-
-
-def _launch(entry: Any, items: int, args: dict[str, Any]) -> None:
-    launch(kernel(entry, args["predecessor"].dtype), items, args)
 
 
 def _rows_at_once(n_vertices: int) -> int:

@@ -179,8 +179,7 @@ def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
     n, sources = graph.n_vertices, sources_of(graph, FLOWS)
     plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=FLOWS)
     searching = pointing = flowing = 0.0
-    total, edges, vertices = 0, betweenness_gpu.ExactSums(graph.n_edges), betweenness_gpu.ExactSums(n)
-    volumes = flows_gpu.TargetVolumes(cuda.cp.ones(n, np.uint64), cuda.cp.zeros(n, np.int64))
+    total, edges = 0, betweenness_gpu.ExactSums(graph.n_edges + 2)
     groups = plan.iter_groups(sources)
     while True:
         taken, group = seconds_of(lambda: next(groups, None))
@@ -189,12 +188,19 @@ def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
             break
         taken, before = seconds_of(lambda group=group: flows_gpu.predecessors(graph, group.sources, group.distance))
         pointing += taken
-        taken, _ = seconds_of(lambda before=before: flows_gpu.add_flows(graph, before, volumes, edges, vertices))
+        ones, kind = np.ones(n, np.int64), group.distance.dtype
+        last = (np.finfo if kind.kind == "f" else np.iinfo)(kind).max
+        volumes = flows_gpu.Volumes(np.arange(n), ones, ones[: len(group)], None, kind.type(last))
+        taken, _ = seconds_of(
+            lambda group=group, before=before, volumes=volumes: flows_gpu.add_flows(
+                graph, group.distance, before, volumes, "edges", edges
+            )
+        )
         flowing += taken
         if algorithm == "bfs":
             total += int(group.distance.clip(0).sum(dtype=np.int64))
-    if algorithm == "bfs" and int(edges.low.get().sum()) != total:
-        raise SystemExit(f"{name}: flows over edges add up to {int(edges.low.get().sum())}, distances to {total}")
+    if algorithm == "bfs" and int(edges.low[:-2].get().sum()) != total:
+        raise SystemExit(f"{name}: flows over edges add up to {int(edges.low[:-2].get().sum())}, distances to {total}")
     row = {"graph": name, "algorithm": f"flows, {algorithm}", "sources": FLOWS, "distances_ms": searching / FLOWS * 1e3}
     return row | {"predecessors_ms": pointing / FLOWS * 1e3, "loads_ms": flowing / FLOWS * 1e3}
 
@@ -205,7 +211,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="graphs")
     parser.add_argument("--all", action="store_true", help="all sources of soc-Slashdot0902")
     parser.add_argument("--output", type=Path, help="JSON file for the rows")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants of betweenness_gpu, to tune them"
+    )
     options = parser.parse_args(arguments)
+    for name, value in (each.split("=") for each in options.set):
+        if not isinstance(vars(betweenness_gpu).get(name), int):
+            parser.error(f"betweenness_gpu has no constant {name}")
+        setattr(betweenness_gpu, name, int(value))
     from scripts.papers import graphs
     from scripts.papers.experiments import GraphSource
 

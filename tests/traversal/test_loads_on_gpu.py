@@ -59,13 +59,13 @@ def bits(*sums):
     return [host(words).tolist() for each in sums for words in (each.low, each.high)]
 
 
-def loads(graph, sources, rows, method, is_target=None, cuts=()):
+def loads(graph, sources, rows, method, is_target=None, cuts=(), endpoints=False):
     """Sums of vertices and edges, added in the parts between the cuts."""
     there, cp = graph.to("cuda"), betweenness_gpu.cp
     sums = betweenness_gpu.ExactSums(graph.n_vertices), betweenness_gpu.ExactSums(graph.n_edges)
     marks = None if is_target is None else cp.asarray(is_target, np.uint8)
     left = [
-        betweenness_gpu.add_loads(there, sources[part], cp.asarray(rows[part]), *sums, marks, method)
+        betweenness_gpu.add_loads(there, sources[part], cp.asarray(rows[part]), *sums, marks, endpoints, method)
         for part in map(slice, (0, *cuts), (*cuts, len(sources)))
     ]
     return sums, np.concatenate(left)
@@ -103,6 +103,14 @@ def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed,
             of_some = nx.betweenness_centrality_subset(there, **ends, weight=weight)
             np.testing.assert_allclose(as_floats(some[0]), list(of_some.values()), 1e-12, 1e-15)
             found[method] = bits(*whole)
+            ends, _ = loads(graph, sources, rows, method, endpoints=True)
+            assert bits(ends[1]) == bits(whole[1])
+            expected = nx.betweenness_centrality(there, normalized=False, weight=weight, endpoints=True)
+            np.testing.assert_allclose(as_floats(ends[0]), list(expected.values()), 1e-12)
+            by_in_edges = as_floats(betweenness_gpu.by_in_edges(graph.to("cuda"), whole[1]))
+            heads = np.repeat(np.arange(graph.n_vertices), np.diff(graph.reverse.offsets)).tolist()
+            in_edges = zip(graph.reverse.targets.tolist(), heads, strict=True)
+            np.testing.assert_array_equal(by_in_edges, [as_floats(whole[1])[there.edges[edge]["edge"]] for edge in in_edges])
             parts, _ = loads(graph, sources, rows, method, cuts=(1, min(34, len(sources))))
             assert bits(*parts) == found[method]
     assert len(set(map(str, found.values()))) == 1
@@ -121,9 +129,9 @@ def test_sources_with_too_many_paths_add_nothing_and_are_named(mode, monkeypatch
     with running(MODES[mode]):
         for method, width in (("lanes", np.int8), ("blocks", np.int16)):
             rows = distances(graph, "hops", sources, width)
-            all_of_them, left = loads(graph, sources, rows, method)
+            all_of_them, left = loads(graph, sources, rows, method, endpoints=True)
             assert left.tolist() == (~few).tolist()
-            others, left = loads(graph, sources[few], rows[few], method)
+            others, left = loads(graph, sources[few], rows[few], method, endpoints=True)
             assert not left.any()
             assert bits(*all_of_them) == bits(*others)
 
@@ -140,66 +148,76 @@ def test_sources_with_edges_that_add_nothing_are_named(weights):
     assert as_floats(sums[0]).tolist() == [0, 0, 0, 0, 0, 0] if left[1] else [0, 0, 1, 0, 0, 0]
 
 
+def walked(graph, before, rows, volumes):
+    """What vertices, edges of the reversed graph, and pairs without a path take, in Python integers; and those pairs."""
+    ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.reverse.offsets)).tolist()
+    edges = dict.fromkeys(zip(graph.reverse.targets.tolist(), ends, strict=True), 0)
+    vertices, lost = dict.fromkeys(range(graph.n_vertices), 0), []
+    for i, v, volume in volumes:
+        if before[i, v] < 0 or rows[i, v] > BOUND:
+            lost.append(volume)
+            continue
+        while True:
+            vertices[v] += volume
+            u = int(before[i, v])
+            if u == v:
+                break
+            edges[u, v] += volume
+            v = u
+    tail = [sum(lost), len(lost)]
+    return [*vertices.values(), *tail], [*edges.values(), *tail]
+
+
+BOUND = 4  # the largest distance that is served
+
+
 @on_a_device
 @every_order
 @pytest.mark.parametrize("kind", ["zeros", *TYPES])
 @pytest.mark.parametrize("directed", [True, False])
 def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
-    """Of volumes of 128 bits; there are ties, pairs without a path and pairs of a vertex with itself, and several groups."""
+    """With ties, pairs without a path or too far, pairs of a vertex with itself, several groups, and a decay."""
     graph, _ = network("power law", "float64" if kind == "zeros" else kind, directed)
+    n = graph.n_vertices
     if kind == "zeros":
-        src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
-        graph = graph_from_edges(src, graph.targets, graph.weights - 1, vertices=np.arange(graph.n_vertices))
-    rng, n = np.random.default_rng(1), graph.n_vertices
+        src = np.repeat(np.arange(n), np.diff(graph.offsets))
+        graph = graph_from_edges(src, graph.targets, graph.weights - 1, vertices=np.arange(n))
+    rng, bound = np.random.default_rng(1), BOUND * (2**52 + 1 if kind == "int64" else 1)
     sources = rng.permutation(n)[: n // 2]
+    monkeypatch.setitem(globals(), "BOUND", bound)
     planned = (plan_bfs if kind == "hops" else plan_sssp)(graph)
     before = np.stack([planned.run(int(source)).predecessor.copy() for source in sources])
+    rows = distances(graph, "float64" if kind == "zeros" else kind, sources)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, sources.size))])
-    targets = rng.integers(0, n, offsets[-1])
-    low, high = rng.integers(0, 2**64, targets.size, dtype=np.uint64), rng.integers(0, 2**20, targets.size)
-    through, over, without = dict.fromkeys(range(n), 0), {}, 0
+    of_pairs, targets = np.repeat(np.arange(sources.size), np.diff(offsets)), rng.integers(0, n, offsets[-1])
+    amounts, factors = rng.integers(0, 2**40, targets.size), rng.integers(0, 2**20, sources.size)
+    integers = [(i, int(v), int(x) * int(factors[i])) for i, v, x in zip(of_pairs, targets, amounts, strict=True)]
+    everywhere, weights = rng.permutation(n)[: n - 3], rng.random(n - 3)
+    exponent, reach = -70, 3.0 * (2**52 if kind == "int64" else 1)
+    floats = []
     for i in range(sources.size):
-        for p in range(offsets[i], offsets[i + 1]):
-            v, volume = int(targets[p]), int(low[p]) + (int(high[p]) << 64)
-            without += before[i, v] < 0
-            while before[i, v] >= 0:
-                through[v] += volume
-                u = int(before[i, v])
-                if u == v:
-                    break
-                over[u, v], v = over.get((u, v), 0) + volume, u
-    assert without
+        for v, x in zip(everywhere.tolist(), weights.tolist(), strict=True):
+            far, volume = float(rows[i, v]), x * float(factors[i])
+            volume *= 1.0 if before[i, v] < 0 else max(0.0, 1.0 - far / reach)
+            floats.append((i, v, round(Fraction(volume) / Fraction(2) ** exponent)))  # half to even
     monkeypatch.setattr(flows_gpu, "CELLS_AT_ONCE", 4 * n)
     monkeypatch.setattr(flows_gpu, "ROWS", 3)
+    kinds = (
+        (integers, flows_gpu.Volumes(targets, amounts, factors, offsets, rows.dtype.type(bound))),
+        (floats, flows_gpu.Volumes(everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, reach)),
+    )
     with running(MODES[mode]):
         there, cp = graph.to("cuda"), flows_gpu.cp
         if kind != "zeros":
-            rows = distances(graph, kind, sources)
             np.testing.assert_array_equal(host(flows_gpu.predecessors(there, sources, cp.asarray(rows))), before)
-        sums = betweenness_gpu.ExactSums(graph.n_edges), betweenness_gpu.ExactSums(n)
-        volumes = flows_gpu.PairVolumes(offsets, targets, low, high)
-        flows_gpu.add_flows(there, cp.asarray(before), volumes, *sums)
-        assert int(volumes.unreached[0]) == without
-        everywhere = [betweenness_gpu.ExactSums(each) for each in (graph.n_edges, n)]
-        whole = np.arange(n, dtype=np.uint64) + 2**63
-        flows_gpu.add_flows(
-            there, cp.asarray(before), flows_gpu.TargetVolumes(cp.asarray(whole), cp.zeros(n, np.int64)), *everywhere
-        )
-        every = flows_gpu.PairVolumes(
-            np.arange(sources.size + 1) * n,
-            np.tile(np.arange(n), sources.size),
-            np.tile(whole, sources.size),
-            np.zeros(sources.size * n, np.int64),
-        )
-        again = [betweenness_gpu.ExactSums(each) for each in (graph.n_edges, n)]
-        flows_gpu.add_flows(there, cp.asarray(before), every, *again)
-        assert bits(*everywhere) == bits(*again)
-    of_edges, of_vertices = (
-        [int(low) + (int(high) << 64) for low, high in zip(host(each.low), host(each.high), strict=True)] for each in sums
-    )
-    assert of_vertices == list(through.values())
-    ends = [(u, int(graph.targets[e])) for u in range(n) for e in range(graph.offsets[u], graph.offsets[u + 1])]
-    assert of_edges == [over.get(edge, 0) for edge in ends]
+        for volumes, given in kinds:
+            expected = walked(graph, before, rows, volumes)
+            assert expected[0][-1] > 0
+            for of, size, each in zip(("vertices", "edges"), (n, graph.n_edges), expected, strict=True):
+                sums = betweenness_gpu.ExactSums(size + 2)
+                flows_gpu.add_flows(there, cp.asarray(rows), cp.asarray(before), given, of, sums)
+                found = [int(low) + (int(high) << 64) for low, high in zip(host(sums.low), host(sums.high), strict=True)]
+                assert found == each
 
 
 @on_a_device
@@ -220,21 +238,24 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
         stated = betweenness_gpu.bytes_needed(sources.size, n, graph.n_edges, graph.targets.itemsize, kind == "hops")
         assert sum(taken) <= stated
         assert kind != "hops" or stated < 2 * sum(taken)
-        edge_sums = betweenness_gpu.ExactSums(graph.n_edges)
+        edge_sums = betweenness_gpu.ExactSums(graph.n_edges + 2)
         taken.clear()
-        volumes = flows_gpu.PairVolumes(np.arange(41), sources, np.ones(40, np.uint64), np.zeros(40, np.int64))
-        flows_gpu.add_flows(there, before, volumes, edge_sums)
+        ones = np.ones(40, np.int64)
+        volumes = flows_gpu.Volumes(sources, ones, ones, np.arange(41), rows.dtype.type(9))
+        flows_gpu.add_flows(there, cp.asarray(rows), before, volumes, "edges", edge_sums)
         assert sum(taken) <= flows_gpu.bytes_needed(sources.size, n, 40)
 
 
 @pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 @every_mode
+@pytest.mark.parametrize("half_to_even", [True, False])
 @pytest.mark.parametrize("exponent", [-64, 0, 10])
-def test_sums_of_doubles_are_exact(exponent, mode):
+def test_sums_of_doubles_are_exact(exponent, half_to_even, mode):
     rng = np.random.default_rng(4)
     values = rng.standard_normal(128) * 2.0 ** rng.integers(-90, 40, 128)
-    values[:4] = 0, 5e-324, 2.0**59, -(2.0**-64)
+    values[:8] = 0, 5e-324, 2.0**59, -(2.0**-64), *np.array([0.5, 1.5, -2.5, 2**51 + 0.5]) * 2.0**exponent
     low, high = np.zeros(2, np.uint64), np.zeros(2, np.int64)
-    launch("sums.cu", "exact_sums", 2, 64, values, np.int32(exponent), low, high, mode=mode)
-    expected = sum(int(Fraction(value) / Fraction(2) ** exponent) for value in values.tolist())  # toward zero
+    launch("sums.cu", "exact_sums", 2, 64, values, np.int32(exponent), np.int32(half_to_even), low, high, mode=mode)
+    rounded = round if half_to_even else int  # toward zero
+    expected = sum(rounded(Fraction(value) / Fraction(2) ** exponent) for value in values.tolist())
     assert [int(a) + (int(b) << 64) for a, b in zip(low, high, strict=True)] == [expected] * 2

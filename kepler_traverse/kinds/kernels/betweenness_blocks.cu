@@ -9,6 +9,7 @@
 // on the strategy. Lists of more than LONG edges are read by the whole warp.
 //
 //   betweenness_source_per_block   blocks take sources until none is left
+//   betweenness_ends_warp          counts paths from the sources at both of their ends
 //
 // Compile-time constants:
 //   BLOCK        threads per block
@@ -237,5 +238,30 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_source_per_block
       kt::block_barrier();
     }
     kt::block_barrier();
+  }
+}
+
+struct EndsArgs {
+  const uint8* distance;
+  int64 pitch;
+  int64 n_vertices;
+  const int64* sources;
+  int64 n_sources;
+  const int32* overflows;  // sources that are left out
+  KT_NULLABLE const uint8* is_target;
+  int64* high;  // of sums of vertices, in units of 2^-64
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_ends_warp(const EndsArgs args) {
+  const int64 pieces = (args.n_vertices + WARP - 1) / WARP;
+  for (int64 i = kt::warp_id(); i < pieces * args.n_sources; i += kt::n_warps()) {
+    const int64 row = i / pieces, v = i % pieces * WARP + kt::lane(), source = kt::load_constant(args.sources + row);
+    if (kt::load_constant(args.overflows + row)) continue;
+    const kt::Distances distance = kt::distances_of(args.distance, args.pitch, row);
+    const bool is_end = v < args.n_vertices && v != source && kt::is_reached(distance[static_cast<vertex_t>(v)]) &&
+                        (args.is_target == nullptr || kt::load_constant(args.is_target + v));
+    if (is_end) kt::atomic_add(args.high + v, int64{1});
+    const kt::uint32 ends = kt::ballot(ALL_LANES, is_end);
+    if (kt::lane() == 0 && ends) kt::atomic_add(args.high + source, int64{kt::count_lanes(ends)});
   }
 }

@@ -15,6 +15,7 @@
 //   REDUCTION_BLOCK   values per reduction block
 //   HOP_BYTES         bytes per hop count; 0 if distances are weighted, of type weight_t
 //   DECAY             0 none, 1 exponential, 2 linear, 3 gaussian; with one, all attributes are floats
+#include <kt/decay.cuh>
 #include <kt/float_order.cuh>
 #include <kt/row_reductions.cuh>
 
@@ -30,8 +31,6 @@ using kt::lesser;
 using kt::reduction_blocks_of;
 using kt::VALUES_PER_LANE;
 using kt::WARP;
-
-constexpr int32 NO_DECAY = 0, EXPONENTIAL = 1, LINEAR = 2;
 
 // Distances, and integers in their order.
 #if HOP_BYTES
@@ -57,47 +56,6 @@ KT_DEVICE double distance_of(Key key) {
     return static_cast<double>(kt::from_ordered<weight_t>(key));
   }
 }
-
-// Members, of which a variant may use none.
-struct Decay {
-  // exp(x) for x <= 0, of the very sums and products of cpu/opportunities.py.
-  KT_DEVICE static double exponential(double x) {
-    if (!(x > -746.0)) return 0.0;
-    const double at = add_rounded(x * 1.4426950408889634, 0.5);
-    int64 n = static_cast<int64>(at);
-    if (static_cast<double>(n) > at) --n;  // rounded down
-    const double whole = static_cast<double>(n);
-    const double r =
-        add_rounded(add_rounded(x, -(whole * 6.93147180369123816490e-01)), -(whole * 1.90821492927058770002e-10));
-    double p = 1.0 / 6227020800.0;
-    p = add_rounded(p * r, 1.0 / 479001600.0);
-    p = add_rounded(p * r, 1.0 / 39916800.0);
-    p = add_rounded(p * r, 1.0 / 3628800.0);
-    p = add_rounded(p * r, 1.0 / 362880.0);
-    p = add_rounded(p * r, 1.0 / 40320.0);
-    p = add_rounded(p * r, 1.0 / 5040.0);
-    p = add_rounded(p * r, 1.0 / 720.0);
-    p = add_rounded(p * r, 1.0 / 120.0);
-    p = add_rounded(p * r, 1.0 / 24.0);
-    p = add_rounded(p * r, 1.0 / 6.0);
-    p = add_rounded(p * r, 0.5);
-    p = add_rounded(p * r, 1.0);
-    p = add_rounded(p * r, 1.0);
-    const int64 half = -((1 - n) / 2);  // rounded down, as n is not above 0
-    return p * kt::float_of((half + 1023) << 52) * kt::float_of((n - half + 1023) << 52);
-  }
-
-  KT_DEVICE static double weight_at(double d, double parameter) {
-    if constexpr (DECAY == LINEAR) {
-      return d < parameter ? add_rounded(1.0, -(d / parameter)) : 0.0;
-    } else if constexpr (DECAY == EXPONENTIAL) {
-      return exponential(-(parameter * d));
-    } else {
-      const double t = d / parameter;
-      return exponential(-0.5 * (t * t));
-    }
-  }
-};
 
 }  // namespace
 
@@ -143,9 +101,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(co
         if (!any || keys[j] > largest) continue;
         const int64 v = first + j * WARP + kt::lane();
         words[j] = kt::load_constant(args.values + a * args.n_vertices + v);
-        if constexpr (DECAY != NO_DECAY) {
+        if constexpr (DECAY != kt::NO_DECAY) {
           const double d = distance_of(keys[j]);
-          words[j] = kt::bits_of(kt::float_of(words[j]) * Decay::weight_at(d, args.parameter));
+          words[j] = kt::bits_of(kt::float_of(words[j]) * kt::Decay::weight_at(d, args.parameter));
         }
       }
       for (int64 c = 0; c < args.n_cutoffs; ++c) {

@@ -13,8 +13,8 @@ struct Exact {
   int64 high = 0;
 };
 
-// A finite number in units of 2^exponent, rounded toward zero. It must be below 2^(126 + exponent).
-KT_DEVICE Exact exact_of(double value, int32 exponent) {
+// A finite number in units of 2^exponent, rounded toward zero or half to even. It must be below 2^(126 + exponent).
+KT_DEVICE Exact exact_of(double value, int32 exponent, bool half_to_even = false) {
   const int64 bits = bits_of(value);
   const int32 biased = static_cast<int32>(bits >> 52 & 0x7ff);
   const uint64 fraction = static_cast<uint64>(bits) & 0xfffffffffffffULL;
@@ -23,6 +23,9 @@ KT_DEVICE Exact exact_of(double value, int32 exponent) {
   uint64 low = 0, high = 0;
   if (shift <= 0) {
     low = shift > -64 ? mantissa >> -shift : 0;
+    // Numbers have 53 bits, so those of 64 places below the unit are nearer to 0.
+    const uint64 rest = half_to_even && shift < 0 && shift > -64 ? mantissa << (64 + shift) : 0, half = 1ULL << 63;
+    low += rest > half || (rest == half && (low & 1));
   } else if (shift < 64) {
     low = mantissa << shift;
     high = mantissa >> (64 - shift);

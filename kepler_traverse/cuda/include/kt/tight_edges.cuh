@@ -26,7 +26,19 @@ KT_DEVICE bool is_reached(distance_key key) { return key < Key<weight_t>::INFINI
 KT_DEVICE int64 add_rounded(int64 a, int64 b) {
   return static_cast<int64>(static_cast<uint64>(a) + static_cast<uint64>(b));
 }
+KT_DEVICE double to_double(float distance) { return widened(distance); }
+KT_DEVICE double to_double(double distance) { return distance; }
+KT_DEVICE double to_double(int64 distance) { return static_cast<double>(distance); }
 #endif
+
+// A distance that is reached.
+KT_DEVICE double length_of(distance_key key) {
+#if HOP_BYTES
+  return static_cast<double>(key);
+#else
+  return to_double(from_ordered<weight_t>(key));
+#endif
+}
 
 struct Distances {
   const distance_t* of_source;

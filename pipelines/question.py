@@ -1,8 +1,15 @@
-"""The question of a run: what is asked of a graph. ``run.question`` reads it, the identity of the parts records it."""
+"""The question of a run: what is asked of a graph.
+
+Each field of ``Question`` says how it is read from the settings, what identifies it in the manifest, and what to give if it
+cannot be read again. A new option that decides what the parts hold is a setting and a field here. ``run.question`` reads
+questions, and ``Identity`` in ``output.manifest_types`` has a key for each field.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +43,47 @@ class AlongPaths(Digested):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Fact:
+    """What a field of ``Question`` says of itself.
+
+    Attributes
+    ----------
+    read : str
+        ``"MODULE.FUNCTION"`` of ``pipelines.run``: ``function(graph, settings)`` returns it, None if the settings do not ask
+        for it. Empty if it is the value of a setting.
+    setting : str
+        That setting.
+    recorded : type or tuple
+        What the identity records: a digest (str), a number of 1 or more (int), or one of these values.
+    is_always_recorded : bool
+        Otherwise the identity lacks the default, so that fingerprints of runs without the option stay as they were.
+    differs : str
+        The error if it is not that of the run. Empty if it is the value of a setting, which a manifest that contradicts
+        itself has wrong.
+    file : str
+        The setting that names the file it was read from, with which the error begins; empty if there are several.
+    again : str
+        What to give if it cannot be read again.
+    """
+
+    read: str = ""
+    setting: str = ""
+    recorded: type | tuple[str, ...] = str
+    is_always_recorded: bool = False
+    differs: str = ""
+    file: str = ""
+    again: str = ""
+
+
+def _read_by(function: str, differs: str, file: str = "", again: str = "") -> dict[str, Fact]:
+    return {"fact": Fact(read=function, differs=differs, file=file, again=again)}
+
+
+def _of_setting(setting: str, recorded: type | tuple[str, ...], is_always_recorded: bool = False) -> dict[str, Fact]:
+    return {"fact": Fact(setting=setting, recorded=recorded, is_always_recorded=is_always_recorded)}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """What is asked of a graph: which result, of which searches, within which limits. It decides what the parts hold.
 
@@ -45,21 +93,21 @@ class Question:
         Name of the output schema.
     limit : int, float or None
         Maximum hop count or distance of all searches.
-    targets : list of ids or None
-    direction : {"out", "in"}
-        Direction of the distances: from the sources ("out") or to them ("in").
     pairs : PairTable or None
         The rows of ``--pairs``, as vertex numbers.
-    reduction : Reduction, KindOptions or None
-        The options of the kind of result: cutoffs and attributes of the vertices, or an instance of its own dataclass.
-    k : int or None
-        Number of nearest sources of each vertex, for the kind that takes it.
+    targets : list of ids or None
     groups : SourceGroups or None
         Groups of the sources, or of the targets for kinds that take these, each with its own nearest ones.
-    limits : SourceValues or None
-        The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
+    reduction : Reduction, KindOptions or None
+        The options of the kind of result: cutoffs and attributes of the vertices, or an instance of its own dataclass.
     along : AlongPaths or None
         Columns of the edge list to sum along paths.
+    limits : SourceValues or None
+        The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
+    direction : {"out", "in"}
+        Direction of the distances: from the sources ("out") or to them ("in").
+    k : int or None
+        Number of nearest sources of each vertex, for the kind that takes it.
     unreached : {"omit", "null", "cugraph"}
         How vertices without a path are written.
     unconnected : {"refuse", "largest"}
@@ -70,13 +118,81 @@ class Question:
     result: ResultName
     certify: str
     limit: float | None
-    targets: Ids | None = None
-    direction: str = "out"
-    pairs: PairTable | None = None
-    reduction: Any = None
-    k: int | None = None
-    groups: SourceGroups | None = None
-    limits: SourceValues | None = None
-    along: AlongPaths | None = None
-    unreached: str = "omit"
-    unconnected: str = "refuse"
+    pairs: PairTable | None = field(
+        default=None,
+        metadata=_read_by(
+            "pair_file.read_pairs",
+            file="pairs",
+            differs="these are not the pairs of the run; give its table by --pairs",
+            again="the table of the run's pairs by --pairs",
+        ),
+    )
+    targets: Ids | None = field(
+        default=None,
+        metadata=_read_by(
+            "question.targets_of",
+            file="targets_file",
+            differs="these are not the targets of the run; give its own by --targets",
+            again="the file of the run's targets by --targets",
+        ),
+    )
+    groups: SourceGroups | None = field(
+        default=None,
+        metadata=_read_by(
+            "source_columns.read_groups",
+            file="groups_file",
+            differs="these are not the groups of the run; give its table by --sources, or by --targets for groups of "
+            "targets",
+            again="the table of the run's sources by --sources, or that of its targets by --targets",
+        ),
+    )
+    reduction: Any = field(
+        default=None,
+        metadata=_read_by(
+            "question.options_of_kind",
+            differs="the attributes in the file of vertices, or the weights of the sources, are not those of the run; give "
+            "the files that the run read",
+        ),
+    )
+    along: AlongPaths | None = field(
+        default=None,
+        metadata=_read_by(
+            "edge_columns.read_along",
+            differs="the columns of --along are not those of the run; give the files of edges that the run read",
+        ),
+    )
+    limits: SourceValues | None = field(
+        default=None,
+        metadata=_read_by(
+            "source_columns.read_limits",
+            file="sources_file",
+            differs="these are not the limits of the run; give its table by --sources",
+            again="the table of the run's sources by --sources",
+        ),
+    )
+    direction: str = field(default="out", metadata=_of_setting("direction", ("out", "in"), is_always_recorded=True))
+    k: int | None = field(default=None, metadata=_of_setting("nearest_k", int))
+    unreached: str = field(default="omit", metadata=_of_setting("unreached", ("omit", "null", "cugraph")))
+    unconnected: str = field(default="refuse", metadata=_of_setting("unconnected", ("refuse", "largest")))
+
+    def identified(self) -> dict[str, Any]:
+        """Return what the identity of a run records of the question, beside algorithm, result and limit."""
+        given = {key: getattr(self, key) for key in FACTS}
+        return {
+            key: recorded(value)
+            for key, value in given.items()
+            if value is not None and (FACTS[key].is_always_recorded or value != getattr(Question, key))
+        }
+
+
+FACTS: dict[str, Fact] = {each.name: each.metadata["fact"] for each in fields(Question) if each.metadata}
+
+
+def recorded(value: Any) -> Any:
+    """Return what the identity records of a value of a question: the value of a setting, or a digest."""
+    return digest_of_ids(value) if isinstance(value, list) else getattr(value, "digest", value)
+
+
+def digest_of_ids(ids: Ids) -> str:
+    """Return the SHA-256 of ids."""
+    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()

@@ -30,10 +30,10 @@ from .output.manifest_types import Manifest
 from .output.matrix_file import VERTICES, vertices_table
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.schemas import OUTPUT_SCHEMAS
-from .question import Question
+from .question import FACTS, Question
 from .run.answered_tables import Make, answered_tables, differing_table
 from .run.prepare import read_options
-from .run.question import FACTS, read_question_again
+from .run.question import read_question
 from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal
 
@@ -157,7 +157,7 @@ def prove_output(
         sources=sources_file or settings.sources,
         targets=targets_file or settings.targets,
     )
-    question = read_question_again(graph, settings, identity)
+    question = read_question(graph, settings, identity)
     prover: Any
     if can_certify(graph, question):
         prover, part_of = Prover(graph, question, findings), Part
@@ -208,8 +208,8 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
             said = settings[limit if key == "limit" else key]
             if said != identity[key]:
                 raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
-        for fact in FACTS:
-            said, found = settings.get(fact.setting), identity.get(fact.key, getattr(Question, fact.key))
+        for key, fact in FACTS.items():
+            said, found = settings.get(fact.setting), identity.get(key, getattr(Question, key))
             if fact.setting and said != found:
                 raise ValueError(f"its settings have {fact.setting} {said!r}, and its identity {found!r}")
     except ValueError as error:

@@ -91,6 +91,12 @@ class PairTable:
         """The mean number of rows of an origin, rounded up, and the largest."""
         return -(-self.rows.size // max(self.sources.size, 1)), int(np.diff(self.lists.offsets).max(initial=0))
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the vertex numbers of all rows."""
+        arrays = self.sources, self.lists.offsets, self.lists.vertices, self.rows
+        return hashlib.sha256(b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)).hexdigest()
+
     def of(self, sources: np.ndarray) -> PairTable:
         """Return the part of some origins, given as vertex numbers, in their order."""
         places = self._order[np.searchsorted(self.sources, sources, sorter=self._order)]

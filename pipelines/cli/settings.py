@@ -257,9 +257,9 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
         if role not in columns:
             with options_spelled(flag_text):
                 columns[role] = column_of_ids(path, names, table)
-        for option, name in (("limits", "limit"), ("groups", "group"), ("source_weights", "weight")):
-            own = SETTINGS[option].partition(".")[2]
-            is_there = name in names and settings.table_of(own) == table
+        for option, (_, _, own) in ((option, key.partition(".")) for option, key in SETTINGS.items()):
+            name = own.removeprefix("source_")
+            is_there = own and name in names and settings.table_of(own) == table
             if is_there and rules.takes(OUTPUT_SCHEMAS[settings.result], option, OUTPUT_SCHEMAS):
                 columns.setdefault(own, name)
     return replace(settings, columns=columns or None)

@@ -11,10 +11,11 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NotRequired, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
 
 from kepler_traverse.kinds import rules
 
+from ..question import FACTS, Fact, Question
 from .schemas import OUTPUT_SCHEMAS, ResultName
 
 if sys.version_info >= (3, 12):
@@ -75,9 +76,9 @@ def _check_times(part: Any) -> Any:
 
 def _check_question(identity: Any) -> Any:
     """Refuse combinations that ``settings`` refuses, because no run has them."""
-    kind, unset = OUTPUT_SCHEMAS[identity["result"]], (None, "out", "omit", "refuse")
-    options = "targets", "pairs", "limit", "limits", "k", "groups", "along", "direction", "unreached", "unconnected"
-    given = {option: None if identity.get(option) in unset else option for option in options}
+    kind = OUTPUT_SCHEMAS[identity["result"]]
+    unset = {"limit": None} | {option: getattr(Question, option) for option in FACTS if option != "reduction"}
+    given = {option: None if identity.get(option) in (None, value) else option for option, value in unset.items()}
     for _, error in rules.errors(kind, identity["algorithm"], given, OUTPUT_SCHEMAS):
         raise ValueError(error.partition(";")[0])
     if given["limit"] and (given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))):
@@ -169,26 +170,28 @@ class Retry(TypedDict):
     why: str
 
 
-class Identity(TypedDict):
-    """Everything that determines the content of the part files."""
+def _type_of(fact: Fact) -> Any:
+    return Literal[fact.recorded] if isinstance(fact.recorded, tuple) else {str: Hash, int: Positive}[fact.recorded]
 
-    graph: Hash
-    algorithm: Algorithm
-    limit: Count | Annotated[float, Rule(ge=0)] | None
-    targets: Hash | None
-    result: ResultName
-    certify: Literal["all", "sample", "none"]
-    sources: Hash
-    batch_size: Positive
-    direction: NotRequired[Literal["out", "in"]]
-    pairs: NotRequired[Hash]
-    reduction: NotRequired[Hash]
-    k: NotRequired[Positive]
-    groups: NotRequired[Hash]
-    limits: NotRequired[Hash]
-    along: NotRequired[Hash]
-    unreached: NotRequired[Literal["omit", "null", "cugraph"]]
-    unconnected: NotRequired[Literal["refuse", "largest"]]
+
+if TYPE_CHECKING:
+    Identity = dict[str, Any]
+else:
+    Identity = TypedDict(
+        "Identity",
+        {key: NotRequired[_type_of(fact)] for key, fact in FACTS.items()}
+        | {
+            "graph": Hash,
+            "algorithm": Algorithm,
+            "limit": Count | Annotated[float, Rule(ge=0)] | None,
+            "targets": Hash | None,
+            "result": ResultName,
+            "certify": Literal["all", "sample", "none"],
+            "sources": Hash,
+            "batch_size": Positive,
+        },
+    )
+    Identity.__doc__ = "Everything that determines the content of the part files."
 
 
 class Built(TypedDict, total=False):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
-import numpy as np
 import pyarrow as pa
 
 from kepler_traverse.errors import InputError
@@ -36,12 +33,6 @@ def read_pairs(graph: Graph, settings: Settings) -> PairTable | None:
     if not origins.size:
         raise InputError(f"{settings.pairs}: the table of pairs has no row")
     return pair_table(origins, destinations)
-
-
-def pairs_digest(table: PairTable) -> str:
-    """Return the SHA-256 of the vertex numbers of all rows."""
-    arrays = table.sources, table.lists.offsets, table.lists.vertices, table.rows
-    return hashlib.sha256(b"".join(np.ascontiguousarray(array, "<i8").tobytes() for array in arrays)).hexdigest()
 
 
 def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:

@@ -1,18 +1,11 @@
-"""The question of a run: read from its settings, recorded as the identity of its parts, and read again to verify them.
-
-Each part of a question is one entry of ``FACTS``: how it is read, what identifies it in the manifest, and what to give if it
-cannot be read again. A new option that decides what the parts hold is a setting, an entry here and a field of ``Question``.
-"""
+"""The question of a run: read from its settings, recorded as the identity of its parts, and read again to verify them."""
 
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from operator import attrgetter
+from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,51 +20,9 @@ from ..output.manifest_types import Identity
 from ..output.rows import names_of
 from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..question import Ids, Question
-from .edge_columns import read_along
+from ..question import FACTS, Ids, Question, digest_of_ids, recorded
 from .given_table import numbers_in_column
-from .pair_file import pairs_digest, read_pairs
-from .source_columns import read_groups, read_limits, read_target_table, read_weights
-
-
-def digest_of_ids(ids: Ids) -> str:
-    """Return the SHA-256 of ids."""
-    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fact:
-    """One part of a question, beside algorithm, result, limit and sources.
-
-    Attributes
-    ----------
-    key : str
-        The field of ``Question`` and the key of the identity.
-    read : callable
-        ``read(graph, settings)`` returns it; None if the settings do not ask for it.
-    setting : str
-        The setting that it is the value of; empty if it is read from files.
-    identify : callable
-        Returns what the identity records of it; not called for None.
-    unless : object
-        The value that the identity does not record, so that the fingerprints of runs without the option stay as they were.
-    differs : str
-        The error if it is not that of the run. Empty if it is the value of a setting, which a manifest that contradicts
-        itself has wrong.
-    file : str
-        The setting that names the file it was read from, with which the error begins; empty if there are several.
-    again : str
-        What to give if it cannot be read again.
-    """
-
-    key: str
-    read: Callable[[Graph, Settings], Any]
-    setting: str = ""
-    identify: Callable[[Any], Any] = attrgetter("digest")
-    unless: object = None
-    differs: str = ""
-    file: str = ""
-    again: str = ""
+from .source_columns import read_target_table, read_weights
 
 
 def targets_of(graph: Graph, settings: Settings) -> Ids | None:
@@ -124,7 +75,7 @@ def _integer(value: object, role: str) -> int:
     )
 
 
-def _options_of_kind(graph: Graph, settings: Settings) -> Any:
+def options_of_kind(graph: Graph, settings: Settings) -> Any:
     """Return the checked options of a kind that has a dataclass of them, None for others.
 
     Raises
@@ -147,62 +98,6 @@ def _options_of_kind(graph: Graph, settings: Settings) -> Any:
         raise InputError(str(error)) from None
 
 
-def _of_setting(key: str, setting: str = "", identify: Callable[[Any], Any] = str, unless: object = None) -> Fact:
-    """Return the fact that is the value of a setting."""
-    read = attrgetter(setting or key)
-    return Fact(key=key, setting=setting or key, read=lambda _, given: read(given), identify=identify, unless=unless)
-
-
-_SOURCES = "the table of the run's sources by --sources"
-FACTS = (
-    Fact(
-        key="pairs",
-        read=read_pairs,
-        identify=pairs_digest,
-        file="pairs",
-        differs="these are not the pairs of the run; give its table by --pairs",
-        again="the table of the run's pairs by --pairs",
-    ),
-    Fact(
-        key="targets",
-        read=targets_of,
-        identify=digest_of_ids,
-        file="targets_file",
-        differs="these are not the targets of the run; give its own by --targets",
-        again="the file of the run's targets by --targets",
-    ),
-    Fact(
-        key="groups",
-        read=read_groups,
-        file="groups_file",
-        differs="these are not the groups of the run; give its table by --sources, or by --targets for groups of targets",
-        again="the table of the run's sources by --sources, or that of its targets by --targets",
-    ),
-    Fact(
-        key="reduction",
-        read=_options_of_kind,
-        differs="the attributes in the file of vertices, or the weights of the sources, are not those of the run; give the "
-        "files that the run read",
-    ),
-    Fact(
-        key="along",
-        read=read_along,
-        differs="the columns of --along are not those of the run; give the files of edges that the run read",
-    ),
-    Fact(
-        key="limits",
-        read=read_limits,
-        file="sources_file",
-        differs="these are not the limits of the run; give its table by --sources",
-        again=_SOURCES,
-    ),
-    _of_setting("direction"),
-    _of_setting("k", "nearest_k", identify=int),
-    _of_setting("unreached", unless="omit"),
-    _of_setting("unconnected", unless="refuse"),
-)
-
-
 def question_of(settings: Settings, facts: dict[str, Any]) -> Question:
     """Return the question of settings and of what was read for them; facts that are missing are not asked for."""
     limit: Any = settings.max_depth if settings.algorithm == "bfs" else settings.cutoff
@@ -215,40 +110,40 @@ def question_of(settings: Settings, facts: dict[str, Any]) -> Question:
     return Question(algorithm=settings.algorithm, result=settings.result, certify=settings.certify, limit=limit, **given)
 
 
-def read_question(graph: Graph, settings: Settings) -> Question:
+def _read(key: str, graph: Graph, settings: Settings) -> Any:
+    """Read one fact of a question; None if the settings do not ask for it."""
+    fact = FACTS[key]
+    if fact.setting:
+        return getattr(settings, fact.setting)
+    module, _, function = fact.read.partition(".")
+    return getattr(import_module(f".{module}", __package__), function)(graph, settings)
+
+
+def read_question(graph: Graph, settings: Settings, identity: Identity | None = None) -> Question:
     """Read what the settings ask of a graph.
-
-    Raises
-    ------
-    InputError
-        A file cannot be read, or a value is wrong; the message names it.
-    """
-    return question_of(settings, {fact.key: fact.read(graph, settings) for fact in FACTS})
-
-
-def read_question_again(graph: Graph, settings: Settings, identity: Identity) -> Question:
-    """Read the question of a run again.
 
     Parameters
     ----------
     graph : Graph
     settings : Settings
-        Those of the run, with the present paths of its files.
-    identity : dict
-        That of the run.
+        To read the question of a run again, those of the run, with the present paths of its files.
+    identity : dict, optional
+        That of the run. What is read must be what the run read.
 
     Raises
     ------
     InputError
-        Something cannot be read, or is not what the run read; the message says what to give.
+        A file cannot be read, or a value is wrong; the message names it. With ``identity``, it also says what to give.
     """
     facts = {}
-    for fact in FACTS:
+    for key, fact in FACTS.items():
         try:
-            facts[fact.key] = value = fact.read(graph, settings)
+            facts[key] = value = _read(key, graph, settings)
         except InputError as error:
-            raise InputError(f"{error}; give {fact.again}" if fact.again else str(error)) from None
-        if fact.differs and (None if value is None else fact.identify(value)) != identity.get(fact.key):
+            if identity is None or not fact.again:
+                raise
+            raise InputError(f"{error}; give {fact.again}") from None
+        if identity is not None and fact.differs and recorded(value) != identity.get(key):
             where = f"{getattr(settings, fact.file) or MANIFEST}: " if fact.file else ""
             raise InputError(where + fact.differs)
     return question_of(settings, facts)
@@ -265,7 +160,7 @@ def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: 
     sources : list of ids
     batch_size : int
     """
-    identity: dict[str, Any] = {
+    return {
         "graph": fingerprint,
         "algorithm": question.algorithm,
         "limit": question.limit if question.limits is None and not OUTPUT_SCHEMAS[question.result].takes_cutoffs else None,
@@ -274,9 +169,5 @@ def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: 
         "certify": question.certify,
         "sources": digest_of_ids(sources),
         "batch_size": batch_size,
+        **question.identified(),
     }
-    for fact in FACTS:
-        value = getattr(question, fact.key)
-        if value is not None and value != fact.unless:
-            identity[fact.key] = fact.identify(value)
-    return identity  # type: ignore[return-value]

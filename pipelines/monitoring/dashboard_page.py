@@ -1,4 +1,4 @@
-"""The page at /kepler, as a Bokeh document that is updated during a run."""
+"""The page at /kepler: HTML that is made for each request, and that a browser asks for again each second."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import time
 from typing import Any
 
 import dask
-from bokeh.document import Document
-from bokeh.models import Div
+from tornado import web
 
-from . import html_fragments, plots
-from .html_fragments import environment, fragment
-from .plot_data import MAX_ROWS, histogram_of, phases_of, rates_of
-from .run_stats import MAX_LISTED, OTHERS, Share
+from . import html_fragments
+from .run_plots import MAX_ROWS, plots_of
+from .run_stats import OTHERS, Share
 
-_UPDATE_EVERY = 1000  # milliseconds
 _STATES = {
     "running": "running",
     "done": "done",
@@ -24,72 +21,18 @@ _STATES = {
 }
 
 
-def document(plugin: Any, scheduler: Any, extra: dict[str, Any], doc: Document) -> None:  # noqa: ARG001
-    """Fill a new document; called by Bokeh for each browser that opens the page."""
-    asked = doc.session_context.request.arguments.get("run", [b""])[0].decode(errors="replace")
-    view = View(plugin, scheduler, asked)
-    view.update()
-    for name, root in view.roots.items():
-        root.name = name
-        doc.add_root(root)
-    doc.title = "kepler-traverse"
-    doc.template = environment().get_template("dashboard.html")
-    doc.add_periodic_callback(view.update, _UPDATE_EVERY)
+class Page(web.RequestHandler):
+    """Answers with the run that is asked for by ``?run=NAME``, or with the newest one."""
 
+    def initialize(self, plugin: Any, scheduler: Any) -> None:
+        self._plugin, self._scheduler = plugin, scheduler
 
-def _text() -> Div:
-    style = environment().get_template("style.css").render()
-    return Div(text="", stylesheets=[style], sizing_mode="stretch_width")
+    def get(self) -> None:
+        template = html_fragments.environment().get_template("dashboard.html")
+        found = self._plugin.shown(self.get_query_argument("run", None))
+        self.write(template.render({} if found is None else self._facts(*found)))
 
-
-class View:
-    """The models of the page in one browser, which are updated from the run that it shows.
-
-    Attributes
-    ----------
-    roots : dict of str to bokeh model
-    """
-
-    def __init__(self, plugin: Any, scheduler: Any, asked: str) -> None:
-        self._plugin, self._scheduler, self._asked = plugin, scheduler, asked
-        self._drawn: tuple[Any, ...] | None = None
-        titles = {what: f"{what} per second, by worker" for what in ("sources", "edges")} | {"phases": "seconds by phase"}
-        self.roots = {name: plots.bars_figure(title) for name, title in titles.items()}
-        self.roots |= {"histogram": plots.bars_figure("distances", legend=False), "reach": plots.reach_figure()}
-        self.roots |= {name: _text() for name in ("head", "workers", "slowest", "trouble")}
-
-    def update(self) -> None:
-        """Update the text and, if there are new messages, the plots."""
-        found = self._plugin.shown(self._asked)
-        if found is None:
-            self._put("head", "<h1>kepler-traverse</h1><p>No run has been seen on this scheduler yet.</p>")
-            return
-        name, run = found
-        self._put("head", self._head(name, run))
-        self._put("workers", self._workers(run))
-        drawn = (name, run.news_at)
-        if drawn == self._drawn:
-            return
-        self._drawn = drawn
-        self._draw(run)
-        for name in ("slowest", "trouble"):
-            self._put(name, fragment("fragments.html", name, run.chronicle))
-
-    def _put(self, name: str, html: str) -> None:
-        if self.roots[name].text != html:
-            self.roots[name].text = html
-
-    def _draw(self, run: Any) -> None:
-        chronicle = run.chronicle
-        for what in ("sources", "edges"):
-            plots.draw_bars(self.roots[what], rates_of(chronicle, what))
-        plots.draw_bars(self.roots["phases"], phases_of(chronicle.shares(MAX_LISTED)))
-        if chronicle.distances is not None:
-            found = histogram_of(chronicle.distances, run.facts["algorithm"])
-            plots.draw_bars(self.roots["histogram"], found)
-            plots.draw_reach(self.roots["reach"], found)
-
-    def _head(self, name: str, run: Any) -> str:
+    def _facts(self, name: str, run: Any) -> dict[str, Any]:
         chronicle = run.chronicle
         now = time.time() if run.state == "running" else run.news_at
         rate, edges = chronicle.rates(now)
@@ -103,18 +46,28 @@ class View:
             ("failed sources", f"{chronicle.failed_sources:,}"),
             ("retries", f"{chronicle.retries:,}"),
         ]
-        title, ago = html_fragments.title(run.facts), round(max(0.0, time.time() - run.news_at))
-        others = [other for other in reversed(self._plugin.runs) if other != name]
-        return fragment("dashboard_parts.html", "head", name, run, title, _STATES[run.state], numbers, ago, others)
+        if run.drawn_at != run.news_at:
+            run.drawn, run.drawn_at = plots_of(chronicle, run.facts["algorithm"]), run.news_at
+        return {
+            "name": name,
+            "facts": run.facts,
+            "run": chronicle,
+            "title": html_fragments.title(run.facts),
+            "state": _STATES[run.state],
+            "numbers": numbers,
+            "ago": round(max(0.0, time.time() - run.news_at)),
+            "others": [other for other in reversed(self._plugin.runs) if other != name],
+            "plots": run.drawn,
+            **self._workers(chronicle),
+        }
 
-    def _workers(self, run: Any) -> str:
-        """Return a table of workers with their progress and memory; if there are many, those with most sources."""
+    def _workers(self, chronicle: Any) -> dict[str, Any]:
+        """Return workers with their progress and memory; if there are many, those with most sources, and how many more."""
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
-        shares = run.chronicle.shares(MAX_ROWS)
+        shares = chronicle.shares(MAX_ROWS)
         names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
         rows = [(name, shares.get(name, Share()), *state_of(present.get(name), name)) for name in names]
-        more = 0 if OTHERS in names else len(set(present) | set(run.chronicle.workers)) - len(names)
-        return fragment("dashboard_parts.html", "workers", rows, more)
+        return {"workers": rows, "more": 0 if OTHERS in names else len(set(present) | set(chronicle.workers)) - len(names)}
 
 
 def state_of(worker: Any, name: str) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""The page of the run on the Dask dashboard, at /kepler: a scheduler plugin holds the statistics, Bokeh displays them.
+"""The page of the run on the Dask dashboard, at /kepler: a scheduler plugin holds the statistics and answers browsers.
 
 The job sends finished batches as Dask events of one topic. Nothing else of the page runs in the job, and nothing on the
 workers. The plugin stays on the scheduler, so that the page remains after the run and serves the next one.
@@ -7,13 +7,13 @@ workers. The plugin stays on the scheduler, so that the page remains after the r
 from __future__ import annotations
 
 import asyncio
-import functools
+import re
 import threading
 import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import dask
@@ -32,12 +32,14 @@ _LAST_WORDS_SECONDS = 5  # maximum wait for the last message at the end of a run
 
 @dataclass
 class Run:
-    """The scheduler's state of one run; ``facts`` are the constant facts in the job's first message."""
+    """The scheduler's state of one run; ``facts`` are the constant facts in the job's first message, ``drawn`` its plots."""
 
     facts: dict[str, Any]
     chronicle: RunStats
     state: str
     news_at: float
+    drawn: dict[str, Any] = field(default_factory=dict)
+    drawn_at: float = 0.0
 
     def take(self, news: dict[str, Any]) -> None:
         """Apply a message."""
@@ -66,40 +68,30 @@ class KeplerPage(SchedulerPlugin):
     def __init__(self, own: bool = False):
         self._own = own
         self.runs: OrderedDict[str, Run] = OrderedDict()
-        self._application: Any = None
 
     async def start(self, scheduler: Any) -> None:
         """Add the page; raises RuntimeError if the scheduler has no dashboard."""
-        from tornado.ioloop import IOLoop
+        from tornado import web
 
         applications = getattr(scheduler.http_application, "applications", ())
         dashboards = [application for application in applications if hasattr(application, "app_paths")]
         if not dashboards:
             raise RuntimeError("the scheduler has no dashboard")
-        # Imported here, because a scheduler may lack Bokeh, and the job needs it only for the report.
-        from distributed.dashboard.core import BokehApplication
         from distributed.dashboard.scheduler import template_variables
 
         from .dashboard_access import ORIGINS, own_names, refuse_others
-        from .dashboard_page import document
+        from .dashboard_page import Page
 
-        prefix = dashboards[0].prefix
-        self._application = BokehApplication({f"/{PATH}": functools.partial(document, self)}, scheduler, prefix=prefix)
+        path = f"{re.escape(dashboards[0].prefix)}/{PATH}"
+        application = web.Application([(path, Page, {"plugin": self, "scheduler": scheduler})], compress_response=True)
         names = await asyncio.to_thread(own_names)
         allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]  # Dask allows every origin by default
-        refuse_others(self._application, names, allowed)
-        if self._own:
-            refuse_others(scheduler.http_application, names, allowed)
-        self._application.initialize(IOLoop.current())
-        self._application.start()
-        scheduler.http_application.add_application(self._application)
+        for each in (application, *([scheduler.http_application] if self._own else [])):
+            refuse_others(each, names, allowed)
+        scheduler.http_application.add_application(application)
         pages = template_variables(scheduler)["pages"]  # entries of the navigation bar of Dask's pages
         if PATH not in pages:
             pages.append(PATH)
-
-    async def close(self) -> None:
-        if self._application is not None:
-            self._application.stop()
 
     def log_event(self, topic: str, msg: dict[str, Any]) -> None:
         """Receive a message of a job."""

@@ -12,7 +12,6 @@ from .run_stats import RunStats
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 
 def printed(value: Any) -> Any:
@@ -36,11 +35,6 @@ def environment() -> Environment:
     )
     made.filters |= {"n": "{:,}".format, "seconds": seconds, "which": which}
     return made
-
-
-def fragment(file: str, name: str, *inserted: Any) -> Markup:
-    """Return what a macro of a template makes of its arguments."""
-    return getattr(environment().get_template(file).module, name)(*inserted)
 
 
 def seconds(value: float | None) -> str:

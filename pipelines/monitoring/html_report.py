@@ -6,8 +6,6 @@ import json
 import time
 from typing import Any
 
-from markupsafe import Markup
-
 from ..cli.terminal import in_units
 from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
@@ -15,9 +13,8 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
 from .console import columns_text
-from .plot_data import MAX_ROWS, histogram_of, phases_of, rates_of, timeline_of
+from .run_plots import plots_of
 from .run_stats import PHASES, RunStats, batch_of
-from .svg_plots import draw_bars, draw_reach
 
 PAUSE = 60.0  # seconds without work after which the pause is removed from the time axis: the run was resumed
 _STATUS = {
@@ -56,7 +53,7 @@ def page_of(manifest: Manifest, resume_command: str) -> str:
             **_proof(manifest),
             times=_times(manifest, chronicle),
             pauses=pauses,
-            plots=_drawn(manifest, batches, chronicle),
+            plots=plots_of(chronicle, manifest["algorithm"], batches),
             settings=[(key, _shown(value)) for key, value in manifest["settings"].items() if value is not None],
         )
     )
@@ -209,15 +206,3 @@ def _times(manifest: Manifest, chronicle: RunStats) -> list[tuple[str, str]]:
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _drawn(manifest: Manifest, batches: list[dict[str, Any]], chronicle: RunStats) -> dict[str, Markup]:
-    drawn = {}
-    if batches:
-        drawn = {what: draw_bars(rates_of(chronicle, what)) for what in ("sources", "edges")}
-        drawn["timeline"] = draw_bars(timeline_of(chronicle, batches))
-        drawn["phases"] = draw_bars(phases_of(chronicle.shares(MAX_ROWS)))
-    if chronicle.distances is not None:
-        found = histogram_of(chronicle.distances, manifest["algorithm"])
-        drawn |= {"reach": draw_reach(found), "histogram": draw_bars(found)}
-    return drawn

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.monitoring.plot_data import COLOURS
+from pipelines.monitoring.run_plots import COLOURS
 from pipelines.monitoring.svg import BOTTOM, TOP, Plane, left_of, picture
 
 WIDTH, ROW = 860, 22

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
-from pipelines.monitoring import plot_data
+from pipelines.monitoring import run_plots
 from pipelines.output.part_stats import (
     MAX_BINS,
     GroupStats,
@@ -99,7 +99,7 @@ def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
     of_rows = histogram_of_rows("sssp", np.array(distances), np.array([len(distances)]))
     for found in (histogram_of(Distances(distances)), of_rows):
         assert sum(found["counts"]) == len(distances)
-        assert plot_data.histogram_of(found, "sssp").columns["last"][-1] >= distances[-1]
+        assert run_plots.histogram_of(found, "sssp").x[1] >= distances[-1]
 
 
 def test_levels_beyond_the_bins_are_counted_as_distances_are():

@@ -136,7 +136,7 @@ def test_the_dashboard_answers_only_at_addresses_with_the_token(own):
         for wrong in wrong_starts:
             assert code_of(f"{start}{wrong}/{page}") == 403, (wrong, page)
     assert code_of(f"{start}/sitemap.json") == 403  # Dask has it at the root alone, and it lists the token
-    for page in ("status/ws", "kepler/ws"):
+    for page in ("status/ws", "kepler"):
         assert code_of(f"{start}/{page}", **WEBSOCKET) == 403
     assert code_of(start) == code_of(f"{start}/") == code_of(f"{start}/favicon.ico") == 403
 

@@ -1,13 +1,16 @@
-"""What the plots of a run show, as plain numbers and colours: for the SVG of the report and for Bokeh on the dashboard."""
+"""The plots of a run in SVG, for the report and for the page of the dashboard."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from .run_stats import OTHERS, PHASES, RunStats, Share
+from .svg import BOTTOM, TOP, Plane, left_of, picture
 
 if TYPE_CHECKING:
     from ..output.manifest_types import Histogram
@@ -20,6 +23,7 @@ COLOURS = (
 PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#b07aa1", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True))
 MAX_ROWS = 32  # maximum number of workers with a row of their own
 MAX_BARS = 3000  # batches drawn apart; of more, neighbours become one bar
+_ROW = 18  # height of a row with a name
 
 
 def colour_of(i: int, name: str) -> str:
@@ -40,14 +44,24 @@ def large_unit(most: float) -> tuple[str, float]:
     return "", 1.0
 
 
+class Bar(NamedTuple):
+    """A rectangle in the units of the axes; ``tip`` is for the pointer, and ``label``, if not empty, for the legend."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+    colour: str
+    tip: str
+    label: str = ""
+
+
 class Bars(NamedTuple):
-    """A plot of rectangles in the units of its axes.
+    """A plot of rectangles.
 
     Attributes
     ----------
-    columns : dict of str to list
-        ``left, right, bottom, top, label, colour, tip`` of each rectangle, and more. ``label`` is for the legend, if it is
-        not empty, and ``tip`` for the pointer.
+    bars : list of Bar
     title, x_label, y_label : str
     x, y : tuple of float
         Where the axes begin and end.
@@ -57,7 +71,7 @@ class Bars(NamedTuple):
         Whether the horizontal axis is that of whole hops.
     """
 
-    columns: dict[str, list[Any]]
+    bars: list[Bar]
     title: str
     x_label: str
     y_label: str
@@ -66,10 +80,34 @@ class Bars(NamedTuple):
     rows: tuple[str, ...] = ()
     hops: bool = False
 
+    def drawn(self) -> Markup:
+        legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))
+        if self.rows:
+            height = TOP + BOTTOM + _ROW * len(self.rows)
+            plane = Plane(self.title, self.x, self.y, 1140, height, left_of(self.rows), legend=legend)
+            plane.rows_axis(self.rows)
+        else:
+            plane = Plane(self.title, self.x, self.y, 560, legend=legend)
+            plane.y_axis(self.y_label)
+        plane.x_axis(self.x_label, whole=self.hops)
+        for bar in self.bars:
+            if bar.left < bar.right:
+                # There may be thousands of bars: only those that the pointer can find have a text.
+                tip = bar.tip if plane.at_x(bar.right) - plane.at_x(bar.left) >= 1 else ""
+                plane.bar((bar.left, bar.right), (bar.bottom, bar.top), bar.colour, tip)
+        return picture(plane)
 
-def _columns(bars: Sequence[tuple[Any, ...]], *more: str) -> dict[str, list[Any]]:
-    keys = ("left", "right", "bottom", "top", "label", "colour", "tip", *more)
-    return {key: [bar[i] for bar in bars] for i, key in enumerate(keys)}
+
+def plots_of(chronicle: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()) -> dict[str, Markup]:
+    """Return the plots by their names: those of distances if these are known, and a timeline if there are batches."""
+    found = {what: rates_of(chronicle, what).drawn() for what in ("sources", "edges")}
+    found["phases"] = phases_of(chronicle.shares(MAX_ROWS)).drawn()
+    if batches:
+        found["timeline"] = timeline_of(chronicle, batches).drawn()
+    if chronicle.distances is not None:
+        found["reach"] = reach_of(chronicle.distances, algorithm)
+        found["histogram"] = histogram_of(chronicle.distances, algorithm).drawn()
+    return found
 
 
 def rates_of(chronicle: RunStats, what: str) -> Bars:
@@ -84,12 +122,11 @@ def rates_of(chronicle: RunStats, what: str) -> Bars:
         for k in np.flatnonzero(rate):
             left, right = begins[k] / second, (begins[k] + chronicle.width) / second
             tip = f"{name}: {rate[k]:,.1f} {what}/s, from {left:.3g} to {right:.3g}"
-            place = (left, right, bottom[k] / size, (bottom[k] + rate[k]) / size)
-            bars.append((*place, name, colour_of(i, name), tip, rate[k]))
+            bars.append(Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, colour_of(i, name), tip, name))
         bottom += rate
     x, y = (0, begins.size * chronicle.width / second), (0, 1.05 * total.max() / size or 1)
     title, labels = f"{what} per second, by worker", (f"{unit} from the start", f"{word}{what}/s")
-    return Bars(_columns(bars, "rate"), title, *labels, x, y)
+    return Bars(bars, title, *labels, x, y)
 
 
 def phases_of(shares: dict[str, Share]) -> Bars:
@@ -101,38 +138,57 @@ def phases_of(shares: dict[str, Share]) -> Bars:
         for phase in PHASES:
             took = share.phases.get(phase, 0.0)
             tip = f"{name}: {phase} {took:,.2f} s"
-            bars.append((left, left + took, *_row(i, len(named)), phase, PHASE_COLOURS[phase], tip, took))
+            bars.append(Bar(left, left + took, *_row(i, len(named)), PHASE_COLOURS[phase], tip, phase))
             left += took
         longest = max(longest, left)
     title = "seconds by phase" + (" of the busiest workers" if len(named) < len(shares) else "")
     ends = (0, 1.03 * longest or 1), (0, len(named) or 1)
-    return Bars(_columns(bars, "seconds"), title, "seconds of work", "", *ends, tuple(named))
+    return Bars(bars, title, "seconds of work", "", *ends, tuple(named))
 
 
 def _row(i: int, count: int) -> tuple[float, float]:
     return count - i - 0.875, count - i - 0.125
 
 
-def histogram_of(distances: Histogram, algorithm: str) -> Bars:
-    """Return how many pairs of source and vertex lie at each distance.
-
-    ``columns`` also has ``first, last, count`` of each bar, and for the hop plot ``within``, the share of the reached pairs
-    up to ``last``, with ``tip_within``.
-    """
-    hops = algorithm == "bfs"
+def _bins_of(distances: Histogram, hops: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the smallest and the largest distance of each bin, and its count."""
     counts = np.asarray(distances["counts"], np.float64)
     firsts = (distances["first"] + np.arange(counts.size)) * distances["width"]
-    lasts = firsts + distances["width"] - hops  # whole hops: the last one of a bin, where a distance has its limit
+    return (
+        firsts,
+        firsts + distances["width"] - hops,
+        counts,
+    )  # hops are whole, and a distance ends where the next bin begins
+
+
+def histogram_of(distances: Histogram, algorithm: str) -> Bars:
+    """Return how many pairs of source and vertex lie at each distance."""
+    hops = algorithm == "bfs"
+    firsts, lasts, counts = _bins_of(distances, hops)
     word, size = large_unit(counts.max())
     bars = []
-    for first, last, count, within in zip(firsts, lasts, counts, np.cumsum(counts) / counts.sum(), strict=True):
+    for first, last, count in zip(firsts, lasts, counts, strict=True):
         which = f"{first:.10g}" if first == last else f"{first:.10g} to {last:.10g}"
-        place = (first - 0.5 * hops, last + 0.5 * hops, 0, count / size)
-        tip, tip_within = f"distance {which}: {count:,.0f} pairs", f"up to {last:.10g}: {100 * within:.1f} %"
-        bars.append((*place, "", COLOURS[0], tip, first, last, count, within, tip_within))
-    columns = _columns(bars, "first", "last", "count", "within", "tip_within")
+        tip = f"distance {which}: {count:,.0f} pairs"
+        bars.append(Bar(first - 0.5 * hops, last + 0.5 * hops, 0, count / size, COLOURS[0], tip))
     ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.05 * counts.max() / size)
-    return Bars(columns, "distances", "hops" if hops else "distance", f"{word}pairs of source and vertex", *ends, hops=hops)
+    return Bars(bars, "distances", "hops" if hops else "distance", f"{word}pairs of source and vertex", *ends, hops=hops)
+
+
+def reach_of(distances: Histogram, algorithm: str) -> Markup:
+    """Draw the hop plot: which share of the pairs that were reached lies within a distance."""
+    hops = algorithm == "bfs"
+    firsts, lasts, counts = _bins_of(distances, hops)
+    ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.03)
+    plane = Plane("hop plot" if hops else "pairs within a distance", *ends, 560)
+    plane.x_axis("hops" if hops else "distance", whole=hops)
+    plane.y_axis("share of reached pairs", percent=True)
+    points = list(zip(lasts, np.cumsum(counts) / counts.sum(), strict=True))
+    steps = [[(x, before), (x, y)] for (_, before), (x, y) in itertools.pairwise(points)]
+    plane.line([*points[:1], *itertools.chain.from_iterable(steps)], COLOURS[1])
+    for x, y in points:
+        plane.mark(x, y, COLOURS[1], title=f"up to {x:.10g}: {100 * y:.1f} %")
+    return picture(plane)
 
 
 def timeline_of(chronicle: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
@@ -141,20 +197,19 @@ def timeline_of(chronicle: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
     lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
     unit, second = time_unit(chronicle.ended - chronicle.started)
     bars = []
-    for bar in _bars(batches, lanes):
+    for bar in _spans(batches, lanes):
         begin, took = bar["started"] - chronicle.started, bar["ended"] - bar["started"]
         phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
         scale = min(1.0, took / max(sum(phases.values()), 1e-9))  # what a bar of several lacks is the time between them
         for phase, seconds in phases.items():
-            place = (begin / second, (begin + seconds * scale) / second, *_row(names.index(bar["lane"]), len(names)))
-            bars.append((*place, phase, PHASE_COLOURS[phase], f"{bar['shown']}: {phase} {seconds:.3f} s"))
+            ends, row = (begin / second, (begin + seconds * scale) / second), _row(names.index(bar["lane"]), len(names))
+            bars.append(Bar(*ends, *row, PHASE_COLOURS[phase], f"{bar['shown']}: {phase} {seconds:.3f} s", phase))
             begin += seconds * scale
-    columns = _columns(bars)
-    ends = (0, 1.01 * max(columns["right"], default=0.0) or 1), (0, len(names) or 1)
-    return Bars(columns, "timeline of batches", f"{unit} from the start", "", *ends, tuple(names))
+    x, y = (0, 1.01 * max((bar.right for bar in bars), default=0.0) or 1), (0, len(names) or 1)
+    return Bars(bars, "timeline of batches", f"{unit} from the start", "", x, y, tuple(names))
 
 
-def _bars(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dict[str, Any]]:
+def _spans(batches: Sequence[dict[str, Any]], lanes: dict[str, str]) -> list[dict[str, Any]]:
     by_lane: dict[str, list[dict[str, Any]]] = {}
     for batch in sorted(batches, key=lambda batch: batch["started"]):
         by_lane.setdefault(lanes[batch["worker"]], []).append(batch)

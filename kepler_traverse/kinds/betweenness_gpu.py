@@ -223,11 +223,11 @@ def bytes_needed(n_sources: int, n_vertices: int, n_edges: int, index: int, one_
     return min(n_sources, BLOCKS) * n_vertices * (8 + 4 + 2 * index) + 16 * n_sources
 
 
-def likely_kernels(hops: bool, vertex_t: Any, weight_t: Any) -> list[Request]:
+def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
     """Kernels for distances that are not known yet."""
     if hops:
-        return [Request(_COUNTS.variant(**_sizes()), vertex_t), _request(_BLOCKS, np.dtype(np.int16), vertex_t)]
-    return [_request(_BLOCKS, np.dtype(weight_t), vertex_t)]
+        return [Request(_COUNTS.variant(**_sizes())), _request(_BLOCKS, np.dtype(np.int16), np.int32)]
+    return [_request(_BLOCKS, np.dtype(weight_t), np.int32)]
 
 
 def _groups_at_once(n_vertices: int) -> int:

@@ -1,8 +1,8 @@
-"""Flows on a GPU: volumes of pairs on the paths of given predecessors, summed per stored edge and vertex; see flows.cu.
+"""Flows on a GPU: volumes on the canonical shortest paths, summed per edge or vertex, from distances alone; see flows.cu.
 
-For k sources and n vertices, the kernels read k n predecessors three times, and clear, fill and read 24 bytes per source and
-vertex. Each vertex of a tree is left once, with up to three atomics. Atomics on the sums of edges are few: a thread adds the
-volumes of up to ROWS sources over the same edge itself.
+Each source has a thread block. Memory accesses bound the time: per source and vertex, about ten to lines of the block's own
+arrays, of which half are in the order of the vertices, and one atomic on the sums. There are as many rounds as the longest
+path of the tree has edges, with two barriers each.
 """
 
 from __future__ import annotations
@@ -16,64 +16,21 @@ import numpy as np
 from .._arrays import Array, flatten_distances, is_hops
 from ..cuda import cp
 from ..cuda.compiler import Request, kernel
-from ..cuda.kernel_spec import WARP, entries_of
-from ..cuda.launch import launch
+from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.launch import blocks_at_once, launch_blocks
 
 if TYPE_CHECKING:
     from ..graph import Graph
 
-BLOCK = 256
-ROWS = 32  # sources whose volumes a thread adds before it touches a sum that others add to
-CELLS_AT_ONCE = 1 << 26  # sources times vertices whose volumes are held at once, 1.6 GB, but at least those of one source
+BLOCK = 256  # threads per source, or more where fewer sources are held at once
+BLOCKS = 1056  # sources that are held at once, eight per multiprocessor of the largest GPUs
+MANY_EDGES = 2**32 - 1  # whose positions need 64 bits
+STATE_BYTES = 1 << 34  # of the arrays of all blocks, but at least those of one
 
 _FILE = Path(__file__).parent / "kernels" / "flows.cu"
-_entry = entries_of(_FILE, BLOCK, constants=(("ROWS", ROWS), ("HOP_BYTES", 0), ("INTEGERS", 0), ("DECAY", 0)))
-_PREDECESSORS = _entry("flows_predecessors_warp", struct="PredecessorArgs", item_threads=WARP)
-_VOLUMES = _entry("flows_volumes_warp", struct="VolumeArgs")
-_CHILDREN = _entry("flows_children", struct="TreeArgs")
-_GATHER = _entry("flows_gather", struct="TreeArgs")
-_ADD = _entry("flows_add", struct="AddArgs")
-ENTRIES = (_PREDECESSORS, _VOLUMES, _CHILDREN, _GATHER, _ADD)
-
-
-def predecessors(graph: Graph, sources: np.ndarray, distance: Array) -> Array | None:
-    """Return the canonical predecessors that distances from positive weights, or hops, imply.
-
-    Parameters
-    ----------
-    graph : Graph
-        On a GPU. Its reverse is made if it is not there yet.
-    sources : int64 array of shape (k,), NumPy
-    distance : array of shape (k, n_vertices), CuPy
-
-    Returns
-    -------
-    array of shape (k, n_vertices), CuPy, or None
-        As in ``search.results.Traversals``. None if a shortest path has an edge that adds nothing to its length.
-    """
-    of_hops = is_hops(distance.dtype)
-    reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
-    memory, pitch = flatten_distances(distance)
-    found, without = cp.empty(distance.shape, graph.targets.dtype), cp.zeros(1, np.int64)
-    args = {
-        "in_offsets": reverse.offsets,
-        "in_targets": reverse.targets,
-        "in_weights": None if of_hops else reverse.weights,
-        "n_vertices": np.int64(distance.shape[1]),
-        "n_rows": np.int64(len(distance)),
-        "distance": memory.view(np.uint8),
-        "pitch": pitch,
-        "sources": cp.asarray(sources, np.int64),
-        "predecessor": found,
-        "without": without,
-    }
-    entry = _PREDECESSORS.variant(HOP_BYTES=distance.itemsize if of_hops else 0)
-    launch(
-        kernel(entry, found.dtype, np.float32 if of_hops else distance.dtype),
-        len(distance) * -(-distance.shape[1] // WARP),
-        args,
-    )
-    return None if int(without.get()[0]) else found
+_CONSTANTS = (("HOP_BYTES", 0), ("EDGE_BYTES", 4), ("INTEGERS", 0), ("WIDE", 1), ("DECAY", 0))
+_FLOWS = Entry("flows_source_per_block", _FILE, BLOCK, struct_arguments(_FILE, "FlowArgs"), constants=_CONSTANTS)
+ENTRIES = (_FLOWS,)
 
 
 @dataclass(frozen=True)
@@ -90,9 +47,11 @@ class Volumes:
     bound : number in the type of the distances, below infinity
         The largest distance that is served.
     exponent : int
-        Of the unit of the sums.
+        Of the unit of the sums; 0 for integers.
     decay, parameter : int and float
         As ``cpu.opportunities`` has them.
+    is_wide : bool
+        Whether what one source sends may have more than 63 bits in units.
     """
 
     targets: np.ndarray
@@ -103,79 +62,101 @@ class Volumes:
     exponent: int = 0
     decay: int = 0
     parameter: float = 0.0
-
-    def arguments(self, first: int, end: int) -> dict[str, Any]:
-        """Return what the kernel takes for the sources from ``first`` to ``end - 1``."""
-        rows, places = None, slice(None)
-        if self.offsets is not None:
-            places = slice(int(self.offsets[first]), int(self.offsets[end]))
-            rows = cp.asarray(np.repeat(np.arange(end - first), np.diff(self.offsets[first : end + 1])), np.int64)
-        return {
-            "rows": rows,
-            "targets": cp.asarray(self.targets[places], np.int64),
-            "amounts": cp.asarray(self.amounts[places]).view(np.int64),
-            "factors": cp.asarray(self.factors[first:end]).view(np.int64),
-            "n_targets": np.int64(self.targets[places].size),
-            "limit": np.int64(
-                np.asarray(self.bound).view(f"i{np.asarray(self.bound).itemsize}")
-            ),  # in the order of distances
-            "parameter": np.float64(self.parameter),
-            "exponent": np.int32(self.exponent),
-        }
+    is_wide: bool = True
 
 
-def add_flows(graph: Graph, distance: Array, before: Array, volumes: Volumes, of: str, sums: Any) -> None:
+def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volumes, of: str, sums: Any) -> np.ndarray:
     """Add the volumes of a group of sources to the sums of the edges or of the vertices of their paths.
 
     Parameters
     ----------
     graph : Graph
         On a GPU. Its reverse is made if it is not there yet.
-    distance, before : arrays of shape (k, n_vertices), CuPy
-        Distances, and predecessors as in ``search.results.Traversals``.
+    sources : int64 array of shape (k,), NumPy
+    distance : array of shape (k, n_vertices), CuPy
+        Hops, or distances in the type of the weights, which are not negative.
     volumes : Volumes
     of : {"edges", "vertices"}
         The sums of vertices include volumes that begin or end there.
     sums : object with uint64 ``low`` and int64 ``high`` of shape (n_edges + 2,) or (n_vertices + 2,), CuPy
         Of the edges of the reversed graph, or of vertices; then of what has no path, and of the number of such pairs.
+
+    Returns
+    -------
+    bool array of shape (k,), NumPy
+        Sources that added nothing and are left to the caller: an edge on a shortest path adds nothing to its length.
     """
-    (k, n), reverse, of_hops = distance.shape, graph.reverse, is_hops(distance.dtype)
-    at_once, n_cells = min(k, _rows_at_once(n)), sums.low.size - 2
-    states = cp.empty((at_once, n), np.uint64), cp.empty((at_once, n), np.int64), cp.empty((at_once, n), np.uint64)
-    cells = (None, None, sums.low, sums.high) if of == "edges" else (sums.low, sums.high, None, None)
-    for first in range(0, k, at_once):
-        end = min(first + at_once, k)
-        rows = cp.ascontiguousarray(before[first:end])
-        low, high, arrivals = (state[: end - first] for state in states)
-        for state in (low, high, arrivals):
-            state.data.memset_async(0, state.nbytes)
-        memory, pitch = flatten_distances(distance[first:end])
-        shared = {"n_vertices": np.int64(n), "n_rows": np.int64(end - first), "low": low, "high": high}
-        lost = {"lost_low": sums.low[n_cells:], "lost_high": sums.high[n_cells:]}
-        args = {**shared, **volumes.arguments(first, end), **lost, "distance": memory.view(np.uint8), "pitch": pitch}
-        entry = _VOLUMES.variant(
-            HOP_BYTES=distance.itemsize if of_hops else 0, INTEGERS=int(volumes.exponent == 0), DECAY=volumes.decay
-        )
-        items = int(args["n_targets"]) * (1 if volumes.offsets is not None else end - first)
-        launch(kernel(entry, before.dtype, np.float32 if of_hops else distance.dtype), items, args)
-        tree = {**shared, "predecessor": rows}
-        launch(kernel(_CHILDREN, before.dtype), rows.size, {**tree, "arrivals": arrivals})
-        launch(kernel(_GATHER, before.dtype), rows.size, {**tree, "arrivals": arrivals})
-        lists = {"in_offsets": reverse.offsets, "in_targets": reverse.targets}
-        names = ("vertex_low", "vertex_high", "edge_low", "edge_high")
-        added = {**tree, **lists, **dict(zip(names, cells, strict=True))}
-        launch(kernel(_ADD.variant(ROWS=ROWS), before.dtype), -(-(end - first) // ROWS) * n, added)
+    (k, n), of_hops = distance.shape, is_hops(distance.dtype)
+    reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
+    is_narrow, n_cells = graph.n_edges < MANY_EDGES, sums.low.size - 2
+    state = n * _state_bytes(graph.targets.itemsize, volumes.is_wide)
+    blocks = max(1, min(k, BLOCKS, STATE_BYTES // max(state, 1)))
+    block = next(threads for threads in (1024, 512, 256) if threads * blocks <= max(BLOCK * BLOCKS, 256 * blocks))
+    there = kernel(*_request(distance.dtype, graph.targets.dtype, is_narrow, volumes, block))
+    blocks = max(1, min(blocks, blocks_at_once(there)))
+    memory, pitch = flatten_distances(distance)
+    left, cells = cp.zeros(k, np.int32), (sums.low, sums.high)
+    vertex_cells, edge_cells = (cells, (None, None))[:: 1 if of == "vertices" else -1]
+    bound = np.asarray(volumes.bound)
+    args = {
+        "in_offsets": reverse.offsets,
+        "in_targets": reverse.targets,
+        "in_weights": None if of_hops else reverse.weights,
+        "n_vertices": np.int64(n),
+        "sources": cp.asarray(sources, np.int64),
+        "n_sources": np.int64(k),
+        "taken": cp.zeros(1, np.int64),
+        "distance": memory.view(np.uint8),
+        "pitch": pitch,
+        "offsets": None if volumes.offsets is None else cp.asarray(volumes.offsets, np.int64),
+        "targets": cp.asarray(volumes.targets, np.int64),
+        "amounts": cp.asarray(volumes.amounts).view(np.int64),
+        "factors": cp.asarray(volumes.factors).view(np.int64),
+        "n_targets": np.int64(volumes.targets.size),
+        "limit": np.int64(bound.view(f"i{bound.itemsize}")),  # floats of 0 or more have the order of their bits
+        "parameter": np.float64(volumes.parameter),
+        "exponent": np.int32(volumes.exponent),
+        "edges": cp.empty(blocks * n * (4 if is_narrow else 8), np.uint8),
+        "waits_for": cp.empty(blocks * n, np.int32),
+        "queue": cp.empty(blocks * n, graph.targets.dtype),
+        "low": cp.empty(blocks * n, np.uint64),
+        "high": cp.empty(blocks * n, np.int64) if volumes.is_wide else None,
+        "left": left,
+        "vertex_low": vertex_cells[0],
+        "vertex_high": vertex_cells[1],
+        "edge_low": edge_cells[0],
+        "edge_high": edge_cells[1],
+        "lost_low": sums.low[n_cells:],
+        "lost_high": sums.high[n_cells:],
+    }
+    launch_blocks(there, blocks, args)
+    return left.get() != 0
 
 
-def bytes_needed(n_sources: int, n_vertices: int, n_pairs: int) -> int:
-    """Return the bytes that ``add_flows`` takes at most in addition to the graph, predecessors and sums."""
-    return 24 * n_vertices * min(n_sources, _rows_at_once(n_vertices)) + 32 * n_pairs + 8
+def bytes_needed(n_sources: int, n_vertices: int, n_pairs: int, index: int) -> int:
+    """Return the bytes that ``add_flows`` takes at most in addition to the graph, its reverse, distances and sums."""
+    each = n_vertices * _state_bytes(index)
+    return max(each, min(STATE_BYTES, min(n_sources, BLOCKS) * each)) + 16 * n_pairs + 28 * n_sources + 16
 
 
-def likely_kernels(vertex_t: Any) -> list[Request]:
-    """Kernels for predecessors that are not known yet."""
-    return [Request(_ADD, vertex_t)]
+def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
+    """Kernels for distances and volumes that are not known yet: units, as most often."""
+    units = Volumes(np.zeros(0), np.zeros(0), np.zeros(0), None, 0, is_wide=False)
+    return [_request(np.dtype(np.int16 if hops else weight_t), np.int32, True, units)]
 
 
-def _rows_at_once(n_vertices: int) -> int:
-    return max(1, CELLS_AT_ONCE // max(n_vertices, 1))
+def _state_bytes(index: int, is_wide: bool = True) -> int:
+    return 8 + 4 + index + 8 + 8 * is_wide
+
+
+def _request(kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, block: int = BLOCK) -> Request:
+    of_hops = is_hops(kind)
+    entry = _FLOWS.variant(
+        block=block,
+        HOP_BYTES=kind.itemsize if of_hops else 0,
+        EDGE_BYTES=4 if is_narrow else 8,
+        INTEGERS=int(volumes.exponent == 0),
+        WIDE=int(volumes.is_wide),
+        DECAY=volumes.decay,
+    )
+    return Request(entry, vertex_t, np.float32 if of_hops else kind)

@@ -178,31 +178,31 @@ def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
     """Measure flows of one unit from each source to each vertex; by hops, their sum is that of the distances."""
     n, sources = graph.n_vertices, sources_of(graph, FLOWS)
     plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=FLOWS)
-    searching = pointing = flowing = 0.0
-    total, edges = 0, betweenness_gpu.ExactSums(graph.n_edges + 2)
-    groups = plan.iter_groups(sources)
-    while True:
-        taken, group = seconds_of(lambda: next(groups, None))
-        searching += taken
-        if group is None:
-            break
-        taken, before = seconds_of(lambda group=group: flows_gpu.predecessors(graph, group.sources, group.distance))
-        pointing += taken
-        ones, kind = np.ones(n, np.int64), group.distance.dtype
-        last = (np.finfo if kind.kind == "f" else np.iinfo)(kind).max
-        volumes = flows_gpu.Volumes(np.arange(n), ones, ones[: len(group)], None, kind.type(last))
-        taken, _ = seconds_of(
-            lambda group=group, before=before, volumes=volumes: flows_gpu.add_flows(
-                graph, group.distance, before, volumes, "edges", edges
+    ones = np.ones(n, np.int64)
+
+    def flows() -> tuple[Any, float, int]:
+        sums, seconds, total = betweenness_gpu.ExactSums(graph.n_edges + 2), 0.0, 0
+        for group in plan.iter_groups(sources):
+            kind = group.distance.dtype
+            last = (np.finfo if kind.kind == "f" else np.iinfo)(kind).max
+            volumes = flows_gpu.Volumes(np.arange(n), ones, ones[: len(group)], None, kind.type(last), is_wide=False)
+            taken, left = seconds_of(
+                lambda group=group, volumes=volumes: flows_gpu.add_flows(
+                    graph, group.sources, group.distance, volumes, "edges", sums
+                )
             )
-        )
-        flowing += taken
-        if algorithm == "bfs":
-            total += int(group.distance.clip(0).sum(dtype=np.int64))
-    if algorithm == "bfs" and int(edges.low[:-2].get().sum()) != total:
-        raise SystemExit(f"{name}: flows over edges add up to {int(edges.low[:-2].get().sum())}, distances to {total}")
-    row = {"graph": name, "algorithm": f"flows, {algorithm}", "sources": FLOWS, "distances_ms": searching / FLOWS * 1e3}
-    return row | {"predecessors_ms": pointing / FLOWS * 1e3, "loads_ms": flowing / FLOWS * 1e3}
+            if left.any():
+                raise SystemExit(f"{name}: edges add nothing to paths from {int(left.sum())} sources")
+            seconds += taken
+            total += int(group.distance.clip(0).sum(dtype=np.int64)) if algorithm == "bfs" else 0
+        return sums, seconds, total
+
+    flows()
+    whole, (sums, taken, total) = seconds_of(flows)
+    if algorithm == "bfs" and int(sums.low[:-2].get().sum()) != total:
+        raise SystemExit(f"{name}: flows over edges add up to {int(sums.low[:-2].get().sum())}, distances to {total}")
+    row = {"graph": name, "algorithm": f"flows, {algorithm}", "sources": FLOWS}
+    return row | {"distances_ms": (whole - taken) / FLOWS * 1e3, "loads_ms": taken / FLOWS * 1e3}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -212,13 +212,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--all", action="store_true", help="all sources of soc-Slashdot0902")
     parser.add_argument("--output", type=Path, help="JSON file for the rows")
     parser.add_argument(
-        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants of betweenness_gpu, to tune them"
+        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="constants of betweenness_gpu, or with FLOW_ of flows_gpu"
     )
     options = parser.parse_args(arguments)
     for name, value in (each.split("=") for each in options.set):
-        if not isinstance(vars(betweenness_gpu).get(name), int):
-            parser.error(f"betweenness_gpu has no constant {name}")
-        setattr(betweenness_gpu, name, int(value))
+        module = flows_gpu if name.startswith("FLOW_") else betweenness_gpu
+        if not isinstance(vars(module).get(name.removeprefix("FLOW_")), int):
+            parser.error(f"there is no constant {name}")
+        setattr(module, name.removeprefix("FLOW_"), int(value))
     from scripts.papers import graphs
     from scripts.papers.experiments import GraphSource
 
@@ -243,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.all and name == "soc-Slashdot0902":
             for row in measure_betweenness(name, made.hops, "bfs", made.hops.n_vertices, ("lanes",)):
                 add(row)
-        if name == "USA-road-NY":
+        if name.startswith("USA-road"):
             for graph, algorithm in ((made.hops, "bfs"), (made.weighted, "sssp")):
                 add(measure_flows(name, graph, algorithm))
         del made

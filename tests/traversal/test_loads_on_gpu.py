@@ -143,7 +143,6 @@ def test_sources_with_edges_that_add_nothing_are_named(weights):
     with running(next(iter(MODES.values()))):
         rows = distances(graph, "float32", range(6))
         sums, left = loads(graph, np.arange(6), rows, "blocks")
-        assert flows_gpu.predecessors(graph.to("cuda"), np.arange(6), betweenness_gpu.cp.asarray(rows)) is None
     assert left.tolist() == [True, weights[1] == 0, False, False, False, False]
     assert as_floats(sums[0]).tolist() == [0, 0, 0, 0, 0, 0] if left[1] else [0, 0, 1, 0, 0, 0]
 
@@ -166,6 +165,13 @@ def walked(graph, before, rows, volumes):
             v = u
     tail = [sum(lost), len(lost)]
     return [*vertices.values(), *tail], [*edges.values(), *tail]
+
+
+def zero_lengths(graph, before, rows):
+    """Whether a predecessor is no nearer to the source."""
+    at, v = np.nonzero((before >= 0) & (before != np.arange(graph.n_vertices)))
+    is_near = rows[at, before[at, v]] < rows[at, v]
+    return np.array([not is_near[at == i].all() for i in range(len(rows))])
 
 
 BOUND = 4  # the largest distance that is served
@@ -198,24 +204,29 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
     for i in range(sources.size):
         for v, x in zip(everywhere.tolist(), weights.tolist(), strict=True):
             far, volume = float(rows[i, v]), x * float(factors[i])
-            volume *= 1.0 if before[i, v] < 0 else max(0.0, 1.0 - far / reach)
+            volume *= 1.0 if before[i, v] < 0 or far > bound else max(0.0, 1.0 - far / reach)
             floats.append((i, v, round(Fraction(volume) / Fraction(2) ** exponent)))  # half to even
-    monkeypatch.setattr(flows_gpu, "CELLS_AT_ONCE", 4 * n)
-    monkeypatch.setattr(flows_gpu, "ROWS", 3)
+    with_floats = flows_gpu.Volumes(everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, reach)
+    few = flows_gpu.Volumes(targets, amounts % 1000, factors, offsets, rows.dtype.type(bound), is_wide=False)
+    of_few = [(i, int(v), int(x) % 1000 * int(factors[i])) for i, v, x in zip(of_pairs, targets, amounts, strict=True)]
     kinds = (
         (integers, flows_gpu.Volumes(targets, amounts, factors, offsets, rows.dtype.type(bound))),
-        (floats, flows_gpu.Volumes(everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, reach)),
+        (floats, with_floats),
+        (of_few, few),
     )
+    monkeypatch.setattr(flows_gpu, "MANY_EDGES", graph.n_edges + (kind != "float32"))
     with running(MODES[mode]):
         there, cp = graph.to("cuda"), flows_gpu.cp
-        if kind != "zeros":
-            np.testing.assert_array_equal(host(flows_gpu.predecessors(there, sources, cp.asarray(rows))), before)
+        is_left = zero_lengths(graph, before, rows)
+        assert is_left.any() == (kind == "zeros")
+        assert not is_left.all()
         for volumes, given in kinds:
-            expected = walked(graph, before, rows, volumes)
+            expected = walked(graph, before, rows, [each for each in volumes if not is_left[each[0]]])
             assert expected[0][-1] > 0
             for of, size, each in zip(("vertices", "edges"), (n, graph.n_edges), expected, strict=True):
                 sums = betweenness_gpu.ExactSums(size + 2)
-                flows_gpu.add_flows(there, cp.asarray(rows), cp.asarray(before), given, of, sums)
+                left = flows_gpu.add_flows(there, sources, cp.asarray(rows), given, of, sums)
+                assert left.tolist() == is_left.tolist()
                 found = [int(low) + (int(high) << 64) for low, high in zip(host(sums.low), host(sums.high), strict=True)]
                 assert found == each
 
@@ -231,7 +242,6 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
     with running(MODES[next(iter(MODES))]):
         there, cp = graph.to("cuda"), betweenness_gpu.cp
         assert there.reverse
-        before = flows_gpu.predecessors(there, sources, cp.asarray(rows))
         sums = betweenness_gpu.ExactSums(n)
         taken = count_allocations(monkeypatch, betweenness_gpu, flows_gpu)
         betweenness_gpu.add_loads(there, sources, cp.asarray(rows), sums)
@@ -242,8 +252,8 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
         taken.clear()
         ones = np.ones(40, np.int64)
         volumes = flows_gpu.Volumes(sources, ones, ones, np.arange(41), rows.dtype.type(9))
-        flows_gpu.add_flows(there, cp.asarray(rows), before, volumes, "edges", edge_sums)
-        assert sum(taken) <= flows_gpu.bytes_needed(sources.size, n, 40)
+        flows_gpu.add_flows(there, sources, cp.asarray(rows), volumes, "edges", edge_sums)
+        assert sum(taken) <= flows_gpu.bytes_needed(sources.size, n, 40, graph.targets.itemsize)
 
 
 @pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")

@@ -128,7 +128,7 @@ def _compare(given: Any) -> dict[str, Any]:
     }
 
 
-def _graph(given: Any, algorithm: str) -> Any:
+def _graph(given: Any, algorithm: Any) -> Any:
     """Read the graph, with hashed weights if requested, in a type that permits an exact comparison."""
     from dataclasses import replace
 
@@ -138,26 +138,16 @@ def _graph(given: Any, algorithm: str) -> Any:
     from kepler_traverse.errors import InputError
     from kepler_traverse.graph.read import read_graph
 
+    from .cli.options import Settings
     from .comparison.hashed_weights import hashed_weights
+    from .run.prepare import read_options
 
-    columns = edge_columns(given.columns)
+    shared = {option.key: getattr(given, option.key) for option in _CHOSEN}
+    options = read_options(Settings(edges=given.edges, algorithm=algorithm, **shared))
     if algorithm == "bfs":
-        columns["weight_column"] = None
-    graph: Any = read_graph(
-        given.edges,
-        directed=given.directed,
-        device=given.device,
-        **columns,
-        weighted=algorithm == "sssp" and not given.hash_weights,
-        format=given.format,
-        header=given.header,
-        delimiter=given.delimiter,
-        id_type=given.id_type,
-        weight_type=given.weight_type,
-        vertices=given.vertices,
-        where=given.where,
-        only_vertices=given.only_vertices,
-    )
+        options["weight_column"] = None
+    options["weighted"] &= not given.hash_weights
+    graph: Any = read_graph(given.edges, device=given.device, **options)
     if algorithm == "bfs":
         return graph
     xp = namespace(graph.offsets)

@@ -74,23 +74,12 @@ class Option:
         return "--" + self.key.replace("_", "-")
 
 
-def setting(
-    default: object = None,
-    *,
-    group: str,
-    help: str,
-    kind: str = "",
-    least: float | None = None,
-    example: object = None,
-    in_file: str = "",
-    table: str = "",
-) -> Any:
-    """A field of ``Settings`` that has a flag; the parameters are the attributes of ``Option``.
+def setting(default: object = None, **facts: Any) -> Any:
+    """A field of ``Settings`` that has a flag; the parameters are attributes of ``Option``.
 
     ``kind`` is needed if the type does not determine it: a text that is a folder, an integer that is a size.
     """
-    metadata = {"group": group, "help": help, "kind": kind, "least": least, "example": example, "in_file": in_file}
-    return field(default=default, metadata=metadata | {"table": table})
+    return field(default=default, metadata=facts)
 
 
 # Settings by the groups of --help and of docs/settings.md.
@@ -501,22 +490,19 @@ _KINDS: dict[object, str] = {
 }
 
 
-def _option(key: str, hint: Any, default: object, metadata: Mapping[str, Any]) -> Option:
-    """Return the option of a field of ``Settings``; attributes that its metadata lacks follow from its type."""
-    members = [member for member in typing.get_args(hint) if member is not type(None)]
-    if type(None) in typing.get_args(hint):
-        hint = functools.reduce(operator.or_, members)
-    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-    kind = metadata["kind"] or ("choice" if choices else _KINDS[hint])
-    kept = {name: metadata[name] for name in ("help", "group", "least", "example", "in_file", "table")}
-    return Option(key=key, kind=kind, default=default, choices=choices, **kept)
-
-
 def _options() -> Iterator[Option]:
+    """Yield the option of each field of ``Settings`` that has a flag; what its metadata lacks follows from its type."""
     hints = typing.get_type_hints(Settings)
     for each in fields(Settings):
-        if "group" in each.metadata:  # edges and knobs have no flag
-            yield _option(each.name, hints[each.name], each.default, each.metadata)
+        if "group" not in each.metadata:  # edges and knobs have no flag
+            continue
+        hint = hints[each.name]
+        members = [member for member in typing.get_args(hint) if member is not type(None)]
+        if type(None) in typing.get_args(hint):
+            hint = functools.reduce(operator.or_, members)
+        choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+        facts: dict[str, Any] = {"kind": "choice" if choices else _KINDS.get(hint), **each.metadata}
+        yield Option(key=each.name, default=each.default, choices=choices, **facts)
 
 
 OPTIONS = tuple(_options())

@@ -13,6 +13,8 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
+from kepler_traverse.errors import OutputError
+
 
 def called_as(module: str) -> str:
     """Return how a program of this package was called: a command of ``kepler-traverse``, or a module."""
@@ -43,10 +45,6 @@ def show(*lines: str) -> None:
     try:
         _write(sys.stdout, lines)
     except OSError as error:
-        from kepler_traverse.errors import (
-            OutputError,
-        )  # only now, because it imports NumPy and Numba, which --help does not need
-
         raise OutputError(f"stdout cannot be written to: {error.strerror or error}") from None
 
 
@@ -100,13 +98,3 @@ def several(number: int, noun: str) -> str:
     """Return a number of things as text, in the singular for one; the plural of the noun ends in s, es or ces."""
     plural = noun[:-2] + "ices" if noun.endswith("ex") else noun + ("es" if noun.endswith("ch") else "s")
     return f"{number:,} {noun if number == 1 else plural}"
-
-
-def in_units(size: int) -> str:
-    """Return a number of bytes as readable text."""
-    amount = float(size)
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if amount < 1024 or unit == "GiB":
-            break
-        amount /= 1024
-    return f"{amount:.0f} {unit}" if unit == "bytes" or amount >= 100 else f"{amount:.1f} {unit}"

@@ -19,10 +19,11 @@ from rich.text import Text
 
 from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
+from kepler_traverse.runtime.display import in_units
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
-from ..cli.terminal import in_units, printable, say, several, show
+from ..cli.terminal import printable, say, several, show
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS

@@ -6,7 +6,8 @@ import json
 import time
 from typing import Any
 
-from ..cli.terminal import in_units
+from kepler_traverse.runtime.display import in_units
+
 from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS

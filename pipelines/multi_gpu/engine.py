@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
 import numpy as np
 
@@ -98,7 +98,7 @@ class _Plan:
 class _BatchTraverser(BatchTraverser):
     """A ``BatchTraverser`` that certifies on the workers and continues only after errors of a single source."""
 
-    _plan: Any  # a ``_Plan``
+    _plan: _Plan
     _graph: PartitionedGraph
 
     def _try(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals | None, float, str, bool]:
@@ -150,7 +150,7 @@ class MgEngine:
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
         return Prepared(
             graph=graph,
-            plan=cast(Any, self._plan),
+            plan=self._plan,
             request=request,
             origin="",
             folder=None,
@@ -191,7 +191,7 @@ class MgEngine:
 
     def _answer(self, run: BatchRun, observer: BatchObserver) -> None:
         request = run.prepared.request
-        answers = _BatchTraverser(self._graph, cast(Any, self._plan), request)
+        answers = _BatchTraverser(self._graph, self._plan, request)
         if self._graph.n_edges:
             self._together.load(self._graph)
         for part, sources in run.batches.items():

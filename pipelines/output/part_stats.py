@@ -121,7 +121,7 @@ def edges_of(graph: Graph, traversal: Traversal) -> int:
         distance = traversal.distance
         if traversal.algorithm == "bfs" and distance.size == graph.n_vertices and distance.min(initial=0) >= 0:
             return int(graph.offsets[-1])  # all are reached; the offsets need more memory than the hops, and are not read
-        return int(on_cpu.edges_of(graph.offsets, traversal.distance, _unreached(traversal)))
+        return int(on_cpu.edges_of(graph.offsets, distance, unreached_of(distance.dtype)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())
 
 
@@ -140,15 +140,6 @@ def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
     total = to_host(counts[:, : last + 1].sum(axis=0, dtype=np.int64))
     bins = np.bincount(np.arange(total.size) >> exponent, total).astype(np.int64) if exponent else total
     return {"width": 2.0**exponent, "first": 0, "counts": bins.tolist()}
-
-
-def histogram_of_values(algorithm: str, values: np.ndarray) -> Histogram | None:
-    """Return the histogram of distances, none of which is that of an unreached vertex."""
-    values = values.astype(np.float64) if algorithm == "sssp" and values.dtype.kind == "i" else values
-    traversal = Traversal(
-        algorithm=algorithm, source=0, distance=values, predecessor=None, limit=None, strategy="", rounds=0
-    )
-    return histogram_of(traversal)
 
 
 def histogram_of(traversal: Traversal) -> Histogram | None:
@@ -186,7 +177,7 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
 
 
 def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> Histogram | None:
-    """Return the sum of what ``histogram_of_values`` returns for rows of so many values, one after the other."""
+    """Return the sum of what ``histogram_of`` returns for the distances of rows, so many per source, one after the other."""
     if not values.size:
         return None
     floats, begins = values.astype(np.float64), (np.cumsum(sizes) - sizes)[sizes > 0]
@@ -214,11 +205,6 @@ def histogram_of_group(distance: Any, limit: float | None, figures: Any) -> Hist
     k = figures.reached.size
     counts = bins_of(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
-
-
-def _unreached(traversal: Traversal) -> Any:
-    """Return the distance of an unreached vertex, in the type of the distances."""
-    return unreached_of(traversal.distance.dtype)
 
 
 def merged(*histograms: Histogram | None) -> Histogram | None:
@@ -279,7 +265,3 @@ def _width(low: float, high: float, least: float) -> float:
     # One bin less, because the range may begin within a bin. Divided first, because the difference may overflow.
     share = max(high / (MAX_BINS - 1) - low / (MAX_BINS - 1), sys.float_info.min)
     return max(least, 2.0 ** math.ceil(math.log2(share)))
-
-
-# Short loops without a branch on the algorithm, so that the compiler uses vector instructions. All of them together take a
-# fiftieth of the time of a traversal of a road network.

@@ -20,7 +20,6 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
-from kepler_traverse.multi_source.together import SearchTogether
 
 from ..cli.options import OPTIONS, Settings
 from ..cli.shards import shard_of
@@ -281,7 +280,7 @@ class KeplerEngine:
         del prepared.plan  # a change of the strategy releases it
         # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
         is_for_its_threads = prepared.threads in (0, run.sizing.threads)
-        held = plan if is_for_its_threads and isinstance(plan, MultiSourcePlan | SearchTogether) else None
+        held = plan if is_for_its_threads else None
         del plan
         worker.hold(graph, held)
         del held

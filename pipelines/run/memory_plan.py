@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kepler_traverse.errors import CapacityError
+from kepler_traverse.runtime.display import in_units
 
-from ..cli.terminal import in_units
 from ..output.schemas import ROWS_PER_GROUP, ROWS_PER_PART, SOURCES_PER_PART
 
 # Maximum of vertices times sources per part, for results with few rows. It keeps a batch at a minute or two, so that a slow

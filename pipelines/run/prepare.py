@@ -29,6 +29,7 @@ from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.frames import check_unreached
@@ -37,7 +38,7 @@ from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
 from ..cli.options import Settings, edge_columns
-from ..cli.terminal import in_units, say
+from ..cli.terminal import say
 from ..output.rows import names_of
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -151,18 +152,14 @@ def prepare(
     check_unreached(settings.unreached, graph)
     request = request_of(settings, question, at_once=_at_once(settings, graph, question, numbers))
     _add_hierarchy(settings, graph, None, numbers.size, folder)
-    with _threads_of_a_worker(settings, graph, numbers.size):
-        threads = 0 if graph.device == "cuda" else numba.get_num_threads()
-        request, plan = _planned(settings, graph, request, numbers.size)
+    request, plan, threads = _planned(settings, graph, request, numbers.size)
     if _add_hierarchy(settings, graph, plan, numbers.size, folder):
-        with _threads_of_a_worker(settings, graph, numbers.size):
-            request, plan = _planned(settings, graph, request, numbers.size)
+        request, plan, threads = _planned(settings, graph, request, numbers.size)
     shape = getattr(plan, "shape", None)
     request = replace(request, shape=shape)
     at_once = _at_once(settings, graph, question, numbers, shape)
     if at_once > request.at_once:  # only now is it known that searches end early
-        with _threads_of_a_worker(settings, graph, numbers.size):
-            request, plan = _planned(settings, graph, replace(request, at_once=at_once), numbers.size)
+        request, plan, threads = _planned(settings, graph, replace(request, at_once=at_once), numbers.size)
     compiled = compile_clock.thread_seconds() - compiled
     seconds["plan"] = max(0.0, time.perf_counter() - built - (compiled - compiled_to_build))
     seconds["compile"] = compiled
@@ -236,7 +233,14 @@ def sources_per_part_of_shards(prepared: Prepared, count: int) -> int:
     return min(sources_per_part(n_vertices, rows, "cpu"), -(-n_sources // (BATCHES_PER_WORKER * count)))
 
 
-def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
+def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan, int]:
+    """Plan with the threads of a worker; return their number, too, or 0 if the plan does not depend on it."""
+    with _threads_of_a_worker(settings, graph, n_sources):
+        threads = 0 if graph.device == "cuda" else numba.get_num_threads()
+        return *_planned_in_share(settings, graph, request, n_sources), threads
+
+
+def _planned_in_share(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
     """Plan within a worker's share of memory: on a CPU half of the free memory is for plans, the rest for all else."""
     if graph.device == "cuda":
         more = _beyond_a_part(settings, graph, request, n_sources)

@@ -21,9 +21,10 @@ from distributed.system import MEMORY_LIMIT
 
 from kepler_traverse import cuda
 from kepler_traverse.errors import CapacityError, InputError
+from kepler_traverse.runtime.display import in_units
 
 from ..cli.options import Settings
-from ..cli.terminal import in_units, say
+from ..cli.terminal import say
 from .cluster import existing, pinned
 from .errors import ClusterError
 from .package_version import version_here

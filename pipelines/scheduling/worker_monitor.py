@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from ..cli.terminal import in_units
+from kepler_traverse.runtime.display import in_units
+
 from .errors import ClusterError
 from .executor import BatchExecutor, BatchFuture, Task
 from .heartbeat import read_mark

@@ -1,21 +1,51 @@
-"""The inputs of a plan."""
+"""A question with how it is answered, and what the job uses of a plan."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from kepler_traverse._arrays import Array
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import SearchTogether
+from kepler_traverse.search.query import Query, TargetLists
+from kepler_traverse.search.results import Traversals
 from kepler_traverse.search.strategy import Shape
 
 from ..question import Question
 
 Knobs = dict[str, bool | int | float | str] | None
-Plan = MultiSourcePlan | SearchTogether
+
+
+class GroupPlan(Protocol):
+    """A plan of searches from one group of sources after the other: ``MultiSourcePlan``, or that of ``--engine cugraph-mg``.
+
+    The attributes mean the same as in ``MultiSourcePlan``. A strategy has ``name``, ``device`` and ``rationale``.
+    """
+
+    algorithm: str
+    query: Query
+    nbytes: int
+    depth: int
+
+    @property
+    def why(self) -> str: ...
+
+    @property
+    def strategy(self) -> Any: ...
+
+    @property
+    def group(self) -> int: ...
+
+    def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals:
+        """Search from the sources of a group."""
+
+
+Plan = GroupPlan | SearchTogether
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from kepler_traverse.search.frames import Column, arrow_table
 from ..output.checksums import bits_of_columns, checksums_by_source
 from ..output.manifest_types import Measured
 from ..output.part_file import Answer
-from ..output.part_stats import histogram_of_values
+from ..output.part_stats import histogram_of_rows
 from ..output.rows import names_of
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
@@ -72,7 +72,7 @@ class TogetherTraverser:
             return
         columns, rounds = found
         distance = to_host(columns[list(columns)[-1]].values)
-        histogram = histogram_of_values(self._plan.algorithm, distance)
+        histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
         context.tally.add([], context.clock.seconds["traverse"], self._edges_of(columns), rounds, [histogram])
         table, source = arrow_table(columns), np.full(distance.size, numbers[0])
         if "source" in columns:

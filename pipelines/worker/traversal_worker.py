@@ -79,7 +79,7 @@ class Loaded:
     Attributes
     ----------
     graph : Graph
-    plan : MultiSourcePlan or SearchTogether
+    plan : Plan
     answers : BatchTraverser or TogetherTraverser
     writers : Writers or None
         None if the thread that traverses also writes the parts.

@@ -24,7 +24,6 @@ from kepler_traverse.certificate import certify_group
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
 from kepler_traverse.multi_source.outputs import cycle_in_direction
-from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.search.results import Traversals
 
 from ..output.buffer_pool import BUFFERS, FROM_GPU
@@ -36,7 +35,7 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
-from .request import Request
+from .request import GroupPlan, Request
 
 
 def release_cached_memory() -> None:
@@ -94,7 +93,7 @@ class BatchTraverser:
 
     Parameters
     ----------
-    graph, plan : Graph, MultiSourcePlan
+    graph, plan : Graph, GroupPlan
     request : Request
 
     Attributes
@@ -106,7 +105,7 @@ class BatchTraverser:
         not measured, because it also compiles and warms up. Isolated sources are not measured either.
     """
 
-    def __init__(self, graph: Graph, plan: MultiSourcePlan, request: Request):
+    def __init__(self, graph: Graph, plan: GroupPlan, request: Request):
         self._graph, self._plan, self._request = graph, plan, request
         self._target_order = None if request.targets is None else graph.numbers_of(request.targets, "target")
         self.group = plan.group

@@ -15,7 +15,6 @@ from pipelines.output.part_stats import (
     histogram_of,
     histogram_of_levels,
     histogram_of_rows,
-    histogram_of_values,
     merged,
 )
 from tests.support import oracle
@@ -105,4 +104,6 @@ def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
 def test_levels_beyond_the_bins_are_counted_as_distances_are():
     counts = np.arange(1, 2 * MAX_BINS)
     hops = np.repeat(np.arange(counts.size, dtype=np.int32), counts)
-    assert histogram_of_levels(counts[None], np.array([counts.size - 1])) == histogram_of_values("bfs", hops)
+    assert histogram_of_levels(counts[None], np.array([counts.size - 1])) == histogram_of_rows(
+        "bfs", hops, np.array([hops.size])
+    )

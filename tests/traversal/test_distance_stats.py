@@ -11,7 +11,7 @@ from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
 from kepler_traverse.search.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
-from pipelines.output.part_stats import histogram_of_group, histogram_of_levels, histogram_of_values, merged
+from pipelines.output.part_stats import histogram_of_group, histogram_of_levels, histogram_of_rows, merged
 from pipelines.output.rows import rows_of as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
@@ -63,7 +63,7 @@ def test_figures_are_those_of_each_distance_by_itself(n, kind, limit):
         reached = row[np.isfinite(row) & (row <= (np.inf if limit is None else limit))].astype(float)
         assert found.edges[i] == np.diff(offsets)[np.isfinite(row)].sum()
         assert found.reached[i] == reached.size
-        assert histograms[i] == histogram_of_values("sssp", reached.astype(kind))
+        assert histograms[i] == histogram_of_rows("sssp", reached.astype(kind), np.array([reached.size]))
         if reached.size:
             assert (found.lowest[i], found.farthest[i]) == (reached.min(), reached.max())
         else:
@@ -225,7 +225,7 @@ def test_histograms_of_levels_are_those_of_the_hops():
     for row, size in zip(counts, sizes, strict=True):
         row[:size] = np.arange(size) % 7 + 1
     farthest = np.array(sizes) - 1
-    expected = [histogram_of_values("bfs", np.repeat(np.arange(3000, dtype=np.int32), row)) for row in counts]
+    expected = [histogram_of_rows("bfs", np.repeat(np.arange(3000), row), np.array([row.sum()])) for row in counts]
     assert histogram_of_levels(counts, farthest) == merged(*expected)
     with running(next(iter(MODES.values()))):
         assert histogram_of_levels(cuda.cp.asarray(counts), farthest) == merged(*expected)

@@ -16,8 +16,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +23,7 @@ import pyarrow
 import pyarrow.parquet
 
 from scripts import make_graphs
-from scripts.bench.environment import commit, machine
+from scripts.bench.environment import about
 
 ROOT = Path(__file__).resolve().parents[2]
 EXACT, ROUNDED = ("source", "reached", "eccentricity", "sum"), ("mean", "closeness", "harmonic")
@@ -87,17 +85,6 @@ def measure(options: argparse.Namespace, folder: Path) -> dict:
     }
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that are installed."""
-    found = {}
-    for name in ("numpy", "numba", "pyarrow", "cupy-cuda13x", "cudf-cu13", "cugraph-cu13", "pylibcugraph-cu13"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m scripts.bench --suite loop", description="The whole job beside a loop over cuGraph."
@@ -115,15 +102,9 @@ def main(arguments: list[str]) -> int:
         parser.error("--repeats, --loop-repeats and --sources are at least 1")
     with tempfile.TemporaryDirectory() as folder:
         found = measure(options, Path(folder))
-    record = {
-        "title": "The whole job beside a loop over cuGraph, summaries",
-        "date": date.today().isoformat(),
-        "commit": commit(),
-        "command": f"python -m scripts.bench --suite loop {' '.join(arguments)}",
-        "machine": machine(),
-        "versions": versions(),
-        "measurements": [found],
-    }
+    packages = ("numpy", "numba", "pyarrow", "cupy-cuda13x", "cudf-cu13", "cugraph-cu13", "pylibcugraph-cu13")
+    facts = about(packages, f"python -m scripts.bench --suite loop {' '.join(arguments)}")
+    record = {"title": "The whole job beside a loop over cuGraph, summaries", **facts, "measurements": [found]}
     options.output.write_text(json.dumps(record, indent=2) + "\n")
     job, loop = (statistics.median(found[name]) for name in ("job_seconds", "loop_seconds"))
     print(

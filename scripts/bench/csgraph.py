@@ -5,7 +5,7 @@ python -m scripts.bench.csgraph --graphs FOLDER --output docs/benchmarks/csgraph
 FOLDER holds Parquet files with columns src and dst (GRAPHS lists which). Both libraries get the same CSR matrix with float64
 weights 1 to 255 and make the same call, in one process, one after the other; the matrix is read anew in each call. A time is
 the least of the repeats. The first call, which compiles or loads compiled code, is not among them.
-``python -m scripts.docs.peer_tables`` renders the record into docs/from/scipy.md.
+``python -m scripts.docs.measured_tables`` renders the record into docs/from/scipy.md.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from collections.abc import Callable
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from kepler_traverse import csgraph
-from scripts.bench.environment import commit, machine
+from scripts.bench.environment import about, least
+from scripts.pages import read_record, write_record
 
 # name: (file, directed)
 GRAPHS = {
@@ -69,18 +66,6 @@ def calls(n_sources: int) -> dict[str, dict[str, Any]]:
     return found
 
 
-def least_time(function: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """Return the least time of several calls, and the last result."""
-    seconds = []
-    result = None
-    for _ in range(repeats):
-        del result
-        began = time.perf_counter()
-        result = function()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), result
-
-
 def agree(ours: Any, theirs: Any, name: str) -> bool:
     """Whether two results are equal; of predecessors of ``dijkstra``, which SciPy leaves open, whether they are there."""
     if not isinstance(ours, tuple):
@@ -100,8 +85,8 @@ def measure(graph: str, matrix: Any, sources: np.ndarray, title: str, call: dict
     arguments = (matrix, indices) if name == "breadth_first_order" else (matrix, True, indices)
     getattr(csgraph, name)(*arguments, **named)
     repeats = repeats if sources.size < LONG else 1
-    seconds, ours = least_time(lambda: getattr(csgraph, name)(*arguments, **named), repeats)
-    scipy_seconds, theirs = least_time(lambda: getattr(scipy.sparse.csgraph, name)(*arguments, **named), repeats)
+    seconds, ours = least(lambda: getattr(csgraph, name)(*arguments, **named), repeats)
+    scipy_seconds, theirs = least(lambda: getattr(scipy.sparse.csgraph, name)(*arguments, **named), repeats)
     if not agree(ours, theirs, name):
         raise SystemExit(f"{graph}, {title}, {sources.size} sources: the results differ")
     return {
@@ -135,16 +120,10 @@ def main(arguments: list[str] | None = None) -> int:
             for title, call in calls(count).items():
                 rows.append(measure(graph, matrix, order[:count], title, call, options.repeats))
                 print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    before = json.loads(options.output.read_text(encoding="utf-8"))["rows"] if options.output.exists() else []
+    before = read_record(options.output)["rows"] if options.output.exists() else []
     kept = [row for row in before if (row["graph"], row["sources"]) not in {(r["graph"], r["sources"]) for r in rows}]
-    record = {
-        "machine": machine(),
-        "commit": commit(),
-        "date": date.today().isoformat(),
-        "versions": {name: version(name) for name in ("scipy", "numpy", "numba")},
-        "rows": sorted(kept + rows, key=lambda row: (list(GRAPHS).index(row["graph"]), row["sources"])),
-    }
-    options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    rows = sorted(kept + rows, key=lambda row: (list(GRAPHS).index(row["graph"]), row["sources"]))
+    write_record(options.output, about(("scipy", "numpy", "numba")) | {"rows": rows})
     return 0
 
 

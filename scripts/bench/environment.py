@@ -1,13 +1,48 @@
-"""Machine and commit of a measurement, in the format of the records."""
+"""What all measurements share: the facts of their records, and a clock."""
 
 from __future__ import annotations
 
 import os
 import platform
 import subprocess
+import time
+from collections.abc import Callable, Iterable
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+from pipelines.run.environment import package_versions
+from scripts.pages import ROOT
+
+__all__ = ["ROOT", "about", "commit", "least", "machine", "timed"]
+
+
+def about(packages: Iterable[str], command: str = "") -> dict[str, Any]:
+    """Return the facts with which a record begins: date, commit, machine, versions of packages, and the command."""
+    facts = {
+        "date": date.today().isoformat(),
+        "commit": commit(),
+        "machine": machine(),
+        "versions": package_versions(packages),
+    }
+    return facts | ({"command": command} if command else {})
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """Return what a call returns, and its seconds."""
+    began = time.perf_counter()
+    result = call(*arguments)
+    return result, time.perf_counter() - began
+
+
+def least(call: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
+    """Return the least seconds of several calls, and the last result."""
+    seconds, result = [], None
+    for _ in range(repeats):
+        del result
+        result, took = timed(call)
+        seconds.append(took)
+    return min(seconds), result
 
 
 def machine() -> dict:

@@ -1,8 +1,6 @@
-"""Measure extremes of graphs beside NetworKit, igraph and NetworkX; render the table of docs/results.md.
+"""Measure extremes of graphs beside NetworKit, igraph and NetworkX: ``python -m scripts.bench.extremes --graphs FOLDER``.
 
-python -m scripts.bench.extremes run --graphs FOLDER    writes docs/benchmarks/extremes.json and the table
-python -m scripts.bench.extremes write                  writes the table from the record
-python -m scripts.bench.extremes check                  compares the table with the record
+It writes docs/benchmarks/extremes.json, of which ``scripts.docs.measured_tables`` makes the table of docs/results.md.
 
 FOLDER holds the Parquet files of ``GRAPHS``. Extremes are of the largest (strongly connected) component, which every library
 gets as a graph of its own; the time to build that graph is not measured. The result of each library is compared with that
@@ -13,25 +11,19 @@ searches from all vertices of a large graph (igraph, NetworkX), and closeness on
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scripts.bench.environment import commit, machine
+from scripts.bench.environment import ROOT, about, timed
+from scripts.pages import write_record
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORD, PAGE = ROOT / "docs/benchmarks/extremes.json", ROOT / "docs/results.md"
-BEGIN, END = "<!-- extremes: begin -->", "<!-- extremes: end -->"
+RECORD = ROOT / "docs/benchmarks/extremes.json"
 PACKAGES = {"kepler": "kepler-traverse", "networkit": "networkit", "igraph": "igraph", "networkx": "networkx"}
 TITLES = {"kepler": "kepler", "networkit": "NetworKit", "igraph": "igraph", "networkx": "NetworkX"}
 GRAPHS = {  # directed or not
@@ -171,13 +163,7 @@ def seconds_of(call: Callable[[], Any], first: float) -> float:
     """The median of several times, or the first one if it was long."""
     if first > LONG:
         return first
-    return statistics.median([_timed(call)[1] for _ in range(REPEATS)])
-
-
-def _timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    began = time.perf_counter()
-    result = call()
-    return result, time.perf_counter() - began
+    return statistics.median([timed(call)[1] for _ in range(REPEATS)])
 
 
 def require_equal(expected: Any, found: Any, where: str) -> None:
@@ -194,22 +180,13 @@ def measure(graphs: Path, libraries: list[str]) -> list[dict]:
             expected = None
             for library, each in call.by_library.items():
                 each() if library == "kepler" else None  # compiles
-                found, taken = _timed(each)
+                found, taken = timed(each)
                 expected = found if library == "kepler" else expected
                 require_equal(expected, found, f"{name}, {call.name}, {library}")
                 row = {"graph": name, "vertices": part.n_vertices, "edges": part.n_edges, "directed": part.directed}
                 rows.append(row | {"call": call.name, "library": library, "seconds": seconds_of(each, taken)})
                 print(f"{name}, {call.name}: {library} {rows[-1]['seconds']:.4f} s", flush=True)
     return rows
-
-
-def installed() -> dict[str, str]:
-    """Versions of the libraries that are here."""
-    found = {}
-    for library, package in PACKAGES.items():
-        with suppress(PackageNotFoundError):
-            found[library] = version(package)
-    return found
 
 
 def table(record: dict) -> str:
@@ -231,41 +208,17 @@ def table(record: dict) -> str:
     versions = ", ".join(f"{TITLES[library]} {record['versions'][library]}" for library in libraries if library != "kepler")
     machine_text = f"{record['machine']['cpu']}, {record['machine']['cores']} cores"
     lines += ["", f"Measured on {record['date']} at commit {record['commit']}: {machine_text}; {versions}."]
-    return "\n".join(lines)
-
-
-def page_with(text: str, record: dict) -> str:
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return f"{text[:begin]}\n{table(record)}\n{text[end:]}"
+    return "\n".join(lines) + "\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure extremes of graphs beside other libraries.")
-    parser.add_argument("command", choices=("run", "write", "check"))
-    parser.add_argument("--graphs", type=Path, help="folder with the graphs")
+    parser.add_argument("--graphs", type=Path, required=True, help="folder with the graphs")
     options = parser.parse_args(arguments)
-    if options.command == "run":
-        if options.graphs is None:
-            parser.error("run needs --graphs")
-        versions = installed()
-        rows = measure(options.graphs, [library for library in versions if library != "kepler"])
-        made = {
-            "date": date.today().isoformat(),
-            "commit": commit(),
-            "command": "python -m scripts.bench.extremes run --graphs FOLDER",
-            "machine": machine(),
-            "versions": versions,
-            "rows": rows,
-        }
-        RECORD.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    record = json.loads(RECORD.read_text(encoding="utf-8"))
-    text = PAGE.read_text(encoding="utf-8")
-    if options.command == "check":
-        if text != page_with(text, record):
-            print(f"{PAGE.relative_to(ROOT)} is stale: run python -m scripts.bench.extremes write", file=sys.stderr)
-            return 1
-        return 0
-    PAGE.write_text(page_with(text, record), encoding="utf-8")
+    record = about(PACKAGES.values(), "python -m scripts.bench.extremes --graphs FOLDER")
+    record["versions"] = {name: record["versions"][of] for name, of in PACKAGES.items() if of in record["versions"]}
+    record["rows"] = measure(options.graphs, [library for library in record["versions"] if library != "kepler"])
+    write_record(RECORD, record)
     return 0
 
 

@@ -6,13 +6,12 @@ after the other, and their results are compared before a time is recorded. A gra
 
 ``--cores 1 2`` measures contraction on as many threads. ``--whole 10000`` measures summaries of so many sources with
 the hierarchy that they need. ``--more pairs`` and ``--more hops`` measure paths of pairs, and breadth-first searches, into a
-record of their own. ``--render`` writes the tables of docs/hierarchies.md from the records.
+record of their own. ``scripts.docs.measured_tables`` writes the tables of docs/hierarchies.md from the records.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -22,12 +21,10 @@ import numpy as np
 
 from kepler_traverse import Graph, graph_from_edges, plan_sssp_many
 from scripts.bench.environment import ROOT, commit, machine
+from scripts.pages import read_record, write_record
 
-PAGE = ROOT / "docs" / "hierarchies.md"
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"
 MORE = ROOT / "docs" / "benchmarks" / "hierarchy_more.json"
-BEGIN, END = "<!-- measured -->\n", "<!-- end -->\n"
-BEGIN_MORE, END_MORE = "<!-- measured more -->\n", "<!-- end more -->\n"
 SWEEP, SEARCH = "hierarchy_sweep", "near_far_per_thread"
 REPEATS = 3
 LATTICE = "lattice-"
@@ -296,27 +293,18 @@ def alone(entry: dict) -> str:
     return "-" if found is None else f"{found:.1f}"
 
 
-def render(record: Path) -> None:
-    """Write the tables of the records into the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    for path, begin, end, table in ((record, BEGIN, END, rendered), (MORE, BEGIN_MORE, END_MORE, rendered_more)):
-        head, rest = text.split(begin)
-        text = head + begin + table(json.loads(path.read_text(encoding="utf-8"))) + end + rest.split(end)[1]
-    PAGE.write_text(text, encoding="utf-8")
-
-
 def add_more(measured: dict) -> None:
     """Put the record of one graph into that of pairs and hops, in place of earlier ones of the same results."""
-    record = json.loads(MORE.read_text(encoding="utf-8")) if MORE.exists() else {"graphs": []}
+    record = read_record(MORE) if MORE.exists() else {"graphs": []}
     others = [each for each in record["graphs"] if (each["graph"], *each["work"]) != (measured["graph"], *measured["work"])]
     graphs = sorted([*others, measured], key=lambda each: (*each["work"], each["graph"]))
-    MORE.write_text(json.dumps({"machine": machine(), "graphs": graphs}, indent=1) + "\n", encoding="utf-8")
+    write_record(MORE, {"machine": machine(), "graphs": graphs})
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("graphs", nargs="*")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("graphs", nargs="+")
     parser.add_argument("--out", type=Path, default=RECORD)
     parser.add_argument("--sources", type=int, default=512, help="sources of the sweeps")
     parser.add_argument("--searched", type=int, default=16, help="sources of the searches that are compared")
@@ -324,20 +312,16 @@ def main() -> int:
     parser.add_argument("--whole", type=int, default=0, help="sources of a call that includes building the hierarchy")
     parser.add_argument("--pairs", type=int, default=1000, help="pairs of which paths are measured, also by searches")
     parser.add_argument("--more", choices=("pairs", "hops"), help="measure these alone")
-    parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
     if options.more is not None:
         for name in options.graphs:
             add_more(measure_more(options.folder, name, options.more, options.searched))
-    elif options.folder is not None:
+    else:
         sizes = options.sources, options.searched, options.cores, options.whole, options.pairs
         graphs = {name: measure(options.folder, name, *sizes) | {"commit": commit()} for name in options.graphs}
-        others = json.loads(options.out.read_text(encoding="utf-8"))["graphs"] if options.out.exists() else []
+        others = read_record(options.out)["graphs"] if options.out.exists() else []
         graphs = {each["graph"]: each for each in others} | graphs
-        record = {"machine": machine(), "graphs": list(graphs.values())}
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    if options.render:
-        render(options.out)
+        write_record(options.out, {"machine": machine(), "graphs": list(graphs.values())})
     return 0
 
 

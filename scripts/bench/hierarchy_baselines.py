@@ -1,9 +1,9 @@
 """Measure distances over a hierarchy next to pandana and RoutingKit.
 
-``python -m scripts.bench.hierarchy_baselines EDGES --render`` writes docs/benchmarks/hierarchy_baselines.json and the table
-of docs/hierarchies.md. EDGES is a Parquet file of the undirected edges of a road network, with columns src, dst and an
-integer weight. ``pandana`` and ``routingkit-cch`` are used where they are installed next to this package. Their distances
-are compared with those of this library before a time is recorded.
+``python -m scripts.bench.hierarchy_baselines EDGES`` writes docs/benchmarks/hierarchy_baselines.json, of which
+``scripts.docs.measured_tables`` makes the table of docs/hierarchies.md. EDGES is a Parquet file of the undirected edges of a
+road network, with columns src, dst and an integer weight. ``pandana`` and ``routingkit-cch`` are used where they are
+installed next to this package. Their distances are compared with those of this library before a time is recorded.
 
 There are two requests: a table of all pairs of some origins and destinations, and pairs of the origins with destinations of
 their own. Baselines answer a part of each.
@@ -15,24 +15,20 @@ stand for them.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from kepler_traverse import Graph, sssp_many, sssp_pairs
-from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.environment import ROOT, commit, machine, timed
 from scripts.bench.hierarchy import graph_of
+from scripts.pages import write_record
 
-PAGE = ROOT / "docs" / "hierarchies.md"
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_baselines.json"
-BEGIN, END = "<!-- baselines -->\n", "<!-- end of baselines -->\n"
 NAMES = {"pandana": "pandana", "routingkit_cch": "routingkit-cch"}
 OWN = 100  # destinations that each origin has of its own
 Answer = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -108,12 +104,6 @@ def coordinates(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 BASELINES: dict[str, Callable[[Graph], Baseline]] = {"pandana": pandana, "routingkit_cch": routingkit_cch}
 
 
-def timed(work: Callable[..., Any], *args: Any) -> tuple[float, Any]:
-    began = time.perf_counter()
-    found = work(*args)
-    return time.perf_counter() - began, found
-
-
 def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins: int) -> dict:
     """Return the record. Raise AssertionError if a distance of a baseline differs."""
     rng = np.random.default_rng(4)
@@ -128,18 +118,18 @@ def measure(graph: Graph, n_origins: int, n_destinations: int, baseline_origins:
     def pairs() -> np.ndarray:
         return sssp_pairs(graph, ids[2], ids[3])["distance"].to_numpy()
 
-    build, _ = timed(graph.hierarchy)
-    (of_table, expected), (of_pairs, distances) = [timed(work) for work in (table, pairs, table, pairs)][2:]  # compiled
+    _, build = timed(graph.hierarchy)
+    (expected, of_table), (distances, of_pairs) = [timed(work) for work in (table, pairs, table, pairs)][2:]  # compiled
     found = [entry("kepler_traverse", build, of_table, expected, of_pairs, distances)]
     for name, baseline in BASELINES.items():
         if find_spec(name) is None:
             print(f"{NAMES[name]} is not installed: left out", file=sys.stderr)
             continue
-        build, (table_of, pairs_of) = timed(baseline, graph)
-        of_table, some = timed(table_of, origins[:baseline_origins], ends)
+        (table_of, pairs_of), build = timed(baseline, graph)
+        some, of_table = timed(table_of, origins[:baseline_origins], ends)
         assert np.array_equal(some, expected[:baseline_origins]), f"distances of {NAMES[name]} differ"
         rows = slice(0, OWN * baseline_origins)
-        of_pairs, others = timed(pairs_of, first[rows], second[rows])
+        others, of_pairs = timed(pairs_of, first[rows], second[rows])
         assert np.array_equal(others, distances[rows]), f"distances of {NAMES[name]} differ"
         found.append(entry(f"{NAMES[name]} {version(NAMES[name])}", build, of_table, some, of_pairs, others))
     return {
@@ -185,23 +175,15 @@ def rendered(record: dict) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("edges", type=Path, nargs="?")
+    parser.add_argument("edges", type=Path)
     parser.add_argument("--out", type=Path, default=RECORD)
     parser.add_argument("--origins", type=int, default=1000)
     parser.add_argument("--destinations", type=int, default=1000)
     parser.add_argument("--baseline-origins", type=int, default=100, help="origins of which baselines answer")
-    parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
-    if options.edges is not None:
-        graph = graph_of(options.edges)
-        found = measure(graph, options.origins, options.destinations, options.baseline_origins)
-        record = {"machine": machine(), "commit": commit(), "graph": options.edges.stem} | found
-        options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    if options.render:
-        text = PAGE.read_text(encoding="utf-8")
-        head, rest = text.split(BEGIN)
-        table = rendered(json.loads(options.out.read_text(encoding="utf-8")))
-        PAGE.write_text(head + BEGIN + table + END + rest.split(END)[1], encoding="utf-8")
+    graph = graph_of(options.edges)
+    found = measure(graph, options.origins, options.destinations, options.baseline_origins)
+    write_record(options.out, {"machine": machine(), "commit": commit(), "graph": options.edges.stem} | found)
     return 0
 
 

@@ -3,8 +3,8 @@
 Graphs are those of ``scripts.bench.hierarchy``. Each is searched from 1,024 sources over its hierarchy and without it, in
 one process. All distances are compared before a time is recorded. ``--everything`` also summarizes the distances of all
 pairs of vertices. Then a second run adds up the distances to each vertex, which must be the sum of the distances from it,
-and certifies a sample. ``--render`` writes the table of docs/hierarchies.md from a record. A record may also have runs
-of ``scripts.bench.pairs`` and ``scripts.bench.opportunities``.
+and certifies a sample. ``scripts.docs.measured_tables`` makes the tables of docs/hierarchies.md of the record. A record may
+also have runs of ``scripts.bench.pairs`` and ``scripts.bench.opportunities``.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from kepler_traverse.certificate import batch_gpu
 from kepler_traverse.search.distance_stats import summary_of_distances
 from kepler_traverse.sssp import REGISTRY
 from scripts.bench.environment import ROOT, commit, machine
-from scripts.bench.hierarchy import PAGE, graph_of
+from scripts.bench.hierarchy import graph_of
+from scripts.pages import write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy_gpu.json"
-BEGIN, END = "<!-- measured on a GPU -->\n", "<!-- end of the GPU -->\n"
 SWEEP, SEARCH = "hierarchy_sweep", "source_per_block"
 SOURCES, TARGETS, SAMPLE = 1024, 1000, 1000
 REPEATS = 5
@@ -203,31 +203,18 @@ def _rendered_opportunities(record: dict[str, Any]) -> list[str]:
     ]
 
 
-def render(record: Path) -> None:
-    """Write the tables of a record into the page."""
-    text = PAGE.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    found = rendered(json.loads(record.read_text(encoding="utf-8")))
-    PAGE.write_text(head + BEGIN + found + END + rest.split(END)[1], encoding="utf-8")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("graphs", nargs="*")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("graphs", nargs="+")
     parser.add_argument("--out", type=Path, default=RECORD)
     parser.add_argument("--everything", action="store_true", help="summarize the distances of all pairs")
-    parser.add_argument("--render", action="store_true")
     options = parser.parse_args()
-    if options.folder is not None:
-        graphs = []
-        for name in options.graphs:
-            graphs.append(measure(options.folder, name, options.everything))
-            record = {"machine": machine(), "commit": commit(), "command": sys.argv[1:], "graphs": graphs}
-            options.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-            print(json.dumps(graphs[-1]), flush=True)
-    if options.render:
-        render(options.out)
+    graphs = []
+    for name in options.graphs:
+        graphs.append(measure(options.folder, name, options.everything))
+        write_record(options.out, {"machine": machine(), "commit": commit(), "command": sys.argv[1:], "graphs": graphs})
+        print(json.dumps(graphs[-1]), flush=True)
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Measure the backend of NetworkX, NetworkX, nx-parallel and nx-cugraph; render docs/from/networkx.md.
+"""Measure the backend of NetworkX, NetworkX, nx-parallel and nx-cugraph.
 
-python -m scripts.bench.networkx_backend run --graphs FOLDER    writes docs/benchmarks/networkx.json and the table
+python -m scripts.bench.networkx_backend run --graphs FOLDER    writes docs/benchmarks/networkx.json
 python -m scripts.bench.networkx_backend add --graphs FOLDER    adds backends that the record lacks, measured now
-python -m scripts.bench.networkx_backend write                  writes the table from the record
-python -m scripts.bench.networkx_backend check                  compares the table with the record
+
+``scripts.docs.measured_tables`` makes the table of docs/from/networkx.md of the record.
 
 FOLDER holds USA-road-d.NY.parquet. The first result of each library is compared with that of this one before it is timed.
 For all sources of a large graph, NetworkX's time is that of a sample of sources, multiplied, which the page calls estimated;
@@ -14,25 +14,21 @@ needs another release of NetworkX than the others.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 
-from scripts.bench.environment import commit, machine
+from scripts.bench.environment import ROOT, about, timed
+from scripts.pages import read_record, write_record
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORD, PAGE = ROOT / "docs/benchmarks/networkx.json", ROOT / "docs/from/networkx.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+RECORD = ROOT / "docs/benchmarks/networkx.json"
 BACKENDS = {"kepler": "kepler-traverse", "networkx": "networkx", "parallel": "nx-parallel", "cugraph": "nx-cugraph-cu13"}
 STREETS, TOWN, DISTRICT = 90_000, 20_000, 2_000  # nodes of the parts of the street network
 SAMPLE = 40  # sources for which NetworkX's time of all sources is measured
@@ -130,12 +126,6 @@ def part_of(graph: Any, n_nodes: int) -> Any:
     return graph.subgraph(list(near)[:n_nodes]).copy()
 
 
-def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    began = time.perf_counter()
-    result = call()
-    return result, time.perf_counter() - began
-
-
 def require_equal(expected: Any, found: Any) -> None:
     """Raise unless two results are equal, floats to 12 digits."""
     if isinstance(expected, Mapping):
@@ -201,10 +191,6 @@ def measure(graphs: Path, backends: list[str], ours_too: bool) -> list[dict]:
     return rows
 
 
-def new_record() -> dict:
-    return {"date": date.today().isoformat(), "commit": commit(), "machine": machine(), "versions": {}, "rows": []}
-
-
 def installed() -> dict[str, str]:
     """Versions of the libraries that are here and work with this release of NetworkX."""
     found = {}
@@ -233,7 +219,7 @@ def table(record: dict) -> str:
     versions = ", ".join(f"{BACKENDS[name]} {number}" for name, number in record["versions"].items() if name != "kepler")
     machine_text = f"{record['machine']['cpu']}, {record['machine']['cores']} cores"
     lines += ["", f"Measured on {record['date']} at commit {record['commit']}: {machine_text}; {versions}."]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def _seconds(row: dict | None) -> str:
@@ -244,34 +230,18 @@ def _seconds(row: dict | None) -> str:
     return f"{text} (estimated)" if row["estimated"] else text
 
 
-def page_with(text: str, record: dict) -> str:
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return f"{text[:begin]}\n{table(record)}\n{text[end:]}"
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Measure the backend of NetworkX.")
-    parser.add_argument("command", choices=("run", "add", "write", "check"))
-    parser.add_argument("--graphs", type=Path, help="folder with USA-road-d.NY.parquet")
+    parser.add_argument("command", choices=("run", "add"))
+    parser.add_argument("--graphs", type=Path, required=True, help="folder with USA-road-d.NY.parquet")
     options = parser.parse_args(arguments)
-    if options.command in ("run", "add"):
-        if options.graphs is None:
-            parser.error(f"{options.command} needs --graphs")
-        record = new_record() if options.command == "run" else json.loads(RECORD.read_text(encoding="utf-8"))
-        added = {name: number for name, number in installed().items() if name not in record["versions"]}
-        record["rows"] += measure(options.graphs, [name for name in added if name != "kepler"], options.command == "run")
-        if options.command == "add":
-            added = {name: f"{number} (with networkx {version('networkx')})" for name, number in added.items()}
-        record["versions"] |= added
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    record = json.loads(RECORD.read_text(encoding="utf-8"))
-    text = PAGE.read_text(encoding="utf-8")
-    if options.command == "check":
-        if text != page_with(text, record):
-            print(f"{PAGE.relative_to(ROOT)} is stale: run python -m scripts.bench.networkx_backend write", file=sys.stderr)
-            return 1
-        return 0
-    PAGE.write_text(page_with(text, record), encoding="utf-8")
+    record = about(()) | {"rows": []} if options.command == "run" else read_record(RECORD)
+    added = {name: number for name, number in installed().items() if name not in record["versions"]}
+    record["rows"] += measure(options.graphs, [name for name in added if name != "kepler"], options.command == "run")
+    if options.command == "add":
+        added = {name: f"{number} (with networkx {version('networkx')})" for name, number in added.items()}
+    record["versions"] |= added
+    write_record(RECORD, record)
     return 0
 
 

@@ -3,7 +3,7 @@
 python -m scripts.bench.pandana_network EDGES [--repeats N]
 
 EDGES is a Parquet file of a road network, with columns src, dst and an integer weight, USA-road-d.NY.parquet for the record
-docs/benchmarks/pandana_network.json. ``python -m scripts.docs.peer_tables`` renders it into docs/from/pandana.md. Both
+docs/benchmarks/pandana_network.json. ``python -m scripts.docs.measured_tables`` renders it into docs/from/pandana.md. Both
 libraries make the same call in one process, one after the other. A time is the least of the repeats. The first call, which
 compiles or loads compiled code, is not among them. pandana builds its hierarchy with the network, and this library with the
 first lengths of many pairs: the first row has both. Of paths the ends are compared, since several can be shortest.
@@ -12,12 +12,9 @@ first lengths of many pairs: the first row has both. Of paths the ends are compa
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +23,9 @@ import pandas as pd
 
 from kepler_traverse import Graph, read_graph
 from kepler_traverse.pandana import Network
-from scripts.bench.csgraph import least_time
-from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.environment import ROOT, about, least
 from scripts.bench.short_searches import equal, network_of
+from scripts.pages import write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "pandana_network.json"
 NEAR, FAR, POINTS, NEAREST = 5000, 3_000_000, 500, 3
@@ -84,12 +81,12 @@ def measure(name: str, graph: Graph, kind: Any, repeats: int) -> list[dict[str, 
         return made
 
     built()
-    (seconds, ours), (peer_seconds, theirs) = least_time(built, 1), least_time(lambda: network_of(graph, kind), 1)
+    (seconds, ours), (peer_seconds, theirs) = least(built, 1), least(lambda: network_of(graph, kind), 1)
     rows = [("Network(...)", graph.n_edges, seconds, peer_seconds)]
     for title, size, call in calls(graph):
         call(ours)
         (seconds, found), (peer_seconds, expected) = (
-            least_time(lambda network=network: call(network), repeats)  # noqa: B023
+            least(lambda network=network: call(network), repeats)  # noqa: B023
             for network in (ours, theirs)
         )
         if not equal(found, expected):
@@ -112,16 +109,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     load = os.getloadavg()[0]
     rows = measure(options.edges.stem, read_graph(options.edges), pandana.Network, options.repeats)
-    record = {
-        "machine": machine(),
-        "commit": commit(),
-        "date": date.today().isoformat(),
-        "versions": {name: version(name) for name in ("pandana", "pandas", "numpy", "numba")},
-        "command": f"python -m scripts.bench.pandana_network {options.edges.name} --repeats {options.repeats}",
-        "load": round(load, 1),
-        "rows": rows,
-    }
-    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    command = f"python -m scripts.bench.pandana_network {options.edges.name} --repeats {options.repeats}"
+    facts = about(("pandana", "pandas", "numpy", "numba"), command)
+    write_record(RECORD, facts | {"load": round(load, 1), "rows": rows})
     return 0
 
 

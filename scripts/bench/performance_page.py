@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.bench import level_traces, roofline
+from scripts.pages import between, put, read_record
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BENCHMARKS = DOCS / "benchmarks"
@@ -581,11 +582,7 @@ def matches(row: dict, choice: dict) -> bool:
 
 def readme_with(text: str, runs: list[dict], chosen: list[dict]) -> str:
     """The README with the part between the two markers replaced."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise Malformed(f"README.md lacks the markers {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{short_table(runs, chosen)}{END}{after}"
+    return between(text, BEGIN, END, short_table(runs, chosen))
 
 
 def pages(measured: dict) -> dict[Path, str]:
@@ -593,18 +590,14 @@ def pages(measured: dict) -> dict[Path, str]:
     runs = measured["runs"]
     check_runs(runs)
     levels_page, plots = roofline.page(runs)
-    startup = json.loads(STARTUP.read_text(encoding="utf-8"))
+    startup = read_record(STARTUP)
     texts = {
-        PAGE: performance_page(runs, startup["runs"], read(CORES), startup["notes"], read(SHORT_SEARCHES)),
+        PAGE: performance_page(runs, startup["runs"], read_record(CORES), startup["notes"], read_record(SHORT_SEARCHES)),
         README: readme_with(README.read_text(encoding="utf-8"), runs, measured["readme"]),
         LOG / "README.md": log_index(runs),
         BENCHMARKS / "levels.md": levels_page,
     }
     return texts | {BENCHMARKS / name: text for name, text in plots.items()}
-
-
-def read(record: Path) -> dict:
-    return json.loads(record.read_text(encoding="utf-8"))
 
 
 def traversals_of(comparison: dict) -> list[dict]:
@@ -705,22 +698,17 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     superfluous = [path for path in (BENCHMARKS / roofline.PLOTS).glob("*.svg") if path not in texts]
     if options.action == "check":
-        stale = [path.name for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-        stale += [path.name for path in superfluous]
         if edited := edited_logs(measured["runs"]):
             print(f"{' and '.join(edited)}: a log is never edited, and this one was", file=sys.stderr)
             return 1
-        if stale:
-            print(f"{' and '.join(stale)} stale: run python -m scripts.bench.performance_page write", file=sys.stderr)
-        return 1 if stale else 0
+        for path in superfluous:
+            print(f"{path.name} is of no page: run python -m scripts.bench.performance_page write", file=sys.stderr)
+        return put(texts, "scripts.bench.performance_page write", check=True) or int(bool(superfluous))
     if options.action == "add":
         MEASUREMENTS.write_text(json.dumps(measured, indent=2) + "\n", encoding="utf-8")
     for path in superfluous:
         path.unlink()
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return 0
+    return put(texts, "scripts.bench.performance_page")
 
 
 if __name__ == "__main__":

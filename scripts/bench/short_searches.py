@@ -14,10 +14,7 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from datetime import date
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,7 +23,8 @@ import numpy as np
 import pandas as pd
 
 from kepler_traverse import Graph, bfs_many, graph_from_edges, plan_bfs_many, read_graph, sssp_many, sssp_pairs
-from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.environment import ROOT, about, least
+from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "short_searches.json"
 NEAR, FAR, STEPS = 5000, 20000, 4
@@ -42,16 +40,6 @@ RUNS = 3
 HAS = {name: find_spec(name) is not None for name in ("pandana", "igraph", "networkit")}
 WHOLE_SEARCHES = 200  # sources of NetworKit, which cannot end a search early and returns distances to all vertices
 Answer = Callable[[], Any]
-
-
-def least(run: Answer, runs: int = RUNS) -> tuple[float, Any]:
-    """Return the least seconds of some runs, and the last result."""
-    seconds, result = [], None
-    for _ in range(runs):
-        began = time.perf_counter()
-        result = run()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), result
 
 
 def network_of(graph: Graph, kind: Any) -> Any:
@@ -296,8 +284,7 @@ def on_a_gpu(folder: Path) -> dict:
         peer_seconds *= graph.n_vertices / few.size
         works.append(row | {"seconds": round(seconds, 4), "peer": WHOLE, "peer_seconds": round(peer_seconds, 4)})
         print(json.dumps(works[-1]), flush=True)
-    facts = {"date": date.today().isoformat(), "commit": commit(), "machine": machine()}
-    return facts | {"command": "python -m scripts.bench.short_searches GRAPHS --gpu", "works": works}
+    return about((), "python -m scripts.bench.short_searches GRAPHS --gpu") | {"works": works}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -307,8 +294,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--gpu", action="store_true")
     options = parser.parse_args(arguments)
     if options.gpu:
-        record = json.loads(RECORD.read_text(encoding="utf-8")) | {"gpu": on_a_gpu(options.graphs)}
-        options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        write_record(options.output, read_record(RECORD) | {"gpu": on_a_gpu(options.graphs)})
         return
     roads = options.graphs / "USA-road-d.NY.parquet"
     graph = read_graph(roads, directed=True)
@@ -320,18 +306,10 @@ def main(arguments: list[str] | None = None) -> None:
     rows += [measured(name, "soc-Slashdot0902", *work, "NetworKit") for name, *work in work_beside_whole_searches(hubs)]
     large = read_graph(options.graphs / "USA-road-NE-topology.parquet", directed=False, weighted=False)
     small = read_graph(roads, directed=True, weighted=False)
-    record = {
-        "date": date.today().isoformat(),
-        "commit": commit(),
-        "machine": machine(),
-        "versions": {name: version(name) for name in ("numpy", "numba", *(name for name, there in HAS.items() if there))},
-        "command": "python -m scripts.bench.short_searches GRAPHS",
-        "works": rows,
-        "growth": growth(small, large),
-    }
-    before = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    record |= {"gpu": before["gpu"]} if "gpu" in before else {}
-    options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    record = about(("numpy", "numba", *HAS), "python -m scripts.bench.short_searches GRAPHS")
+    record |= {"works": rows, "growth": growth(small, large)}
+    before = read_record(RECORD) if RECORD.exists() else {}
+    write_record(options.output, record | ({"gpu": before["gpu"]} if "gpu" in before else {}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Measure the memory and the time of each way from edges in memory to a graph, and whether their columns are copied.
 
     python -m scripts.bench.ways_in --edges 2000000 --output docs/benchmarks/ways_in.json
-    python -m scripts.bench.ways_in --render docs/benchmarks/ways_in.json       write the table of docs/inputs.md
+
+``scripts.docs.measured_tables`` makes the table of docs/inputs.md of the record.
 
 Each way runs in a process of its own. Its memory is the peak beyond what the process held with the edges in it, and contains
 the graph. The edge list is two int64 ids and an int64 weight per edge, or the bytes of string ids; ratios are to its size.
@@ -20,17 +21,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.environment import ROOT, about
+from scripts.pages import write_record
 
-PAGE = ROOT / "docs" / "inputs.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "dask", "networkx", "igraph", "polars", "duckdb", "geopandas", "torch")
 PACKAGES += ("torch_geometric",)
 EDGES_PER_VERTEX = 8
@@ -262,27 +260,8 @@ def table_of(found: dict[str, Any]) -> str:
     for row in found["ways"]:
         lines.append(f"| {row['way']} | {row['copied']} | {row['ratio']:.1f} | {row['seconds']:.2f} |")
     where = f"{found['machine']['cpu']}, {found['machine']['cores']} cores"
-    lines += ["", f"{found['ways'][0]['edges']:,} edges. {where} ({found['measured']}, commit `{found['commit']}`)."]
+    lines += ["", f"{found['ways'][0]['edges']:,} edges. {where} ({found['date']}, commit `{found['commit']}`)."]
     return "\n".join(lines) + "\n"
-
-
-def render(found: dict[str, Any], page: str) -> str:
-    """Return the page with the part between the two markers replaced."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{PAGE.name} lacks the markers {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{table_of(found)}{END}{after}"
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def main() -> None:
@@ -291,14 +270,9 @@ def main() -> None:
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
     parser.add_argument("--one", choices=WAYS, help="measure one way in this process and print JSON")
     parser.add_argument("--output", type=Path)
-    parser.add_argument("--render", type=Path, metavar="FILE", help=f"write the table of {PAGE.name} from a file")
     options = parser.parse_args()
     if options.one:
         print(json.dumps(measure(options.one, options.edges)))
-        return
-    if options.render:
-        found = json.loads(options.render.read_text(encoding="utf-8"))
-        PAGE.write_text(render(found, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return
     ways = []
     for name in options.ways:
@@ -317,9 +291,8 @@ def main() -> None:
             f"{name}: {ways[-1]['ratio']} edge lists, {ways[-1]['seconds']} s, copied: {ways[-1]['copied']}", file=sys.stderr
         )
     if options.output:
-        about = {"measured": str(date.today()), "commit": commit(), "machine": machine(), "versions": _versions()}
-        found = about | {"command": f"python -m scripts.bench.ways_in --edges {options.edges}", "ways": ways}
-        options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        command = f"python -m scripts.bench.ways_in --edges {options.edges}"
+        write_record(options.output, about(PACKAGES, command) | {"ways": ways})
 
 
 if __name__ == "__main__":

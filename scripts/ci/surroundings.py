@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
-import json
 import os
 import platform
 import shutil
@@ -29,6 +28,7 @@ from pathlib import Path
 
 from pipelines.run.environment import versions
 from scripts.bench.environment import ROOT, commit, machine
+from scripts.pages import between, put, read_record, write_record
 
 RECORD, PAGE = ROOT / "docs/surroundings.json", ROOT / "docs/testing.md"
 BEGIN, END = "<!-- surroundings: begin -->", "<!-- surroundings: end -->"
@@ -163,16 +163,15 @@ def table_of(records: dict[str, dict]) -> str:
 
 def page_with(text: str, records: dict[str, dict]) -> str:
     """Return the page with the table of these records."""
-    head, rest = text.split(BEGIN)
-    return f"{head}{BEGIN}\n{table_of(records)}\n{END}{rest.split(END)[1]}"
+    return between(text, BEGIN, END, table_of(records) + "\n")
 
 
 def recorded() -> dict[str, dict]:
-    return json.loads(RECORD.read_text(encoding="utf-8"))
+    return read_record(RECORD)
 
 
 def write(records: dict[str, dict]) -> None:
-    RECORD.write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    write_record(RECORD, records)
     PAGE.write_text(page_with(PAGE.read_text(encoding="utf-8"), records), encoding="utf-8")
 
 
@@ -184,11 +183,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=SURROUNDINGS, default=list(SURROUNDINGS), metavar="NAME")
     options, rest = parser.parse_args(words[:cut]), words[cut + 1 :]
     if options.action == "check":
-        text = PAGE.read_text(encoding="utf-8")
-        if page_with(text, recorded()) == text:
-            return 0
-        print("docs/testing.md is stale: run python -m scripts.ci.surroundings write", file=sys.stderr)
-        return 1
+        page = page_with(PAGE.read_text(encoding="utf-8"), recorded())
+        return put({PAGE: page}, "scripts.ci.surroundings write", check=True)
     if options.action == "write":
         write(recorded())
         return 0

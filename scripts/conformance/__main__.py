@@ -10,7 +10,6 @@ python -m scripts.conformance page | check              write the page from docs
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import subprocess
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from scripts.bench.environment import commit
 from scripts.conformance.suites import ROOT, SUITES, Suite
+from scripts.pages import put, read_record, write_record
 
 RECORD, PAGE = ROOT / "docs/conformance.json", ROOT / "docs/conformance.md"
 REPORTS = ROOT / "out/conformance"
@@ -161,14 +161,14 @@ def _cell(text: str) -> str:
 
 
 def read_records() -> list[dict]:
-    return json.loads(RECORD.read_text(encoding="utf-8"))["suites"] if RECORD.exists() else []
+    return read_record(RECORD)["suites"] if RECORD.exists() else []
 
 
 def write_records(new: list[dict]) -> None:
     """Replace the records of suites that ran, and write the page."""
     records = {each["name"]: each for each in [*read_records(), *new]}
     ordered = [records[suite.name] for suite in SUITES if suite.name in records]
-    RECORD.write_text(json.dumps({"suites": ordered}, indent=1) + "\n", encoding="utf-8")
+    write_record(RECORD, {"suites": ordered})
     PAGE.write_text(page_of(ordered), encoding="utf-8")
 
 
@@ -178,10 +178,7 @@ def check() -> int:
     failed = [each["name"] for each in records if each["failed"]]
     if failed:
         print(f"docs/conformance.json records failures of {', '.join(failed)}", file=sys.stderr)
-    if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page_of(records):
-        print("docs/conformance.md is stale: run python -m scripts.conformance page", file=sys.stderr)
-        return 1
-    return int(bool(failed))
+    return put({PAGE: page_of(records)}, "scripts.conformance page", check=True) or int(bool(failed))
 
 
 def run(suites: list[Suite], only_part: bool = False) -> int:

@@ -12,11 +12,10 @@ import inspect
 import re
 import runpy
 import sys
-from pathlib import Path
 
 from scripts.docs.run_examples import blocks_of
+from scripts.pages import ROOT, put
 
-ROOT = Path(__file__).resolve().parents[2]
 # What one wants, the page of docs/, and the section whose first example does it.
 RECIPES = {
     "A graph from a table": ("results", "Results"),
@@ -99,15 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write AGENTS.md and llms.txt from the pages.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
     options = parser.parse_args(arguments)
-    stale = False
-    for name, text in (("AGENTS.md", recipes()), ("llms.txt", llms())):
-        path = ROOT / name
-        if not options.check:
-            path.write_text(text, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            print(f"{name} is stale: run python -m scripts.docs.recipes_page", file=sys.stderr)
-            stale = True
-    return int(stale)
+    return put({ROOT / "AGENTS.md": recipes(), ROOT / "llms.txt": llms()}, "scripts.docs.recipes_page", options.check)
 
 
 if __name__ == "__main__":

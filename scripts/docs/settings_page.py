@@ -13,14 +13,13 @@ import re
 import sys
 import textwrap
 from dataclasses import MISSING, fields
-from pathlib import Path
 
 from pydantic.json_schema import GenerateJsonSchema
 
 from pipelines.cli.options import OPTIONS, Option, Settings, metavar_of
 from pipelines.output.manifest_types import Manifest, adapter
+from scripts.pages import ROOT, put
 
-ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE, PAGE, SCHEMA = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings.md", ROOT / "docs/manifest.schema.json"
 WIDTH = 125  # characters of a line of the template
 
@@ -115,14 +114,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write files from the settings and from the manifest's types.")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is stale")
     options = parser.parse_args(arguments)
-    stale = False
-    for path, text in ((TEMPLATE, template()), (PAGE, page()), (SCHEMA, schema())):
-        if not options.check:
-            path.write_text(text, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            print(f"{path.relative_to(ROOT)} is stale: run python -m scripts.docs.settings_page", file=sys.stderr)
-            stale = True
-    return int(stale)
+    return put({TEMPLATE: template(), PAGE: page(), SCHEMA: schema()}, "scripts.docs.settings_page", options.check)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
@@ -14,11 +13,11 @@ from kepler_traverse.published import SSSP as PUBLISHED_SSSP
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from scripts.docs.count_lines import lines_of_code
+from scripts.pages import ROOT, put
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "strategies.md"
 PUBLISHED_PAGE = ROOT / "docs" / "published" / "strategies.md"
 
@@ -151,15 +150,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is stale")
     options = parser.parse_args(arguments)
     pages = {PAGE: strategies_page(), PUBLISHED_PAGE: published_page()}
-    if not options.check:
-        for path, text in pages.items():
-            path.write_text(text, encoding="utf-8")
-        return 0
-    stale = [path.name for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if stale:
-        print(f"{', '.join(stale)} stale: run python -m scripts.docs.strategies_page", file=sys.stderr)
-        return 1
-    return 0
+    return put(pages, "scripts.docs.strategies_page", options.check)
 
 
 if __name__ == "__main__":

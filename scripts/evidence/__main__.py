@@ -38,6 +38,7 @@ from scripts.bench.environment import commit, machine
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
 from scripts.evidence.gpu import digests
 from scripts.evidence.page import page
+from scripts.pages import put, read_record, write_record
 
 BFS = BFS_REGISTRY.with_plugins()[0]
 SSSP = SSSP_REGISTRY.with_plugins()[0]
@@ -284,13 +285,11 @@ def main(arguments: list[str] | None = None) -> int:
     measured = _read(MEASURED)
     if options.action == "add":
         measured |= _read(options.file)
-        _write(MEASURED, measured)
+        write_record(MEASURED, measured)
     if options.action == "check":
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(measured):
-            print("docs/guarantees.md is stale: run python -m scripts.evidence write", file=sys.stderr)
-            return 1
-    elif options.output == MEASURED:
-        PAGE.write_text(page(measured), encoding="utf-8")
+        return put({PAGE: page(measured)}, "scripts.evidence write", check=True)
+    if options.output == MEASURED:
+        put({PAGE: page(measured)}, "scripts.evidence")
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -316,16 +315,12 @@ def _measure(keys: list[str], options) -> list[str]:
             "figures": figures,
         }
         print(f"{key}: {time.perf_counter() - begin:.0f} s, {json.dumps(figures)}", flush=True)
-        _write(options.output, _read(options.output) | {key: record})
+        write_record(options.output, _read(options.output) | {key: record})
     return failed
 
 
 def _read(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def _write(path: Path, measured: dict) -> None:
-    path.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    return read_record(path) if path.exists() else {}
 
 
 def _commit() -> str:

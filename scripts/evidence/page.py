@@ -157,11 +157,6 @@ def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _folded(line: str) -> str:
-    """Wrap a line of text; rows of a table are not wrapped."""
-    return line if line.startswith("|") else _wrapped(line, "  " if line.startswith("-") else "")
-
-
 def _cases(of: dict) -> str:
     return f"{of['ran'] - of['failed']} of {of['ran']}"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scripts.bench import svg_plots
+from scripts.pages import put
 from scripts.papers import systems_page
 from scripts.papers.experiments import PARTS
 from scripts.papers.results import DEGREES, Malformed, check_measured, lines_of, merged, read_measured, texts_of
@@ -230,23 +231,9 @@ def pages(measured: dict) -> dict[Path, str]:
     return {FOLDER / "README.md": "\n".join(overview), FOLDER / "all-strategies.md": every, **texts, **plots}
 
 
-def stale(texts: dict[Path, str]) -> list[str]:
-    """Return names of pages and plots that are stale or obsolete."""
-    changed = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    return sorted(path.name for path in [*changed, *superfluous(texts)])
-
-
 def superfluous(texts: dict[Path, str]) -> list[Path]:
     """Return plots that are obsolete."""
     return [path for path in (FOLDER / PLOTS).glob("*.svg") if path not in texts]
-
-
-def write(texts: dict[Path, str]) -> None:
-    for path in superfluous(texts):
-        path.unlink()
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -270,15 +257,14 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"papers_page: {error}", file=sys.stderr)
         return 2
     if options.action == "check":
-        names = stale(texts)
-        if names:
-            print(f"{', '.join(names)} stale: run python -m scripts.papers.page write", file=sys.stderr)
-        return 1 if names else 0
+        for path in (left := superfluous(texts)):
+            print(f"{path.name} is of no page: run python -m scripts.papers.page write", file=sys.stderr)
+        return put(texts, "scripts.papers.page write", check=True) or int(bool(left))
     if options.action == "add":
-        for path, text in texts_of(measured, MEASURED).items():
-            path.write_text(text, encoding="utf-8")
-    write(texts)
-    return 0
+        put(texts_of(measured, MEASURED), "scripts.papers.page")
+    for path in superfluous(texts):
+        path.unlink()
+    return put(texts, "scripts.papers.page")
 
 
 if __name__ == "__main__":

@@ -1,27 +1,11 @@
-"""The table of docs/from/networkx.md shows the record of its measurement, and the benchmark compares results first."""
+"""The benchmark of the backend compares results before it times them."""
 
 from __future__ import annotations
-
-import json
 
 import networkx as nx
 import pytest
 
 from scripts.bench import networkx_backend
-
-
-def test_the_table_of_the_page_shows_the_record():
-    assert networkx_backend.main(["check"]) == 0
-
-
-def test_a_page_with_another_table_is_reported(tmp_path, monkeypatch, capsys):
-    record = json.loads(networkx_backend.RECORD.read_text(encoding="utf-8"))
-    record["rows"][0]["seconds"] *= 2
-    other = tmp_path / "networkx.json"
-    other.write_text(json.dumps(record), encoding="utf-8")
-    monkeypatch.setattr(networkx_backend, "RECORD", other)
-    assert networkx_backend.main(["check"]) == 1
-    assert "is stale" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
-"""The table of extremes in docs/results.md shows the record of its measurement, and the benchmark compares results first."""
+"""The benchmark of extremes compares results before it times them."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
@@ -10,20 +8,6 @@ import pytest
 from kepler_traverse import graph_from_edges
 from scripts.bench import extremes
 from tests.support.graphs import lattice
-
-
-def test_the_table_of_the_page_shows_the_record():
-    assert extremes.main(["check"]) == 0
-
-
-def test_a_page_with_another_table_is_reported(tmp_path, monkeypatch, capsys):
-    record = json.loads(extremes.RECORD.read_text(encoding="utf-8"))
-    record["rows"][0]["seconds"] *= 2
-    other = tmp_path / "extremes.json"
-    other.write_text(json.dumps(record), encoding="utf-8")
-    monkeypatch.setattr(extremes, "RECORD", other)
-    assert extremes.main(["check"]) == 1
-    assert "is stale" in capsys.readouterr().err
 
 
 def test_the_benchmark_refuses_results_that_differ():

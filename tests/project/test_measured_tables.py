@@ -1,4 +1,4 @@
-"""The measurements on the pages for users of SciPy and pandana are those of the records."""
+"""The tables of measurements on pages are those of their records, and results are compared before they are timed."""
 
 import json
 
@@ -9,28 +9,32 @@ import scipy.sparse
 from kepler_traverse import graph_from_edges
 from scripts.bench import csgraph as bench
 from scripts.bench import pandana_network as networks
-from scripts.docs import peer_tables
+from scripts.docs import measured_tables
 
 
-def test_the_measurements_beside_other_libraries_are_current():
-    assert peer_tables.main(["--check"]) == 0
+def test_the_tables_of_measurements_are_those_of_their_records():
+    assert measured_tables.main(["--check"]) == 0
 
 
 def test_a_stale_table_of_measurements_is_noticed(tmp_path, monkeypatch, capsys):
-    page = peer_tables.PAGES[0]
-    record = json.loads(page.record.read_text())
+    table = measured_tables.TABLES[0]
+    record = json.loads(table.record.read_text())
     record["rows"][0]["scipy_seconds"] = 10 * record["rows"][0]["seconds"]
-    page = page._replace(record=tmp_path / "csgraph.json", path=tmp_path / "scipy.md")
-    monkeypatch.setattr(peer_tables, "PAGES", [page])
-    page.record.write_text(json.dumps(record))
-    page.path.write_text(f"head\n{peer_tables.BEGIN}\nold\n{peer_tables.END}\ntail\n")
-    assert peer_tables.main(["--check"]) == 1
+    table = table._replace(record=tmp_path / "csgraph.json", page=tmp_path / "scipy.md")
+    monkeypatch.setattr(measured_tables, "TABLES", [table])
+    table.record.write_text(json.dumps(record))
+    begin, end = table.markers
+    table.page.write_text(f"head\n{begin}\nold\n{end}\ntail\n")
+    assert measured_tables.main(["--check"]) == 1
     assert "scipy.md is stale" in capsys.readouterr().err
-    assert peer_tables.main([]) == 0
-    assert peer_tables.main(["--check"]) == 0
-    text = page.path.read_text()
+    assert measured_tables.main([]) == 0
+    assert measured_tables.main(["--check"]) == 0
+    text = table.page.read_text()
     assert "| 10.00 |" in text
     assert "old" not in text
+    table.page.write_text("no table")
+    with pytest.raises(ValueError, match="the page lacks"):
+        measured_tables.main([])
 
 
 def test_times_are_recorded_only_if_the_results_agree(monkeypatch):

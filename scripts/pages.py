@@ -1,0 +1,40 @@
+"""Generated pages and records of measurements: how they are read, written, and compared with what is there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def read_record(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def write_record(path: Path, record: Any) -> None:
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def between(text: str, begin: str, end: str, lines: str) -> str:
+    """Return a text with other lines between two markers; raise ValueError if it lacks one."""
+    head, is_begun, rest = text.partition(begin)
+    _, is_ended, tail = rest.partition(end)
+    if not is_begun or not is_ended:
+        raise ValueError(f"the page lacks {begin} or {end}")
+    return f"{head}{begin}\n{lines}{end}{tail}"
+
+
+def put(texts: Mapping[Path, str], program: str, check: bool = False) -> int:
+    """Write the texts of files, or with ``check`` say which differ; return the exit code: 1 if one differs."""
+    stale = [path for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if check:
+            print(f"{path.name} is stale: run python -m {program}", file=sys.stderr)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(texts[path], encoding="utf-8")
+    return int(check and bool(stale))

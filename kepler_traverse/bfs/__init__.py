@@ -256,6 +256,9 @@ def bfs_many(
           vertices within each of ``cutoffs``, including the source. It never holds distances of all sources.
         - ``"within"``: a frame ``source, cutoff, vertices``: the number of vertices within each of ``cutoffs``.
         - ``"isochrones"``: a frame ``source, vertex, band``: the smallest of ``cutoffs`` that holds the vertex.
+        - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what each edge carries if one
+          unit goes from each source to each target, or to each vertex, on its shortest path. Volumes are multiplied by
+          ``source_weights``, ``target_weights`` (one per target) and ``decay``. ``of="vertices"``: ``vertex, volume``.
     strategy : str
         ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source. The latter runs once per
         source. ``result="nearest"`` is one search and takes a name for one source.
@@ -303,9 +306,10 @@ def bfs_many(
         nearest of each group, such as the nearest school and the nearest hospital.
     source_weights : sequence of int or float, optional
         For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
-        Sums of integers stay exact if the weights are integers.
+        Sums of integers stay exact if the weights are integers. For ``"flows"`` it multiplies the volumes.
     **options
-        Options of a result kind that a plug-in has added; see ``kepler_traverse.plugins``.
+        ``of`` and ``target_weights`` of ``"flows"``, and options of result kinds that a plug-in has added; see
+        ``kepler_traverse.plugins``.
 
     Returns
     -------
@@ -360,6 +364,8 @@ def bfs_pairs(
     max_depth: int | None = None,
     knobs: Knobs | None = None,
     memory: int | None = None,
+    result: str = "pairs",
+    **options: Any,
 ) -> Frame:
     """Return the number of hops of each pair of an origin and a destination.
 
@@ -375,6 +381,11 @@ def bfs_pairs(
         As in ``bfs_many``.
     max_depth : int, optional
         As in ``bfs``. Pairs that are farther apart are null.
+
+    result : {"pairs", "flows"}
+        ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see ``docs/results.md``.
+    **options
+        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of`` and ``decay`` as in ``bfs_many``.
 
     Returns
     -------
@@ -400,5 +411,13 @@ def bfs_pairs(
     2       0       1         1
     """
     return REGISTRY.search_pairs(
-        graph, origins, destinations, strategy=strategy, limit=max_depth, knobs=knobs, memory=memory
+        graph,
+        origins,
+        destinations,
+        strategy=strategy,
+        limit=max_depth,
+        knobs=knobs,
+        memory=memory,
+        result=result,
+        **options,
     )

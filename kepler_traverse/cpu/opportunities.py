@@ -54,7 +54,7 @@ def _sums(next_item, n_items, distance, lowest, bounds, integers, floats, decay,
                 for i in range(size):
                     d = np.float64(part[i])
                     near = lowest <= part[i] and part[i] <= bounds[-1]
-                    weights[i] = _weight(d, decay, parameter) if near else 0.0
+                    weights[i] = weight_at(d, decay, parameter) if near else 0.0
             for a in range(len(floats)):
                 attribute = floats[a, first : first + size]
                 for i in range(size):
@@ -74,7 +74,7 @@ def _sums(next_item, n_items, distance, lowest, bounds, integers, floats, decay,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _weight(d, decay, parameter):
+def weight_at(d, decay, parameter):
     if decay == LINEAR:
         return 1.0 - d / parameter if d < parameter else 0.0
     if decay == EXPONENTIAL:

@@ -1,7 +1,7 @@
 """Paths along canonical predecessors, found from distances alone: no predecessor of another vertex is computed.
 
 A path is walked back from its target. The predecessor of a vertex is the smallest tight in-neighbor that is nearer to the
-source. A vertex that has none lies behind edges of length zero; ``_along_level`` finds its predecessors.
+source. A vertex that has none lies behind edges of length zero; ``along_level`` finds its predecessors.
 
 Distances are those of an array of all vertices, or are looked up in a contraction hierarchy when a step needs them. The
 distance of a position is the smallest of what the upward search from the source has found there, and of the sums over the
@@ -117,18 +117,17 @@ def _length(weights, e, unit):
 
 
 @njit(cache=True, nogil=True)
-def _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above):
-    """Return the smallest in-neighbor that is nearer than ``own`` and whose edge is tight, or ``NO_EDGE``."""
+def nearer_edge(v, own, offsets, sources, weights, unit, distance, above):
+    """Return the tight edge from the smallest in-neighbor that is nearer than ``own``, or ``NO_EDGE``."""
     for e in range(offsets[v], offsets[v + 1]):
-        u = np.int64(sources[e])
-        far = distance_at(u, distance, above)
+        far = distance_at(np.int64(sources[e]), distance, above)
         if 0 <= far < own and distance.dtype.type(far + _length(weights, e, unit)) == own:  # in the type of the sums
-            return u
+            return np.int64(e)
     return np.int64(NO_EDGE)
 
 
 @njit(cache=True, nogil=True)
-def _along_level(v, source, own, size, walks):
+def along_level(v, source, own, size, walks):
     """Append the path from a vertex back to one that has a nearer predecessor, or to the source, over edges of length zero.
 
     Of the vertices at this distance, a predecessor has fewer such edges before it. A search back from v finds the nearest
@@ -149,7 +148,7 @@ def _along_level(v, source, own, size, walks):
         for i in range(first, end):
             x = np.int64(queue[i])
             if x == source or (
-                depth > 0 and _nearer_predecessor(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
+                depth > 0 and nearer_edge(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
             ):
                 is_found = True
             elif not is_found:
@@ -169,7 +168,7 @@ def _along_level(v, source, own, size, walks):
         for i in range(last - 1, -1, -1):
             x = np.int64(queue[i])
             leads = level[x] == depth and (
-                x == source or _nearer_predecessor(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
+                x == source or nearer_edge(x, own, offsets, sources, weights, unit, distance, above) != NO_EDGE
             )
             if level[x] < depth:
                 for e in range(offsets[x], offsets[x + 1]):
@@ -201,13 +200,13 @@ def walk(source, target, walks):
     size, v = np.int64(1), np.int64(target)  # of one type in each call: a function is compiled for each type of an argument
     while v != source:
         own = distance_at(v, distance, above)
-        before = _nearer_predecessor(v, own, offsets, sources, weights, unit, distance, above)
-        if before != NO_EDGE:
-            v = before
+        edge = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
+        if edge != NO_EDGE:
+            v = np.int64(sources[edge])
             path[size] = v
             size += 1
             continue
-        size = _along_level(v, source, own, size, walks)
+        size = along_level(v, source, own, size, walks)
         if size == NO_EDGE:
             return size
         v = np.int64(path[size - 1])

@@ -14,7 +14,7 @@ from numba import njit
 
 from .atomics import atomic_add
 from .checksum import ODD, _mix_one
-from .opportunities import NO_DECAY, _weight
+from .opportunities import NO_DECAY, weight_at
 from .simd_distances import lower_by_line
 from .simd_figures import PIECE
 from .simd_sums import clear_line
@@ -740,7 +740,7 @@ def sums_within(
                 )
             for at in range(begin, end):
                 near = decay != NO_DECAY and lowest <= distance[at] and distance[at] <= bounds[-1]
-                weights[at - begin] = _weight(np.float64(distance[at]), decay, parameter) if near else 1.0
+                weights[at - begin] = weight_at(np.float64(distance[at]), decay, parameter) if near else 1.0
             for a in range(len(floats)):
                 for c in range(bounds.size):
                     size, bound = np.int64(0), bounds[c]

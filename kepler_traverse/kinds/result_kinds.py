@@ -65,6 +65,13 @@ class CutoffOptions(KindOptions):
         return _call("opportunities", "reduction_of", graph, algorithm, kind.name, **vars(self), numbers=numbers)
 
 
+_DECAY = {
+    "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, gaussian:D is "
+    "exp(-(d/D)^2/2); default: 1",
+    "example": "exponential:0.002",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpportunityOptions(CutoffOptions):
     """Options of ``opportunities``."""
@@ -77,15 +84,24 @@ class OpportunityOptions(CutoffOptions):
             "table": "vertices",
         },
     )
-    decay: str | None = field(
-        default=None,
-        metadata={
-            "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, "
-            "gaussian:D is exp(-(d/D)^2/2); default: 1",
-            "example": "exponential:0.002",
-        },
-    )
+    decay: str | None = field(default=None, metadata=_DECAY)
     source_weights: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowOptions(KindOptions):
+    """Options of ``flows``; ``checked`` returns a ``FlowQuestion``."""
+
+    of: Literal["edges", "vertices"] = field(
+        default="edges", metadata={"help": "what carries the volumes: the edges, or the vertices", "kind": "choice"}
+    )
+    decay: str | None = field(default=None, metadata=_DECAY)
+    source_weights: Any = None
+    target_weights: Any = None
+    volumes: Any = None
+
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:  # noqa: ARG002
+        return _call("flows", "question_of", graph, algorithm, **vars(self), numbers=numbers)
 
 
 class RowSize(NamedTuple):
@@ -162,6 +178,9 @@ class ResultKind:
     of_levels : callable or None
         ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place of ``records_of``
         where distances are hops.
+    loads_of : callable or None
+        ``loads_of(asked)`` returns the ``kinds.loads.Loads`` to which groups are added, in place of ``records_of``: a result
+        of the whole graph, in which no record belongs to one source.
     columns_of : callable or None
         ``columns_of(asked, values)`` returns the columns besides ``source`` of any records, in any order.
     frame_of : callable or None
@@ -200,6 +219,7 @@ class ResultKind:
     counts_rows: bool = False
     records_of: Callable[..., Any] | None = None
     of_levels: Callable[..., Any] | None = None
+    loads_of: Callable[..., Any] | None = None
     columns_of: Callable[..., dict[str, Any]] | None = None
     frame_of: Callable[..., Any] | None = None
     array_of: Callable[..., Any] | None = None
@@ -242,7 +262,12 @@ class ResultKind:
     @property
     def takes_limits(self) -> bool:
         """Whether each source may have a limit of its own."""
-        return not (self.one_search or self.takes_cutoffs or self.needs_pairs)
+        return not (self.one_search or self.takes_cutoffs or self.needs_pairs or self.adds_up)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the results of groups are added, and not joined."""
+        return self.loads_of is not None
 
     @property
     def takes_sources(self) -> bool:
@@ -337,6 +362,7 @@ OF_ONE_SEARCH: dict[str, Any] = {
     "one_search": True,
     "on_gpu": (),
 }
+CELL_COLUMNS = ("cell", "low", "high", "exponent")  # of a part: what each cell carries, in units of a power of two
 _KINDS = (
     ResultKind(
         name="distances",
@@ -506,6 +532,17 @@ _KINDS = (
         reads=("sparse",),
         options=("pairs", "along"),
         needs=("pairs",),
+    ),
+    ResultKind(
+        name="flows",
+        reads=("sparse",),
+        means="",
+        columns=CELL_COLUMNS,
+        adds_to="",
+        on_gpu=(),
+        options=("targets", "pairs"),
+        options_class=FlowOptions,
+        **_made_by("flows", loads_of="Flows"),
     ),
 )
 

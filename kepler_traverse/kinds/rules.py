@@ -34,6 +34,7 @@ RULES: tuple[tuple[tuple[str, ...], Callable[[ResultKind], bool] | None, str], .
         lambda kind: not kind.one_search,
         "{kind} is one search from all sources together; leave {option} out",
     ),
+    (("stream",), lambda kind: not kind.adds_up, "{kind} is added up over all sources; leave {option} out"),
     (("keep_columns",), lambda kind: kind.adds_to in ("sources", "kept columns"), _IS_FOR),
     (("direction",), None, f"{_IS_FOR}, or reverse the edges"),
     (("groups",), None, f"{_IS_FOR}, or give {{k}} with {{result}} nearest"),

@@ -14,13 +14,15 @@ from .. import arguments
 from .._arrays import namespace
 from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
-from ..kinds import pairs
+from ..kinds import pairs, rules
 from ..kinds.k_nearest import groups_of
+from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.progress import Report, meter_of
+from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
@@ -45,6 +47,7 @@ FrameResult = Literal[
     "opportunities",
     "within",
     "isochrones",
+    "flows",
 ]
 
 
@@ -115,9 +118,10 @@ class Registry:
         asked = {"limit": None} | {field: value for field, value in asked.items() if value is not None}
         asked["output"] = asked.get("output") or outputs.outputs_needed_by(result, name, asked.get("targets"))
         kind = RESULT_KINDS[result]
-        query = make_query(
-            graph, name, **({"predecessors": kind.has_predecessors} | asked), has_target_lists=kind.needs_pairs
-        )
+        # A sample is of sources that have targets of their own.
+        is_per_source = kind.needs_pairs or asked.get("sample") is not None
+        asked = {"predecessors": kind.has_predecessors, "has_target_lists": is_per_source} | asked
+        query = make_query(graph, name, **asked)
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths
         single, many = self.listed_for(strategy, graph.device)
@@ -226,19 +230,25 @@ class Registry:
         limit: float | None,
         knobs: Mapping[str, Any] | object | None,
         memory: int | None,
+        result: str = "pairs",
+        **of_kind: Any,
     ) -> Any:
-        """Search for the distances of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
+        """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
         arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+        kind = RESULT_KINDS[arguments.choice("result", result, ("pairs", "flows"))]
+        outputs.refuse_unknown(of_kind)
+        given = {name: None if value is None else name for name, value in of_kind.items()}
+        rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})
         numbers = pairs.numbers_of_pairs(graph, origins, destinations)
         table = pairs.pair_table(*numbers)
         # A plan for one source has its targets from the beginning, so that every strategy for one source can stop at them.
         # Few are looked up in a hierarchy, if there is one.
         is_few = graph.derived.known_hierarchy(self.algorithm.metric) is not None and table.rows.size <= FEW_PATHS
-        is_one = table.sources.size == 1 and not is_few
+        is_one = table.sources.size == 1 and not is_few and not kind.adds_up
         plan = self.plan_multi_source(
             graph,
             n_sources=table.sources.size,
-            result="targets" if is_one else "pairs",
+            result="targets" if is_one else kind.name,
             strategy=strategy,
             limit=limit,
             targets=graph.ids_at(namespace(graph.offsets).asarray(table.lists.union())) if is_one else None,
@@ -246,5 +256,14 @@ class Registry:
             memory=memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
             sample=None if is_one else table.sample(),
+            forms=kind.reads if kind.adds_up else (),
         )
+        if kind.loads_of is not None and kind.options_class is not None:
+            own = kind.options_class(**{name: value for name, value in of_kind.items() if value is not None})
+            options = own.checked(kind, graph, self.algorithm.name)
+            asked = Asked(
+                kind=kind, graph=graph, algorithm=self.algorithm.name, query=plan.query, options=options, pairs=table
+            )
+            groups = plan.iter_groups(table.sources, table.lists)
+            return outputs.loads_frame(kind.loads_of(asked), groups, frames.frames_on(graph.device))
         return pairs.frame_of_pairs("pairs", plan, table, "pair")

@@ -19,10 +19,12 @@ from .._arrays import MAX_INTEGER, is_rows, namespace
 from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import Graph, has_vertex
 from ..kinds import rules
+from ..kinds.loads import Loads
 from ..kinds.opportunities import Reduction
 from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
 from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
 from ..protocols import Ids
+from ..runtime import LOG
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS, Algorithm
 from ..search.frames import (
@@ -113,9 +115,7 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
         arguments.whole("memory", question.memory)
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
-    known = {option for other in RESULT_KINDS.values() for option in other.all_options}
-    for name in options.keys() - known:
-        raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
+    refuse_unknown(options)
     if isinstance(sources, (set, frozenset)) and options.get("source_weights") is not None:
         raise InputError("sources must be a list, in the order of source_weights; a set has no order")
     given = {name: None if value is None else name for name, value in {**options, "targets": question.targets}.items()}
@@ -130,6 +130,13 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
     sources = given_sources(sources)
     targets = None if question.targets is None else arguments.ids("targets", question.targets)
     return graph_in_direction(graph, direction), source_numbers(graph, sources), targets
+
+
+def refuse_unknown(options: Iterable[str]) -> None:
+    """Raise TypeError for an option that no result has."""
+    known = {option for kind in RESULT_KINDS.values() for option in kind.all_options}
+    for name in sorted({*options} - known):
+        raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
 
 
 def frames_of_stream(stream: Any, device: str) -> FrameKind:
@@ -281,6 +288,8 @@ class ResultForm:
             For each source of the result its place in ``distinct``.
         """
         kind, asked = self.kind, self._asked
+        if kind.loads_of is not None:
+            return loads_frame(kind.loads_of(asked), groups, self._frames)
         if kind.array_of is not None:
             return kind.array_of(asked, groups, places)
         groups = iter(groups)
@@ -302,6 +311,18 @@ class ResultForm:
         """Return the result without a source, which has the types of all others."""
         nothing = np.zeros(0, np.int64)
         return self.make([], nothing, nothing)
+
+
+def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -> Any:
+    """Add the loads of all groups up and return a frame, whose ``attrs`` say what has no path."""
+    for group in groups:
+        loads.add(group)
+    found, lost = frames.make(columns_on_device(loads.columns(), loads.asked.graph)), loads.lost()
+    if lost["pairs"]:
+        LOG.warning("%s pairs have no path, and their %s of %s is on no edge", *lost.values(), loads.value)
+    if hasattr(found, "attrs"):
+        found.attrs["kepler_traverse.lost"] = lost
+    return found
 
 
 def _columns_of_sources(

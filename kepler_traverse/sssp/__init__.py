@@ -289,6 +289,8 @@ def sssp_pairs(
     cutoff: float | None = None,
     knobs: Knobs | None = None,
     memory: int | None = None,
+    result: str = "pairs",
+    **options: Any,
 ) -> Frame:
     """Return the shortest distance of each pair of an origin and a destination.
 
@@ -304,6 +306,11 @@ def sssp_pairs(
         As in ``sssp_many``.
     cutoff : float, optional
         As in ``sssp``. Pairs that are farther apart are null.
+
+    result : {"pairs", "flows"}
+        ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see ``docs/results.md``.
+    **options
+        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of`` and ``decay`` as in ``bfs_many``.
 
     Returns
     -------
@@ -328,4 +335,6 @@ def sssp_pairs(
     1       2       0      <NA>
     2       0       1         2
     """
-    return REGISTRY.search_pairs(graph, origins, destinations, strategy=strategy, limit=cutoff, knobs=knobs, memory=memory)
+    return REGISTRY.search_pairs(
+        graph, origins, destinations, strategy=strategy, limit=cutoff, knobs=knobs, memory=memory, result=result, **options
+    )

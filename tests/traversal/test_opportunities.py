@@ -400,7 +400,7 @@ def test_sums_equal_those_of_pandana(decay):
 def test_wrong_source_weights_are_refused(weights, message):
     with pytest.raises(InputError, match=message):
         bfs_many(GRAPH, [10, 20], result="opportunities", cutoffs=[1], values={"a": IDS}, source_weights=weights)
-    with pytest.raises(InputError, match="source_weights is for result opportunities, not within"):
+    with pytest.raises(InputError, match="source_weights is for result opportunities or flows, not within"):
         bfs_many(GRAPH, [10, 20], result="within", cutoffs=[1], source_weights=[1, 2])
     with pytest.raises(InputError, match="a set has no order"):
         bfs_many(GRAPH, {10, 20}, result="opportunities", cutoffs=[1], values={"a": IDS}, source_weights=[1, 2])

@@ -1,0 +1,155 @@
+"""Sums that are the same in every order of their terms: 128-bit integers in units of a power of two.
+
+Terms are rounded to the unit once, when they are made. Integers are then added, so that neither the order of the terms nor
+the number of threads, batches, workers and devices changes a bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ..errors import PrecisionError
+
+BITS = 126  # of the largest sum of absolute values
+_LOW = 2**64 - 1
+_TWO_64 = 2.0**64
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add(low, high, i, x_low, x_high):
+    """Add a 128-bit integer to element ``i``: two's complement, in a uint64 and an int64."""
+    total = low[i] + x_low
+    high[i] += x_high + np.int64(total < x_low)
+    low[i] = total
+
+
+@njit(cache=True, nogil=True)
+def split(x, exponent):
+    """Return a float in units of ``2**exponent``, rounded half to even, as (uint64, int64)."""
+    scaled = np.abs(math.ldexp(x, -exponent))
+    if scaled < 4503599627370496.0:  # 2**52, from which on floats are integers
+        scaled = np.rint(scaled)
+    upper = np.floor(scaled / _TWO_64)
+    low, high = np.uint64(scaled - upper * _TWO_64), np.int64(upper)
+    if x < 0:
+        low = ~low + np.uint64(1)
+        high = ~high + np.int64(low == 0)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _merge(low, high, more_low, more_high):
+    for i in range(low.size):
+        add(low, high, i, more_low[i], more_high[i])
+
+
+def exponent_of(bound: float) -> int:
+    """Return the smallest exponent in whose units sums up to ``bound`` have at most ``BITS`` bits.
+
+    A term is then exact down to 2**-73 of the bound, and has an error of half a unit, 2**-127 of the bound, at most.
+    """
+    return math.frexp(bound)[1] - BITS
+
+
+class ExactSums:
+    """An array of exact sums.
+
+    Attributes
+    ----------
+    low, high : uint64 and int64 arrays of shape (n,)
+        Element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``.
+    exponent : int
+    """
+
+    def __init__(self, n: int, exponent: int = 0) -> None:
+        self.low, self.high, self.exponent = np.zeros(n, np.uint64), np.zeros(n, np.int64), exponent
+
+    def merge(self, other: ExactSums) -> None:
+        """Add sums of the same size and unit."""
+        if other.exponent != self.exponent or other.low.size != self.low.size:
+            raise ValueError("these sums have another unit or size")
+        _merge(self.low, self.high, other.low, other.high)
+
+    def add_at(self, places: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+        """Add terms at some places, of which one may occur several times."""
+        _add_at(self.low, self.high, places, low, high)
+
+    def nonzero(self) -> np.ndarray:
+        """Return the places of the sums that are not 0, ascending."""
+        return np.flatnonzero((self.low != 0) | (self.high != 0))
+
+    def integers(self, places: np.ndarray, what: str) -> np.ndarray:
+        """Return some sums in int64; ``what`` names them in the error.
+
+        Raises
+        ------
+        PrecisionError
+            A sum exceeds int64.
+        """
+        found = self.low[places].view(np.int64)
+        if self.exponent or (self.high[places] != (found >> 63)).any():
+            raise PrecisionError(f"a sum of {what} exceeds int64; scale them down, or give floats")
+        return found
+
+    def floats(self, places: np.ndarray) -> np.ndarray:
+        """Return some sums in float64, each rounded once, half to even."""
+        return _rounded(self.low[places], self.high[places], self.exponent)
+
+    def total(self) -> int:
+        """Return the sum of all elements, in units."""
+        halves = [int((self.low >> np.uint64(shift) & np.uint64(2**32 - 1)).sum()) << shift for shift in (0, 32)]
+        return sum(halves) + (int((self.high >> 32).sum()) << 96) + (int((self.high & (2**32 - 1)).sum()) << 64)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the sums and their unit."""
+        found = hashlib.sha256(str(self.exponent).encode())
+        for array in (self.low, self.high):
+            found.update(np.ascontiguousarray(array).data)
+        return found.hexdigest()
+
+
+def as_words(value: int) -> tuple[Any, Any]:
+    """Return a Python integer as (uint64, int64)."""
+    return np.uint64(value & _LOW), np.int64(value >> 64)
+
+
+@njit(cache=True, nogil=True)
+def _add_at(low, high, places, more_low, more_high):
+    for i in range(places.size):
+        add(low, high, places[i], more_low[i], more_high[i])
+
+
+@njit(cache=True, nogil=True)
+def _rounded(low, high, exponent):
+    found = np.empty(low.size, np.float64)
+    for i in range(low.size):
+        a, b = low[i], high[i]
+        is_negative = b < 0
+        if is_negative:
+            a = ~a + np.uint64(1)
+            b = ~b + np.int64(a == 0)
+        # The highest bits, with a last one that says whether any below them is set, are rounded once: by the cast.
+        shift, top = 0, np.uint64(b)
+        if top == 0:
+            top = a
+        else:
+            lead = 0
+            while top >> np.uint64(63) == 0:
+                top = top << np.uint64(1)
+                lead += 1
+            shift = 64 - lead
+            if lead > 0:
+                top |= a >> np.uint64(shift)
+            if lead == 0:
+                top |= np.uint64(a != 0)
+            else:
+                top |= np.uint64((a << np.uint64(lead)) != 0)
+        value = math.ldexp(np.float64(top), shift + exponent)
+        found[i] = -value if is_negative else value
+    return found

@@ -1,0 +1,205 @@
+"""``result="flows"``: what each edge or vertex carries if the volume of each pair takes its canonical shortest path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import MAX_INTEGER, as_distance, is_rows, to_host
+from ..cpu import opportunities as decays
+from ..cpu import threads
+from ..cpu.exact_sums import BITS, exponent_of
+from ..cpu.path_walk import NO_EDGE, Walks
+from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
+from ..errors import InputError, PrecisionError
+from ..graph import Graph
+from ..search.algorithms import ALGORITHMS
+from ..search.query import Digested, SourceValues, digest_of
+from ..search.results import Traversals
+from ..search.sparse import closed_cycle_error
+from .loads import CELLS, LOST, LOST_PAIRS, Loads
+from .opportunities import decay_of, source_weights_of
+from .records import Asked
+
+
+class FlowQuestion(Digested):
+    """Checked options of flows.
+
+    Attributes
+    ----------
+    of : {"edges", "vertices"}
+    decay, parameter : int and float
+        As ``opportunities.Reduction`` has them.
+    source_weights : SourceValues or None
+    target_weights : int64 or float64 array, NumPy, or None
+        In the order of the targets.
+    volumes : int64 or float64 array, NumPy, or None
+        In the order of the rows of the pairs.
+    """
+
+    limit = None
+    rows_per_source = 1
+
+    def __init__(
+        self,
+        of: str,
+        decay: int,
+        parameter: float,
+        source_weights: SourceValues | None,
+        target_weights: np.ndarray | None,
+        volumes: np.ndarray | None,
+    ) -> None:
+        self.of, self.decay, self.parameter = of, decay, parameter
+        self.source_weights, self.target_weights, self.volumes = source_weights, target_weights, volumes
+
+    def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:  # noqa: ARG002
+        return 0
+
+    @property
+    def digest(self) -> str:
+        weights = self.source_weights
+        arrays = [each for each in (self.target_weights, self.volumes) if each is not None]
+        of_sources = None if weights is None else [str(weights.values.dtype), weights.digest]
+        return digest_of([self.of, self.decay, self.parameter, of_sources, [str(each.dtype) for each in arrays]], arrays)
+
+
+def question_of(
+    graph: Graph,
+    algorithm: str,
+    of: str = "edges",
+    decay: str | None = None,
+    source_weights: Any = None,
+    target_weights: Any = None,
+    volumes: Any = None,
+    numbers: np.ndarray | None = None,
+) -> FlowQuestion:
+    """Check the options of flows.
+
+    Raises
+    ------
+    InputError
+        An option has a wrong value; a weight or a volume is below 0 or not finite; the graph has negative weights; a source
+        is given twice.
+    """
+    arguments.choice("of", of, CELLS)
+    if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
+        raise InputError("flows need weights of 0 or more, and the graph has negative ones")
+    if numbers is not None:
+        distinct, counts = np.unique(numbers, return_counts=True)
+        if distinct.size < numbers.size:
+            name = arguments.describe(graph.ids_at(distinct[counts > 1][:1]).tolist()[0])
+            raise InputError(f"source {name} is given twice, and its flows would count twice; give it once")
+        if source_weights is not None:
+            source_weights = source_weights_of(graph, numbers, source_weights)
+    if source_weights is not None:
+        amounts("source_weights", source_weights.values)
+    return FlowQuestion(
+        of,
+        *decay_of(decay),
+        source_weights,
+        None if target_weights is None else amounts("target_weights", target_weights),
+        None if volumes is None else amounts("volumes", volumes),
+    )
+
+
+def amounts(name: str, given: Any) -> np.ndarray:
+    """Return numbers of 0 or more as an int64 or float64 array.
+
+    Raises
+    ------
+    InputError
+        One is below 0, not finite or beyond int64.
+    """
+    found = to_host(arguments.as_array(name, given))
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if wrong.size:
+        raise InputError(f"{name}, row {wrong[0]}: {found[wrong[0]]} cannot be a volume; give finite numbers of 0 or more")
+    if found.dtype.kind == "u" and found.size and int(found.max()) > MAX_INTEGER:
+        raise InputError(f"{name} holds {int(found.max())}, which is beyond int64; scale them down")
+    return found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
+
+
+class Flows(Loads):
+    """Flows of one call or of one part, on the canonical paths that ``paths`` returns.
+
+    Paths are walked back by distances alone, so that those of every strategy, hierarchy and device serve alike.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        question: FlowQuestion = asked.options
+        one = np.ones(1, np.int64)
+        if asked.pairs is not None:
+            of_sources, of_targets = one, question.volumes
+            size = asked.pairs.rows.size
+        else:
+            weights = question.source_weights
+            of_sources = np.ones(1, np.int64) if weights is None else weights.values
+            of_targets, size = question.target_weights, asked.graph.n_vertices
+            if asked.targets is not None:
+                size = asked.targets.size
+                if np.unique(asked.targets).size < size:
+                    raise InputError("a target is given twice, and its flows would count twice; give it once")
+        if of_targets is None:
+            of_targets = np.ones(size, np.int64)
+        elif of_targets.size != size:
+            raise InputError(f"{of_targets.size} volumes are given, not {size}: give one per target, or per pair")
+        is_exact = question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
+        self._of_targets = of_targets if is_exact else of_targets.astype(np.float64)
+        n_sources = asked.graph.n_vertices if question.source_weights is None and asked.pairs is None else 1
+        with np.errstate(over="ignore"):
+            bound = float(of_sources.astype(np.float64).sum()) * n_sources * float(self._of_targets.astype(np.float64).sum())
+        if not bound < 2.0**1000:
+            raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
+        if is_exact:
+            largest = int(of_sources.max(initial=0)) * int(of_targets.max(initial=0))
+            if largest > MAX_INTEGER or bound >= 2.0**BITS:
+                raise PrecisionError("the sum of all volumes exceeds int64; scale them down, or give floats")
+        super().__init__(asked, question.of, 0 if is_exact else exponent_of(max(bound, 2.0**-900)) or -1)
+        self._question = question
+        self._trees: list[tuple[Tree, tuple[np.ndarray, ...]] | None] = [None] * threads.max_threads()
+
+    def add(self, group: Traversals) -> None:
+        asked, question, n = self.asked, self._question, self.graph.n_vertices
+        found: Any = group.distance
+        kind = found.dtype
+        is_weighted = ALGORITHMS[asked.algorithm].is_weighted
+        reverse = (self.graph.derived.sums_in(kind.name) if is_weighted else self.graph).reverse
+        edges = reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None
+        bound = as_distance(np.inf if asked.query.limit is None else asked.query.limit, kind)
+        bound = min(bound, np.finfo(kind).max) if kind.kind == "f" else bound
+        table = None if asked.pairs is None else asked.pairs_of(group)
+        targets = np.arange(n) if asked.targets is None else asked.targets
+        of_targets = self._of_targets
+        factors = [1] * len(group) if question.source_weights is None else question.source_weights.of(group.sources)
+        wrong = np.full(len(group), NO_EDGE)
+
+        def walk(i: int, thread: int) -> None:
+            tree, scratch = self._scratch_of(thread)
+            row = to_host(found[i]) if is_rows(found) else found[i]
+            own, amount = targets, of_targets
+            if table is not None:
+                part = slice(*table.lists.offsets[i : i + 2].tolist())
+                own, amount = table.lists.vertices[part], of_targets[table.rows[part]]
+            sums = self.of_thread(thread)
+            factor = amount.dtype.type(factors[i])
+            volumes = volumes_at(row, own, amount, factor, bound, question.decay, question.parameter, sums.exponent)
+            lost, walks = np.zeros(own.size, np.bool_), Walks(*edges, row, None, *scratch)
+            args = int(group.sources[i]), own, volumes, bound, walks, tree, self.of == "edges"
+            wrong[i] = carry(*args, sums.low, sums.high, lost)
+            if lost.any():
+                places = np.full(int(lost.sum()), self.n_cells + LOST)
+                sums.add_at(places, volumes[0][lost], volumes[1][lost])
+                sums.low[self.n_cells + LOST_PAIRS] += np.uint64(places.size)
+
+        threads.for_each(walk, len(group))
+        for vertex in wrong[wrong != NO_EDGE].tolist():
+            name = self.graph.ids_at(np.array([vertex]))[0]
+            raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(kind)}")
+
+    def _scratch_of(self, thread: int) -> Any:
+        if self._trees[thread] is None:
+            n = self.graph.n_vertices
+            self._trees[thread] = new_tree(n), (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))
+        return self._trees[thread]

@@ -1,0 +1,120 @@
+"""Loads: what each edge or each vertex of the whole graph carries, added up over the sources.
+
+A kind of loads has no record of a single source. It takes the distances of one group of sources after another and adds to
+``ExactSums``, so that the result has the same bits for any order, group size, part, worker and device.
+
+A cell is a vertex, or a stored edge by its position in the reversed graph, where the edges that lead to a vertex lie side by
+side. Both directions of an edge of an undirected graph have a cell; ``Loads.sums`` adds them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._arrays import namespace
+from ..cpu import threads
+from ..cpu.edge_rows import find_edges
+from ..cpu.exact_sums import ExactSums
+from ..graph import Graph
+from ..search.frames import Column
+from ..search.results import Traversals
+from .records import Asked
+
+CELLS = ("edges", "vertices")
+LOST, LOST_PAIRS = 0, 1  # places after the cells: the load of pairs without a path, and their number
+_EXTRA = 2
+
+
+class Loads:
+    """Loads of one call or of one part.
+
+    Parameters
+    ----------
+    asked : Asked
+    of : {"edges", "vertices"}
+    exponent : int
+        Of the sums; 0 for sums of integers.
+
+    Attributes
+    ----------
+    n_cells : int
+        The sums are those of the cells, and then of ``LOST`` and ``LOST_PAIRS``.
+    """
+
+    value = "volume"  # the column of the result
+
+    def __init__(self, asked: Asked, of: str, exponent: int) -> None:
+        self.asked, self.of = asked, of
+        self.graph: Graph = asked.graph.derived.on_host
+        self.n_cells = self.graph.n_edges if of == "edges" else self.graph.n_vertices
+        self.exponent = exponent
+        self._sums: list[ExactSums | None] = [None] * threads.max_threads()
+
+    def of_thread(self, thread: int) -> ExactSums:
+        """Return the sums that one thread adds to."""
+        found = self._sums[thread]
+        if found is None:
+            found = self._sums[thread] = ExactSums(self.n_cells + _EXTRA, self.exponent)
+        return found
+
+    def add(self, group: Traversals) -> None:
+        """Add the loads of the sources of a group."""
+        raise NotImplementedError
+
+    @property
+    def sums(self) -> ExactSums:
+        """The sums of all threads, in which both directions of an edge of an undirected graph are the cell that leads up."""
+        sums = self.of_thread(0)
+        for thread, own in enumerate(self._sums[1:], 1):
+            if own is not None:
+                sums.merge(own)
+                self._sums[thread] = None
+        if self.of == "edges" and not self.graph.directed:
+            cells = sums.nonzero()
+            cells = cells[cells < self.n_cells]
+            src, dst = ends_of(self.graph, cells)
+            down = src > dst
+            own = cells[down]
+            up = find_edges(self.graph.offsets, self.graph.targets, src[down], dst[down], np.dtype(np.int64))
+            sums.add_at(up, sums.low[own], sums.high[own])
+            sums.low[own], sums.high[own] = 0, 0
+        return sums
+
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of the result: a row per cell that carries something."""
+        sums = self.sums
+        cells = sums.nonzero()
+        cells = cells[cells < self.n_cells]
+        return {**columns_of_cells(self.asked.graph, self.of, cells), self.value: Column(values_at(sums, cells, self.value))}
+
+    def lost(self) -> dict[str, Any]:
+        """Return how many pairs have no path, and what they would have carried."""
+        sums, last = self.sums, np.array([self.n_cells + LOST])
+        return {"pairs": int(sums.low[self.n_cells + LOST_PAIRS]), self.value: values_at(sums, last, self.value)[0].item()}
+
+
+def values_at(sums: ExactSums, places: np.ndarray, what: str) -> np.ndarray:
+    """Return some sums as int64 if their unit is 1, else as float64."""
+    return sums.floats(places) if sums.exponent else sums.integers(places, what)
+
+
+def ends_of(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertices that some edges leave and reach, given by their positions in the reversed graph."""
+    reverse = graph.reverse
+    dst = np.searchsorted(reverse.offsets, cells, side="right") - 1
+    return reverse.targets[cells], dst.astype(reverse.targets.dtype)
+
+
+def columns_of_cells(graph: Graph, of: str, cells: np.ndarray) -> dict[str, Column]:
+    """Return the columns that say what cells are: ``vertex``; or ``src, dst``, and ``edge`` if the graph knows its rows."""
+    if of == "vertices":
+        return {"vertex": Column.of_vertices(graph, cells)}
+    host = graph.derived.on_host
+    src, dst = ends_of(host, cells)
+    columns = {"src": Column.of_vertices(graph, src), "dst": Column.of_vertices(graph, dst)}
+    if host.edge_rows is not None:
+        stored = find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64))
+        columns["edge"] = Column(namespace(graph.offsets).asarray(host.edge_rows[stored].astype(np.int64)))
+    return columns

@@ -1,0 +1,166 @@
+"""Flows are those of a loop over the paths in Python integers, whatever searches, groups and threads they come from."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import get_num_threads, set_num_threads
+
+from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, paths, sssp_many, sssp_pairs
+from kepler_traverse.cpu.exact_sums import ExactSums, as_words, exponent_of, split
+from kepler_traverse.errors import InputError, PrecisionError
+from kepler_traverse.sssp.registry import MULTI_SOURCE
+
+LOST = "kepler_traverse.lost"
+
+
+@st.composite
+def networks(draw):
+    """A graph with ties, zero weights, parallel edges, loops and several components, and pairs with volumes."""
+    n, m = draw(st.integers(2, 12)), draw(st.integers(1, 40))
+    vertex = st.integers(0, n - 1)
+    src, dst = (draw(st.lists(vertex, min_size=m, max_size=m)) for _ in range(2))
+    weight = draw(st.lists(st.integers(0, 3), min_size=m, max_size=m))
+    edges = pd.DataFrame({"src": np.array(src) * 3 - 5, "dst": np.array(dst) * 3 - 5, "weight": weight})
+    edges["weight"] = edges["weight"] / draw(st.sampled_from([1, 4]))
+    graph = graph_from_edges(edges, directed=draw(st.booleans()), edge_ids=True)
+    ids, k = np.asarray(graph.ids), draw(st.integers(1, 15))
+    place = st.integers(0, ids.size - 1)
+    origins, destinations = (ids[draw(st.lists(place, min_size=k, max_size=k))] for _ in range(2))
+    return graph, origins, destinations, draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
+
+
+def expected(graph, origins, destinations, volumes, algorithm):
+    """Loads of edges and of vertices, and the pairs without a path, by a loop over ``paths``."""
+    edges, vertices = Counter(), Counter()
+    found = paths(graph, (origins, destinations), edges=True, algorithm=algorithm)
+    for pair, rows in found.groupby("pair"):
+        way = rows["vertex"].tolist()
+        vertices.update(dict.fromkeys(way, volumes[pair]))
+        for u, v, row in zip(way, way[1:], rows["edge"].tolist()[1:], strict=False):
+            edges[(u, v, row) if graph.directed else (min(u, v), max(u, v), row)] += volumes[pair]
+    lost = sorted(set(range(len(volumes))) - set(found["pair"]))
+    lost = {"pairs": len(lost), "volume": sum(volumes[pair] for pair in lost)}
+    return *({key: value for key, value in each.items() if value} for each in (edges, vertices)), lost
+
+
+@given(networks(), st.sampled_from(["bfs", "sssp"]))
+@settings(max_examples=60, deadline=None)
+def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm):
+    search = bfs_pairs if algorithm == "bfs" else sssp_pairs
+    edges, vertices, lost = expected(*network, algorithm)
+    graph, origins, destinations, volumes = network
+    found = search(graph, origins, destinations, result="flows", volumes=volumes)
+    assert {(row.src, row.dst, row.edge): row.volume for row in found.itertuples()} == edges
+    assert found.attrs[LOST] == lost
+    found = search(graph, origins, destinations, result="flows", volumes=volumes, of="vertices")
+    assert dict(zip(found["vertex"], found["volume"], strict=True)) == vertices
+    assert found["volume"].dtype == np.int64
+
+
+@given(networks(), st.integers(0, 6))
+@settings(max_examples=30, deadline=None)
+def test_flows_of_sources_and_targets_are_those_of_their_pairs(network, limit):
+    graph, origins, destinations, volumes = network
+    sources, targets = np.unique(origins), np.unique(destinations)
+    people, jobs = np.arange(sources.size) + 1, np.array(volumes[: targets.size])
+    pairs = np.repeat(sources, targets.size), np.tile(targets, sources.size), np.outer(people, jobs).ravel()
+    options = {"result": "flows", "source_weights": people, "target_weights": jobs, "targets": targets, "cutoff": limit}
+    found = sssp_many(graph, sources, **options)
+    same = sssp_pairs(graph, *pairs[:2], volumes=pairs[2], result="flows", cutoff=limit)
+    pd.testing.assert_frame_equal(found, same)
+    assert found.attrs[LOST] == same.attrs[LOST]
+    every = np.unique(np.asarray(graph.ids))
+    pd.testing.assert_frame_equal(
+        bfs_many(graph, sources, result="flows"), bfs_many(graph, sources, targets=every, result="flows")
+    )
+
+
+def grid(side, weight):
+    row, column = np.divmod(np.arange(side * side), side)
+    src = np.concatenate([np.flatnonzero(column < side - 1), np.flatnonzero(row < side - 1)])
+    dst = src + np.repeat([1, side], src.size // 2)
+    return graph_from_edges(src, dst, weight(src.size), directed=False, edge_ids=True)
+
+
+def test_flows_have_equal_bits_for_any_strategy_group_order_and_number_of_threads():
+    rng = np.random.default_rng(5)
+    graph = grid(15, lambda m: rng.integers(0, 4, m))
+    origins, destinations = rng.integers(0, 225, (2, 400))
+    volumes = rng.random(400) * 10.0 ** rng.integers(-8, 8, 400)
+
+    def flows(order, **options):
+        given = origins[order], destinations[order]
+        return sssp_pairs(graph, *given, volumes=volumes[order], result="flows", decay="exponential:0.1", **options)
+
+    first = flows(np.arange(400))
+    names = [each.name for each in MULTI_SOURCE if each.device == "cpu" and each.unsupported_reason(graph) is None]
+    for name in [*names, "near_far"]:
+        pd.testing.assert_frame_equal(flows(rng.permutation(400), strategy=name), first, check_exact=True)
+    threads = get_num_threads()
+    try:
+        set_num_threads(1)
+        pd.testing.assert_frame_equal(flows(rng.permutation(400)), first, check_exact=True)
+    finally:
+        set_num_threads(threads)
+    graph.hierarchy()
+    for options in ({}, {"strategy": "hierarchy_sweep"}, {"memory": 2**20}):
+        pd.testing.assert_frame_equal(flows(rng.permutation(400), **options), first, check_exact=True)
+
+
+def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
+    graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+    found = bfs_pairs(graph, [0, 0, 1], [2, 1, 2], result="flows", volumes=[0.1, 1e-9, 1e18])
+    assert found["volume"].tolist() == [float(Fraction(0.1) + Fraction(1e-9)), float(Fraction(0.1) + 10**18)]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"volumes": [1, -1]}, InputError, "volumes, row 1: -1 cannot be a volume"),
+        ({"volumes": [1, np.nan]}, InputError, "row 1: nan"),
+        ({"volumes": [1]}, InputError, "1 volumes are given, not 2"),
+        ({"volumes": [2**62, 2**62]}, PrecisionError, "a sum of volume exceeds int64"),
+        ({"of": "arcs"}, InputError, "of='arcs' is none of"),
+        ({"k": 3}, InputError, "k is for result"),
+        ({"paths": 3}, TypeError, "unexpected keyword argument 'paths'"),
+    ],
+)
+def test_wrong_options_are_refused(options, error, message):
+    graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+    with pytest.raises(error, match=message):
+        bfs_pairs(graph, [0, 0], [2, 2], result="flows", **options)
+
+
+def test_sources_and_targets_that_are_given_twice_and_negative_weights_are_refused():
+    graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([1, -1]))
+    with pytest.raises(InputError, match="source 1 is given twice"):
+        bfs_many(graph, [0, 1, 1], result="flows")
+    with pytest.raises(InputError, match="a target is given twice"):
+        bfs_many(graph, [0], targets=[2, 2], result="flows")
+    with pytest.raises(InputError, match="the graph has negative ones"):
+        sssp_many(graph, [0], result="flows")
+    with pytest.raises(InputError, match="is added up over all sources; leave stream out"):
+        bfs_many(graph, [0], result="flows", stream=True)
+
+
+@given(st.lists(st.integers(-(2**120), 2**120), max_size=20), st.integers(-90, 60))
+def test_exact_sums_are_those_of_python_integers(terms, exponent):
+    sums, more = ExactSums(2, exponent), ExactSums(2, exponent)
+    for i, term in enumerate(terms):
+        low, high = as_words(term)
+        (sums, more)[i % 2].add_at(np.array([1]), np.array([low]), np.array([high]))
+    sums.merge(more)
+    assert sums.total() == sum(terms)
+    assert sums.floats(np.arange(2)).tolist() == [0.0, float(sum(terms) * Fraction(2) ** exponent)]
+
+
+@given(st.floats(-1e30, 1e30), st.integers(-20, 60))
+def test_a_float_is_split_into_the_nearest_integer_of_its_unit(value, exponent):
+    exponent = max(exponent, exponent_of(1e30))
+    low, high = split(value, exponent)
+    assert (int(high) << 64) + int(low) == round(Fraction(value) / Fraction(2) ** exponent)

@@ -376,8 +376,10 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
     first, last = np.searchsorted(ends, begins, "right"), np.searchsorted(ends, [*begins[1:], ends[-1]])
     listed = values.to_pylist()
     bounds = [(min(listed[a : b + 1]), max(listed[a : b + 1])) for a, b in zip(first, last, strict=True)]
-    width = values.type.bit_width // 8 if values.type in _PLAIN else 0
-    found = [[v.to_bytes(width, "little", signed=True) if width else v.encode() for v in each] for each in bounds]
+    kind = values.type
+    width = max(kind.bit_width, 32) // 8 if pa.types.is_integer(kind) else 0  # narrower integers take 32 bits in a page
+    signed = pa.types.is_signed_integer(kind)
+    found = [[v.to_bytes(width, "little", signed=signed) if width else v.encode() for v in each] for each in bounds]
     if any(len(value) > _MAX_STATISTICS for each in found for value in each):
         return b""
     minima, maxima = zip(*found, strict=True)

@@ -75,6 +75,13 @@ CASES = {
     "a source twice": [pa.concat_tables([rows(5, SOME, SOME), rows(5, SOME, SOME)])],
     "nulls": [rows(1, SOME, pa.array([None, 3] * (len(SOME) // 2) + [None] * (len(SOME) % 2), pa.int32()))],
     "slices": [rows(1, INTEGERS.slice(5, 90), SOME.slice(0, 90)), rows(2, INTEGERS.slice(9, 90), SOME.slice(0, 90))],
+    **{
+        str(kind): [
+            rows(pa.scalar(largest, kind), SOME.cast(pa.uint64()), SOME),
+            rows(pa.scalar(1, kind), SOME.cast(pa.uint64()), SOME),
+        ]
+        for kind, largest in ((pa.int8(), -128), (pa.uint8(), 255), (pa.uint32(), 2**32 - 1), (pa.uint64(), 2**64 - 1))
+    },
     "no dictionary arrays": [pa.table({"source": SOME, "vertex": SOME, "distance": SOME})] * 2,
 }
 

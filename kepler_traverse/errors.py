@@ -45,6 +45,16 @@ def options_spelled(spell: Callable[[str, object], str]) -> Iterator[None]:
         _option_spelling.reset(token)
 
 
+def plural(noun: str) -> str:
+    """Return the plural of a noun that ends in s, es or ces."""
+    return noun[:-2] + "ices" if noun.endswith("ex") else noun + ("es" if noun.endswith("ch") else "s")
+
+
+def several(number: int, noun: str) -> str:
+    """Return a number of things as text, in the singular for one."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
 class KeplerError(Exception):
     """Base of every error raised on purpose."""
 

@@ -1,7 +1,5 @@
 """Compare this library with cuGraph (on a GPU) or SciPy (on a CPU), on the same sources.
 
-    python -m pipelines.compare EDGES --random-sources 64 --undirected
-
 The distances of both must be equal. This library's predecessors are certified. The times of both are printed.
 """
 
@@ -13,10 +11,11 @@ import sys
 import time
 from typing import Any
 
+from kepler_traverse.errors import several
 from kepler_traverse.graph import Graph
 
 from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, edge_columns, flag_text
-from .cli.terminal import called_as, several, show
+from .cli.terminal import called_as, show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "directed", "format", "columns", "header",

@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kepler_traverse.errors import several
+
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, flag_text
-from .cli.terminal import called_as, say, several, show
+from .cli.terminal import called_as, say, show
 
 RESULTS = ("extremes", "top-closeness")
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kepler_traverse.errors import OutputError
+from kepler_traverse.errors import OutputError, several
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.regular_files import size_and_digest
 
@@ -25,7 +25,7 @@ from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
 from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
-from .cli.terminal import called_as, say, several, show
+from .cli.terminal import called_as, say, show
 from .monitoring.html_report import page_of
 from .output.commits import CommitLog
 from .output.manifest_types import Manifest, PartEntry

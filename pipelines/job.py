@@ -25,6 +25,7 @@ from kepler_traverse.errors import (
     StrategyError,
     UnknownVertexError,
     options_spelled,
+    several,
 )
 from kepler_traverse.formats.tables import is_table
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
@@ -32,7 +33,6 @@ from kepler_traverse.runtime.display import html_table, in_units
 
 from .cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
 from .cli.settings import MG, settings_of
-from .cli.terminal import several
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
 from .run import driver

@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from kepler_traverse.errors import InputError, OutputError
+from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.runtime.regular_files import size_and_digest
@@ -25,7 +25,7 @@ from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
 from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
-from .cli.terminal import called_as, say, several, show
+from .cli.terminal import called_as, say, show
 from .output.manifest_types import Manifest
 from .output.matrix_file import VERTICES, vertices_table
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
@@ -104,7 +104,7 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
         lines.append(f"and {findings.untold} more")
     how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
     looked = f"{several(findings.sources, 'source')}, {several(findings.rows, 'row')} in {seconds:.1f} s; methods: {how}"
-    verdict = f"WRONG: {len(findings.faults) + findings.untold} faults" if findings.faults else "verified"
+    verdict = f"WRONG: {several(len(findings.faults) + findings.untold, 'fault')}" if findings.faults else "verified"
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 

@@ -78,7 +78,8 @@ def _format_of(files: list[DataFile]) -> Format:
     for file in files:
         if file.ending not in by_ending:
             raise EdgeListError(
-                f"{file}: the ending {file.ending!r} tells no format; give {option_text('format')}, one of "
+                f"{file}: the ending {file.ending!r} tells no format; save a table as Parquet or CSV, or give "
+                f"{option_text('format')}, one of "
                 f"{', '.join(entry.name for entry in FORMATS)} (compressed: {', '.join(COMPRESSIONS)} after it)"
             )
     found = {by_ending[file.ending].name: file for file in files}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -39,7 +40,7 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
         return _ids(column, where, id_type)
     if kinds.is_integer(column.type) or kinds.is_floating(column.type):
         return column.cast(pyarrow.float32()) if kinds.is_float16(column.type) else column
-    raise where.error(f"has type {column.type}; weights must be integers or floats")
+    raise where.error(f"has type {column.type}; weights must be integers or floats, cast the column first")
 
 
 def without_dictionary(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
@@ -76,10 +77,8 @@ def check_type(kind: pyarrow.DataType, where: Where) -> None:
     """Refuse a type that can be no id, before anything is read."""
     import pyarrow.types as kinds
 
-    if kinds.is_floating(kind):
-        raise where.error(f"has type {kind}; vertex ids must be integers or strings, cast the column first")
     if not (kinds.is_integer(kind) or kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)):
-        raise where.error(f"has type {kind}; vertex ids must be integers or strings")
+        raise where.error(f"has type {kind}; vertex ids must be integers or strings, cast the column first")
 
 
 def null_error(column: pyarrow.ChunkedArray, where: Where) -> EdgeListError:
@@ -303,7 +302,8 @@ class WeightText:
                 floats = pyarrow.compute.cast(clean, pyarrow.float64())
             except pyarrow.ArrowInvalid:
                 row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
-                raise self.where.error(f"has {_shown(clean[row])}, which is not a number", self.rows + row) from None
+                comma = "; write decimals with a point" if re.fullmatch(r"[+-]?\d*,\d+", clean[row].as_py()) else ""
+                raise self.where.error(f"has {_shown(clean[row])}, which is not a number{comma}", self.rows + row) from None
             self._refuse_rounded(clean, floats)
             self.chunks += _chunks(floats)
         self.rows += len(strings)

@@ -147,6 +147,8 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
         raise EdgeListError(f"{file}: it may not be read (permission denied)") from None
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, *more_errors) as error:
         text = " ".join(str(error).split())
+        if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in text:
+            raise EdgeListError(f"{file}: this is no UTF-8 text; save it as UTF-8 ({text[:200]})") from error
         text = text if len(text) <= 200 else text[:200] + "..."
         raise EdgeListError(f"{file}: cannot be read as {kind}, it may be cut short or damaged ({text})") from error
 

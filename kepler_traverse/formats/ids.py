@@ -19,6 +19,7 @@ from ..runtime.regular_files import open_regular
 if TYPE_CHECKING:
     import pyarrow
 
+_DELIMITERS = ",\t;"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
 # Names of the column that holds the ids, where a file has several.
 _COLUMNS = {
@@ -140,12 +141,20 @@ def is_id_table(path: str | os.PathLike[str], what: str) -> bool:
     """Whether a file of ids is CSV with column names; those of vertices hold a name that is known to be that of the ids."""
     if Path(path).suffix.lower() != ".csv":
         return False
-    with open(path, "rb") as file:
-        first = file.readline().decode("utf-8-sig", errors="replace")
-    names = [name.strip().strip('"') for name in first.split(",")]
+    names = [name.strip().strip('"') for name in _first_line(path).split(delimiter_of(path))]
     if len(names) == 1:
         return names == [_COLUMNS[what][0]]
     return what != "vertices" or any(_is_known(what, name) for name in names)
+
+
+def delimiter_of(path: str | os.PathLike[str]) -> str:
+    """Return the delimiter that occurs most often in the first line of a text file."""
+    return max(_DELIMITERS, key=_first_line(path).count)
+
+
+def _first_line(path: str | os.PathLike[str]) -> str:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        return file.readline(1 << 16)
 
 
 def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
@@ -190,9 +199,10 @@ def _table(path: str | os.PathLike[str]) -> pyarrow.Table:
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
             f"column names, one of them {_COLUMNS['vertices'][0]!r}"
         )
-    names = pyarrow.csv.open_csv(path).schema.names
+    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(path))
+    names = pyarrow.csv.open_csv(path, parse_options=parse).schema.names
     ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}  # 007 is no 7 where ids are strings
-    return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=ids))
+    return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=ids))
 
 
 def _lines(data: bytes) -> list[str]:

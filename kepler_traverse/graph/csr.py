@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import Array, device_of, to_host
-from ..errors import DeviceError, InputError
+from ..errors import DeviceError, InputError, several
 from ..runtime.display import graph_rows, html_table
 from .derived import Derived
 from .ids import VertexIds
@@ -369,7 +369,8 @@ class Graph:
         weights = "unweighted" if self.weights is None else f"{self.weights.dtype} weights"
         if self.returns_integers:
             weights = "integer weights"
-        return f"<Graph: {self.n_vertices:,} vertices, {self.n_edges:,} stored edges, {kind}, {weights}, {self.device}>"
+        size = f"{several(self.n_vertices, 'vertex')}, {several(self.n_edges, 'stored edge')}"
+        return f"<Graph: {size}, {kind}, {weights}, {self.device}>"
 
     def _repr_html_(self) -> str:
         return html_table("Graph", graph_rows(self))

@@ -174,7 +174,9 @@ def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted:
         )
     missing = next((role for role in ("src", "dst") if columns[role] is None), None)
     if missing is not None:
-        raise EdgeListError(f"{missing} is missing: give a table, or src and dst", column=missing)
+        library = type(columns["src"]).__module__.partition(".")[0]
+        graph = f"; convert.from_{library} takes a graph" if library in ("networkx", "igraph", "cugraph") else ""
+        raise EdgeListError(f"{missing} is missing: give a table, or src and dst{graph}", column=missing)
     if isinstance(oneway, str):
         raise InputError(f"oneway={oneway!r} names a column, and there is no table; give the column itself")
     if weighted is False and columns["weight"] is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import Array, device_of, to_host
-from ..errors import UnknownVertexError, option_text
+from ..errors import UnknownVertexError, option_text, plural, several
 
 _FEW_NAMES = 64  # up to this many strings, a binary search for each is faster than hashing all ids
 _HASHED_AT_ONCE = 1 << 16  # strings per update of the fingerprint
@@ -48,7 +48,7 @@ class VertexIds:
 
     def numbers_of(self, ids: Any, role: str) -> np.ndarray:
         """Translate ids to vertex numbers; see ``Graph.numbers_of``."""
-        requested = arguments.ids(arguments.text("role", role) + "s", ids)
+        requested = arguments.ids(plural(arguments.text("role", role)), ids)
         if isinstance(requested, list):
             expected = str if self.are_strings else int
             wrong = [i for i in requested if not isinstance(i, expected) or isinstance(i, bool)]
@@ -64,7 +64,7 @@ class VertexIds:
         if missing:
             shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
             raise UnknownVertexError(
-                f"{len(missing)} {role}{'s are' if len(missing) > 1 else ' is'} not in the graph: {shown}. "
+                f"{several(len(missing), role)} {'are' if len(missing) > 1 else 'is'} not in the graph: {shown}. "
                 f"{self._nearest_ids(missing[:_EXPLAINED])}Take ids that occur in the edge list, or add vertices without "
                 f"an edge by {option_text('vertices')}."
             )

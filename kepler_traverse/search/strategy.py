@@ -17,6 +17,7 @@ from .. import arguments
 from .._arrays import Array, index_dtype
 from ..cpu import threads
 from ..errors import InputError, StrategyError
+from ..formats.column_names import listed
 from ..graph import Graph
 from .algorithms import ALGORITHMS
 from .exact import Sums
@@ -131,7 +132,8 @@ class BaseStrategy:
     def unsupported_reason(self, graph: Graph) -> str | None:
         """Say why this strategy cannot run on the graph, or None if it can."""
         if "weights" in self.needs and graph.weights is None:
-            return "needs weights, and this graph has none; name the weight column when reading it"
+            unused = f" (not used: {listed(list(graph.report.unused_columns))})" if graph.report.unused_columns else ""
+            return f"needs weights, and this graph has none; name the weight column when reading it{unused}"
         if "narrow" in self.needs and graph.targets.dtype.itemsize > 4:
             return "cannot take 2^31 vertices or more"
         if "non_negative" in self.needs and graph.has_negative_weights:

@@ -92,9 +92,3 @@ def _write(stream: Any, lines: tuple[str, ...]) -> None:
         # The rest of the buffer would fail again when the interpreter ends.
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), stream.fileno())
-
-
-def several(number: int, noun: str) -> str:
-    """Return a number of things as text, in the singular for one; the plural of the noun ends in s, es or ces."""
-    plural = noun[:-2] + "ices" if noun.endswith("ex") else noun + ("es" if noun.endswith("ch") else "s")
-    return f"{number:,} {noun if number == 1 else plural}"

@@ -17,13 +17,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from kepler_traverse.errors import several
 from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
-from ..cli.terminal import printable, say, several, show
+from ..cli.terminal import printable, say, show
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS

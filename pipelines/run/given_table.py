@@ -15,12 +15,11 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.formats.column_names import listed
 from kepler_traverse.formats.files import shown
-from kepler_traverse.formats.ids import is_id_table
+from kepler_traverse.formats.ids import delimiter_of, is_id_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows
 from kepler_traverse.runtime.regular_files import open_regular
 
-_DELIMITERS = ",\t;"
 _INTEGER = "^[+-]?[0-9]{1,18}$"  # an int64 holds any of them
 
 
@@ -49,10 +48,11 @@ def read_given_table(
             with pq.ParquetFile(path) as parquet:
                 names = choose(parquet.schema_arrow.names)
                 return parquet.read(), names
-        parse = csv.ParseOptions(delimiter=_delimiter(Path(path)))
+        parse = csv.ParseOptions(delimiter=delimiter_of(path))
         with csv.open_csv(path, parse_options=parse) as reader:
             names = choose(reader.schema.names)
-        as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
+        types = dict.fromkeys(names, pa.string())
+        as_text = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)  # NA may be a name
         return csv.read_csv(path, parse_options=parse, convert_options=as_text), names
     except InputError:
         raise
@@ -80,7 +80,7 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
             return names if is_table or len(names) > 1 else None
         if not is_table and not is_id_table(path, what):
             return None
-        with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=_delimiter(Path(path)))) as reader:
+        with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter_of(path))) as reader:
             return list(reader.schema.names)
     except (OSError, ValueError):
         return None  # the error is raised where the file is read
@@ -93,13 +93,6 @@ def named_columns(path: str, what: str, names: list[str], chosen: tuple[str, ...
             has = "no" if name not in names else "more than one"
             raise InputError(f"{path}: {has} column {shown(name)}; the table of {what} has {listed(names)}")
     return chosen
-
-
-def _delimiter(path: Path) -> str:
-    """Return the delimiter that occurs most often in the header of a text file."""
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        header = file.readline(1 << 16)
-    return max(_DELIMITERS, key=header.count)
 
 
 def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:

@@ -462,7 +462,8 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
         table, column = read_source_table(settings)
         numbers = numbers_in_column(graph, str(settings.sources_file), table, column)
     elif settings.sources_file is not None:
-        numbers = graph.numbers_of(ids_in(graph, settings.sources_file, "sources"))
+        file = str(settings.sources_file)
+        numbers = numbers_of_ids(graph, ids_in(graph, file, "sources"), "source", file)
     else:
         numbers = numbers_of_ids(graph, ids_like(graph, list(settings.sources or ()), "source"), "source")
     if not numbers.size:

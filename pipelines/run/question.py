@@ -38,17 +38,22 @@ def targets_of(graph: Graph, settings: Settings) -> Ids | None:
         return list(dict.fromkeys(names_of(graph, numbers)))
     if file is not None:
         ids = ids_in(graph, file, "targets")
+        numbers_of_ids(graph, ids, "target", file)
         return list(dict.fromkeys(ids if isinstance(ids, list) else ids.tolist()))
     given = ids_like(graph, list(settings.targets), "target")
     numbers_of_ids(graph, given, "target")
     return list(dict.fromkeys(given))
 
 
-def numbers_of_ids(graph: Graph, ids: Ids, role: str) -> np.ndarray:
-    """Return vertex numbers; the error for an only id that looks like the name of a file says that there is none."""
+def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None) -> np.ndarray:
+    """Return vertex numbers; the error names the file of the ids, or says that there is none where an id looks like one."""
     try:
         return graph.numbers_of(ids, role)
     except UnknownVertexError as error:
+        if file is not None:
+            is_name = file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0])
+            advice = f" If {ids[0]!r} is the name of its column, give --columns {role}={ids[0]}." if is_name else ""
+            raise UnknownVertexError(f"{file}: {error}{advice}") from None
         if len(ids) == 1 and os.path.splitext(str(ids[0]))[1] and not os.path.exists(ids[0]):
             raise UnknownVertexError(f"{error} Nor is there a file of that name.") from None
         raise

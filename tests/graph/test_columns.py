@@ -351,7 +351,7 @@ def test_delimiters_and_headers_are_found_where_they_are_sure(tmp_path, name, te
 
 def test_a_decimal_comma_is_no_delimiter(tmp_path):
     message = refusal(write(tmp_path / "e.csv", "1;2;1,5\n2;3;2,5\n"))
-    assert "row 0: weight column '2' has '1,5', which is not a number" in message
+    assert "row 0: weight column '2' has '1,5', which is not a number; write decimals with a point" in message
 
 
 def test_blanks_that_follow_every_delimiter_do_not_belong_to_ids(tmp_path):

@@ -804,6 +804,8 @@ def test_nodes_of_networkx_that_can_be_no_ids_are_refused(what):
     edges, says = BAD_NODES[what]
     with pytest.raises(InputError, match=says):
         convert.from_networkx(networkx.Graph(edges))
+    with pytest.raises(EdgeListError, match=r"convert\.from_networkx takes a graph"):
+        graph_from_edges(networkx.Graph(edges))
 
 
 def test_weights_of_networkx_that_are_missing_or_no_numbers_are_refused():

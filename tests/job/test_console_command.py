@@ -6,10 +6,10 @@ import sys
 import pytest
 
 import kepler_traverse
+from kepler_traverse.errors import several
 from pipelines import batch_sources, completion
 from pipelines.__main__ import COMMANDS, main
 from pipelines.cli.options import parser
-from pipelines.cli.terminal import several
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,15 @@ def test_each_source_is_searched_to_its_own_limit(case, data, job, capsys):
     assert (code, found["faults"], sum(found["proven"].values())) == (0, [], 6)
 
 
+def test_text_of_a_table_is_taken_as_it_is_written(tmp_path):
+    (tmp_path / "edges.csv").write_text("from,to\nNA,B\nB,null\n")
+    (tmp_path / "stops.csv").write_text("source;country\nNA;NA\nnull;\nB;null\n")
+    words = ["--device", "cpu", "--no-report", "--result", "summary", "--output", tmp_path / "out"]
+    assert main([str(word) for word in (tmp_path / "edges.csv", "--sources", tmp_path / "stops.csv", *words)]) == 0
+    table = pq.read_table(tmp_path / "out" / "_sources.pq", columns=["source", "country", "reached"])
+    assert list(zip(*table.to_pydict().values(), strict=True)) == [("NA", "NA", 3), ("null", None, 1), ("B", "null", 2)]
+
+
 def test_workers_get_the_limits(job):
     words = [*limited("predecessors of weights"), "--batch-size", "4"]
     assert parts_of(job(*words, "--workers", "2")) == parts_of(job(*words))

@@ -13,7 +13,10 @@ __all__ = ["JobFailedError", "JobResult", "run_job"]
 def __getattr__(name: str) -> Any:
     # On first use, since programs of this package begin with --help, which needs none of it.
     if name in __all__:
-        from . import job
-
+        try:
+            from . import job
+        except ModuleNotFoundError as error:
+            advice = "pip install 'kepler-traverse[job]'"
+            raise ImportError(f"{name} needs {error.name}, which is not installed: {advice}", name=error.name) from error
         return getattr(job, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -46,6 +46,7 @@ assert frame['distance'].tolist() == [0, 1, 2]
 print('a BFS on three vertices is right')
 """,
 }
+OF_JOB = ("Dask", "Settings and progress")  # probes of what the library alone does not need
 NVRTC_PROBE = """
 import ctypes, importlib.metadata
 files = importlib.metadata.files('nvidia-cuda-nvrtc')
@@ -171,7 +172,9 @@ def main(arguments: list[str] | None = None) -> int:
         show(f"{'ok ' if finding.works else '-- '} {finding.name:<{width}}  {finding.detail}")
         if finding.advice:
             show(f"    {'':<{width}}  -> {finding.advice}")
-    show("", f"device cpu: {'ready' if on_cpu else 'not ready'}; device cuda: {'ready' if on_gpu else 'not ready'}")
+    in_python = all(finding.works for finding in findings if finding.needed and finding.name not in OF_JOB)
+    cpu = "ready" if on_cpu else "ready in Python, but not for the job" if in_python else "not ready"
+    show("", f"device cpu: {cpu}; device cuda: {'ready' if on_gpu else 'not ready'}")
     if any(finding.works for finding in findings if finding.name == "CuPy"):
         show("In a checkout, bash scripts/check.sh --gpu checks results and speed on this machine's GPUs in ten minutes.")
     return 0 if on_cpu else 1

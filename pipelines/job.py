@@ -191,7 +191,7 @@ class JobFailedError(KeplerError):
 def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None = None, **options: Any) -> JobResult:
     """Run the job: search from many sources, certify each result, and write Parquet files with a manifest.
 
-    It does what ``python -m pipelines.batch_sources`` does. A call that was interrupted, or that failed, is finished by the
+    It does what ``kepler-traverse run`` does. A call that was interrupted, or that failed, is finished by the
     same call with ``resume=True``, which computes only what is missing.
 
     Without ``client`` the batches run in this process, with all cores or one GPU. ``workers=2`` or more starts worker

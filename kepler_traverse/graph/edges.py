@@ -93,7 +93,7 @@ def graph_from_edges(
         The vertices of the graph: edges are kept if both ends are among them. Each must be a vertex of the edges that
         ``where`` leaves, or of ``vertices``.
     edge_ids : bool
-        Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and ``graph.with_weights``. It takes 4
+        Keep which row each edge is: ``graph.edge_rows``, ``paths(..., edges=True)`` and ``with_weights``. It takes 4
         bytes per stored edge and, if some row has no stored edge of its own, 4 per row, or 8 if a row can be two edges
         (undirected, or ``oneway``). Each is twice as much from 2^31 edges on.
 

@@ -24,14 +24,14 @@ TEMPLATE, PAGE, SCHEMA = ROOT / "conf/batch_sources.toml", ROOT / "docs/settings
 WIDTH = 125  # characters of a line of the template
 
 TEMPLATE_HEAD = """\
-# Every setting of `python -m pipelines.batch_sources` with its default. Flags override this file. An unknown key is an
+# Every setting of `kepler-traverse run` with its default. Flags override this file. An unknown key is an
 # error. Settings without a default are commented out, with an example value.
 # Written by scripts/docs/settings_page.py: change pipelines/cli/options.py instead.
 """
 PAGE_HEAD = """\
 # Settings
 
-Every setting of `python -m pipelines.batch_sources`. A flag is the key of a settings file with dashes: `batch_size` in a
+Every setting of `kepler-traverse run`. A flag is the key of a settings file with dashes: `batch_size` in a
 file is `--batch-size` on the command line. Flags override `--config FILE`. The file `conf/batch_sources.toml` has all
 settings with their defaults. [operations.md](operations.md) describes their use.
 

@@ -10,6 +10,7 @@ from kepler_traverse.errors import several
 from pipelines import batch_sources, completion
 from pipelines.__main__ import COMMANDS, main
 from pipelines.cli.options import parser
+from tests.support.processes import ran
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,12 @@ def test_help_of_a_result_kind_lists_its_options_alone(monkeypatch):
         assert f"\n  {flag}" in of_summary
     assert "\n  --pairs " in of_pairs
     assert "\n  --random-sources " not in of_pairs
+
+
+def test_the_job_in_python_names_the_extra_that_it_needs():
+    code = "import sys; sys.modules['pydantic'] = None; from pipelines import run_job"
+    said = ran([sys.executable, "-c", code]).stderr.splitlines()[-1]
+    assert said == "ImportError: run_job needs pydantic, which is not installed: pip install 'kepler-traverse[job]'"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])

@@ -297,6 +297,7 @@ def calls(path):
         },
     )
     columns = GIVEN | {"origins": ([1, 2], are_two_ids), "destinations": ([3, 1], are_two_ids)}
+    columns["result"] = ("pairs", one_of("pairs", "flows"))
     yield "bfs_pairs", kepler_traverse.bfs_pairs, columns | SEARCH | HOPS | MEMORY
     yield "sssp_pairs", kepler_traverse.sssp_pairs, columns | SEARCH | WEIGHTED | MEMORY
     yield (

@@ -29,7 +29,6 @@ from .cli.terminal import called_as, say, show
 from .monitoring.html_report import page_of
 from .output.commits import CommitLog
 from .output.manifest_types import Manifest, PartEntry
-from .output.matrix_file import VERTICES
 from .output.part_file import part_name
 from .output.run_folder import (
     LEFT_BY_SHARDS,
@@ -44,7 +43,7 @@ from .output.run_folder import (
     writing_to,
 )
 from .output.store import LocalStore
-from .run.answered_tables import answered_tables, tables_of
+from .run.answered_tables import answered_tables, tables_of, tables_of_graph
 
 EXIT_INCOMPLETE = 3
 _LISTED = 5
@@ -215,9 +214,9 @@ def _listed(one: str, many: str, names: Sequence[str]) -> str:
 def _put_tables(folder: OutputFolder, settings: Settings) -> None:
     """Write the tables that are made of all parts; the vertices are written by the shards."""
     path, folder.manifest["tables"] = folder.path, []
-    if VERTICES in tables_of(settings):
-        size, digest = size_and_digest(path / VERTICES)
-        folder.manifest["tables"].append({"file": VERTICES, "bytes": size, "sha256": digest})
+    for name in tables_of_graph(settings):
+        size, digest = size_and_digest(path / name)
+        folder.manifest["tables"].append({"file": name, "bytes": size, "sha256": digest})
     for name, make in answered_tables(settings).items():
         folder.put_table(name, make([path / part["file"] for part in folder.manifest["parts"]]))
 

@@ -12,9 +12,13 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
@@ -27,11 +31,9 @@ from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
 from .output.manifest_types import Manifest
-from .output.matrix_file import VERTICES, vertices_table
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
-from .output.schemas import OUTPUT_SCHEMAS
 from .question import FACTS, Question
-from .run.answered_tables import Make, answered_tables, differing_table
+from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.prepare import read_options
 from .run.question import read_question
 from .verification.part_checks import Findings, Part, Prover, can_certify
@@ -169,8 +171,7 @@ def prove_output(
             part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
     if manifest["status"] == "done" and not findings.faults:
         tables = answered_tables(settings)
-        if OUTPUT_SCHEMAS[identity["result"]].lists:
-            tables[VERTICES] = lambda _: [vertices_table(graph)]
+        tables |= {name: partial(_table_of_graph, make, graph) for name, make in tables_of_graph(settings).items()}
         _check_tables(folder, manifest, tables, findings)
     prover.finalize()
     proven = sum(findings.proven.values())
@@ -239,7 +240,7 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
             findings.add("manifest", MANIFEST, f"its {what} is {said}, which the rest of it contradicts ({found})")
     if manifest["status"] == "done":
         sources = [source for part in parts for source in part["sources"]]
-        digest = digest_of(manifest["graph"]["fingerprint"], parts)
+        digest = digest_of(manifest["graph"]["fingerprint"], parts, identity["result"])
         if manifest["digest"] != digest:
             findings.add("manifest", MANIFEST, f"its digest is {manifest['digest']}, that of its parts is {digest}")
         if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != identity["sources"]:
@@ -277,6 +278,10 @@ def _check_tables(folder: Path, manifest: Manifest, tables: dict[str, Make], fin
             wrong = "its bytes are not those that the manifest names"
         if wrong:
             findings.add("table", name, wrong)
+
+
+def _table_of_graph(make: Callable[[Graph], pa.Table], graph: Graph, _parts: Sequence[Path]) -> list[pa.Table]:
+    return [make(graph)]
 
 
 def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:

@@ -15,6 +15,7 @@ from numba import njit
 
 from ..errors import PrecisionError
 
+PRIME = 2**61 - 1
 BITS = 126  # of the largest sum of absolute values
 _LOW = 2**64 - 1
 _TWO_64 = 2.0**64
@@ -54,6 +55,29 @@ def exponent_of(bound: float) -> int:
     A term is then exact down to 2**-73 of the bound, and has an error of half a unit, 2**-127 of the bound, at most.
     """
     return math.frexp(bound)[1] - BITS
+
+
+@njit(cache=True, nogil=True)
+def _times(a, b):
+    """Return the product of two residues modulo ``PRIME``."""
+    mask = np.uint64(2**32 - 1)
+    a0, a1, b0, b1 = a & mask, a >> np.uint64(32), b & mask, b >> np.uint64(32)
+    middle = a1 * b0 + ((a0 * b0) >> np.uint64(32))  # both factors are below 2**61, so that nothing overflows
+    across = a0 * b1 + (middle & mask)
+    upper = a1 * b1 + (middle >> np.uint64(32)) + (across >> np.uint64(32))
+    found = ((a * b) & np.uint64(PRIME)) + ((upper << np.uint64(3)) | ((a * b) >> np.uint64(61)))
+    return found % np.uint64(PRIME)
+
+
+@njit(cache=True, nogil=True)
+def linear_checksum(factors, low, high):
+    """Return the sum of 128-bit integers times factors, modulo ``PRIME``: checksums of terms add up to that of their sum."""
+    prime, total = np.uint64(PRIME), np.uint64(0)
+    for i in range(low.size):
+        upper = np.uint64(high[i] % np.int64(PRIME))  # from 0, also for a negative one
+        value = (low[i] % prime + np.uint64(8) * upper % prime) % prime  # 2**64 is 8
+        total = (total + _times(value, factors[i] % prime)) % prime
+    return total
 
 
 class ExactSums:

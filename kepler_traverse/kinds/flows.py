@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, as_distance, is_rows, to_host
+from .._arrays import MAX_INTEGER, as_distance, device_of, is_rows, to_host
 from ..cpu import opportunities as decays
 from ..cpu import threads
 from ..cpu.exact_sums import BITS, exponent_of
@@ -19,6 +19,7 @@ from ..search.algorithms import ALGORITHMS
 from ..search.query import Digested, SourceValues, digest_of
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
+from . import flows_gpu as gpu
 from .loads import CELLS, LOST, LOST_PAIRS, Loads
 from .opportunities import decay_of, source_weights_of
 from .records import Asked
@@ -173,6 +174,20 @@ class Flows(Loads):
         targets = np.arange(n) if asked.targets is None else asked.targets
         of_targets = self._of_targets
         factors = [1] * len(group) if question.source_weights is None else question.source_weights.of(group.sources)
+        left = np.arange(len(group))
+        if is_rows(found) and device_of(found) == "cuda":
+            volumes = gpu.Volumes(
+                targets=targets if table is None else table.lists.vertices,
+                amounts=of_targets if table is None else of_targets[table.rows],
+                factors=np.array(factors, of_targets.dtype),
+                offsets=None if table is None else table.lists.offsets,
+                bound=bound,
+                exponent=self.exponent,
+                decay=question.decay,
+                parameter=question.parameter,
+            )
+            args = asked.graph, group.sources, found, volumes, self.of, self.on_gpu
+            left = np.flatnonzero(gpu.add_flows(*args))  # edges of length zero lead there, along which the CPU walks
         wrong = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
@@ -193,7 +208,7 @@ class Flows(Loads):
                 sums.add_at(places, volumes[0][lost], volumes[1][lost])
                 sums.low[self.n_cells + LOST_PAIRS] += np.uint64(places.size)
 
-        threads.for_each(walk, len(group))
+        threads.for_each(lambda place, thread: walk(int(left[place]), thread), left.size)
         for vertex in wrong[wrong != NO_EDGE].tolist():
             name = self.graph.ids_at(np.array([vertex]))[0]
             raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(kind)}")

@@ -9,11 +9,11 @@ side. Both directions of an edge of an undirected graph have a cell; ``Loads.sum
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import namespace
+from .._arrays import Array, namespace, to_host
 from ..cpu import threads
 from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import ExactSums
@@ -24,7 +24,14 @@ from .records import Asked
 
 CELLS = ("edges", "vertices")
 LOST, LOST_PAIRS = 0, 1  # places after the cells: the load of pairs without a path, and their number
-_EXTRA = 2
+EXTRA = 2
+
+
+class OnGpu(NamedTuple):
+    """Sums in the memory of a GPU, as ``ExactSums`` has them."""
+
+    low: Array
+    high: Array
 
 
 class Loads:
@@ -43,20 +50,28 @@ class Loads:
         The sums are those of the cells, and then of ``LOST`` and ``LOST_PAIRS``.
     """
 
-    value = "volume"  # the column of the result
-
     def __init__(self, asked: Asked, of: str, exponent: int) -> None:
         self.asked, self.of = asked, of
         self.graph: Graph = asked.graph.derived.on_host
         self.n_cells = self.graph.n_edges if of == "edges" else self.graph.n_vertices
-        self.exponent = exponent
+        self.exponent, self.value = exponent, asked.kind.load
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
+        self._on_gpu: OnGpu | None = None
+
+    @property
+    def on_gpu(self) -> OnGpu:
+        """The sums that kernels add to."""
+        if self._on_gpu is None:
+            size = self.n_cells + EXTRA
+            xp = namespace(self.asked.graph.offsets)
+            self._on_gpu = OnGpu(xp.zeros(size, np.uint64), xp.zeros(size, np.int64))
+        return self._on_gpu
 
     def of_thread(self, thread: int) -> ExactSums:
         """Return the sums that one thread adds to."""
         found = self._sums[thread]
         if found is None:
-            found = self._sums[thread] = ExactSums(self.n_cells + _EXTRA, self.exponent)
+            found = self._sums[thread] = ExactSums(self.n_cells + EXTRA, self.exponent)
         return found
 
     def add(self, group: Traversals) -> None:
@@ -67,6 +82,9 @@ class Loads:
     def sums(self) -> ExactSums:
         """The sums of all threads, in which both directions of an edge of an undirected graph are the cell that leads up."""
         sums = self.of_thread(0)
+        if self._on_gpu is not None:
+            sums.add_at(np.arange(sums.low.size), to_host(self._on_gpu.low), to_host(self._on_gpu.high))
+            self._on_gpu = None
         for thread, own in enumerate(self._sums[1:], 1):
             if own is not None:
                 sums.merge(own)

@@ -93,7 +93,7 @@ class FlowOptions(KindOptions):
     """Options of ``flows``; ``checked`` returns a ``FlowQuestion``."""
 
     of: Literal["edges", "vertices"] = field(
-        default="edges", metadata={"help": "what carries the volumes: the edges, or the vertices", "kind": "choice"}
+        default="edges", metadata={"help": "what carries the volumes: the edges, or the vertices"}
     )
     decay: str | None = field(default=None, metadata=_DECAY)
     source_weights: Any = None
@@ -199,6 +199,8 @@ class ResultKind:
         The options of the kind, if it has a dataclass of them. ``asked.options`` is an instance.
     names_values : bool
         Whether the user names further columns, by ``values``.
+    load : str
+        The column of what an edge or a vertex carries, of kinds with ``loads_of``.
     reads : tuple of str
         The forms of distances, besides an array of rows, that its records are made from; see ``Query.forms``.
     """
@@ -228,6 +230,7 @@ class ResultKind:
     needs: tuple[str, ...] = ()
     options_class: type[KindOptions] | None = None
     names_values: bool = False
+    load: str = "volume"
     reads: tuple[str, ...] = ()
 
     def fits(self, names: Sequence[str]) -> bool:
@@ -268,6 +271,11 @@ class ResultKind:
     def adds_up(self) -> bool:
         """Whether the results of groups are added, and not joined."""
         return self.loads_of is not None
+
+    def bytes_of_loads(self, graph: Any, threads: int) -> int:
+        """Return the bytes of the sums of all edges or vertices, and of the scratch of each thread."""
+        per_vertex = 80  # of a ``Tree`` and of the walks
+        return threads * (16 * max(graph.n_edges, graph.n_vertices) + per_vertex * graph.n_vertices) if self.adds_up else 0
 
     @property
     def takes_sources(self) -> bool:
@@ -536,8 +544,11 @@ _KINDS = (
     ResultKind(
         name="flows",
         reads=("sparse",),
-        means="",
+        means="a row for each edge, or vertex, that paths of the sources of this file lead through: (high 2^64 + low) "
+        "2^exponent is what it carries, where low is unsigned, and cell is its row in _cells.pq",
         columns=CELL_COLUMNS,
+        order=("cell",),
+        numbers=4,
         adds_to="",
         on_gpu=(),
         options=("targets", "pairs"),

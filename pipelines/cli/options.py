@@ -228,7 +228,8 @@ class Settings:
         "nearest_targets: see --nearest-k; "
         "opportunities: one row per source and cutoff with the sums of --values; within: one row per source and cutoff with "
         "the number of vertices; isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; "
-        "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; "
+        "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; flows: "
+        "what each edge carries of the rows of --pairs, or of all sources and --targets; "
         "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources",
     )
     geometry: Literal["points", "hulls"] | None = _result(
@@ -306,9 +307,10 @@ class Settings:
         "no, false, 0: both; -1, reverse: end to start). Table of --sources: source, its ids; limit, the largest distance "
         "of each, in place of --max-depth and --cutoff; group, for --nearest-k, which then writes the nearest sources of "
         "each group, such as the nearest school and the nearest hospital; and source_weight, a number by which the sums of "
-        "opportunities are multiplied (default: the columns source, limit, group and weight, if they are there). Table of "
-        "--targets: target, its ids; and group, for the nearest targets of each group. Table of --pairs: origin and "
-        "destination (default: columns with known names)",
+        "opportunities and the volumes of flows are multiplied (default: the columns source, limit, group and weight, if "
+        "they are there). Table of --targets: target, its ids; group, for the nearest targets of each group; and "
+        "target_weight, by which volumes of flows are multiplied. Table of --pairs: origin and destination (default: "
+        "columns with known names), and volume, for flows (default: 1)",
     )
     header: Literal["auto", "yes", "no"] = _edge_list(
         "auto", help="whether a CSV file or SNAP text starts with column names"
@@ -472,6 +474,8 @@ SETTINGS = {
     "groups": "columns.group",
     "limits": "columns.limit",
     "source_weights": "columns.source_weight",
+    "target_weights": "columns.target_weight",
+    "volumes": "columns.volume",
 }
 if not typing.TYPE_CHECKING:
     Settings = _with_options_of_kinds(Settings)
@@ -514,8 +518,8 @@ SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
 COLUMN_ROLES = {
     **dict.fromkeys(("src", "dst", "weight", "oneway"), "edges"),
     **dict.fromkeys(("source", "limit", "group", "source_weight"), "sources"),
-    "target": "targets",
-    **dict.fromkeys(("origin", "destination"), "pairs"),
+    **dict.fromkeys(("target", "target_weight"), "targets"),
+    **dict.fromkeys(("origin", "destination", "volume"), "pairs"),
 }
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 

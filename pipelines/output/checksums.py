@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu.checksum import ODD, mix
+from kepler_traverse.cpu.exact_sums import PRIME, linear_checksum
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.result_kinds import CELL_COLUMNS
 from kepler_traverse.search.frames import Column
 
 from .matrix_file import is_matrix, unreached_of_schema, values_of
@@ -76,6 +78,11 @@ def checksum_of_rows(source: int, columns: Sequence[np.ndarray]) -> int:
     return int(sums_of_rows(source, columns).sum(dtype=np.uint64))
 
 
+def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
+    """Return the checksum of loads. It is linear, so that parts have the same sum however the sources are divided."""
+    return int(linear_checksum(mix(cell.astype(np.uint64) + ODD), low.view(np.uint64), high))
+
+
 def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequence[np.ndarray]) -> list[int]:
     """Return the checksums of several sources, from rows in any order.
 
@@ -114,6 +121,9 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
     totals = [0] * sources.size
     places = {source: i for i, source in enumerate(sources.tolist())}
     for table in tables:
+        if tuple(table.schema.names) == CELL_COLUMNS:
+            totals[0] = (totals[0] + checksum_of_cells(*(table[name].to_numpy() for name in CELL_COLUMNS[:3]))) % PRIME
+            continue
         # Rows about the whole graph belong to the one nominal source.
         has_source = "source" in table.schema.names
         source = numbers_in(graph, table["source"]) if has_source else np.full(table.num_rows, sources[0])

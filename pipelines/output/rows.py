@@ -18,14 +18,16 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import flatten_distances, is_hops, is_reached, is_rows, namespace, to_host
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.kinds.distances import columns_of_source
+from kepler_traverse.kinds.loads import Loads
 from kepler_traverse.kinds.records import Asked, columns_of_records, records_of_group
+from kepler_traverse.kinds.result_kinds import CELL_COLUMNS
 from kepler_traverse.search.frames import Column, Selection, arrow_array, arrow_table, select
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import Traversal, Traversals, checksum
 
 from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU
-from .checksums import bits_of_columns, checksum_of_rows, sums_of_rows
+from .checksums import bits_of_columns, checksum_of_cells, checksum_of_rows, sums_of_rows
 from .manifest_types import Histogram
 from .matrix_file import UNREACHED_KEY, list_of, unreached_in_file
 from .part_file import Answer
@@ -154,11 +156,22 @@ def rows_of(
     vertices : Vertices, optional
         Those of the graph, reused from group to group.
     """
-    kind = OUTPUT_SCHEMAS[question.result]
-    asked = Asked(
-        kind=kind,
+    asked = asked_of(question, graph, query, target_order)
+    kind = asked.kind
+    if not is_rows(traversals.distance):
+        return _of_records(asked, traversals)
+    if is_made_on_host(question, query, graph):
+        here = traversals if namespace(traversals.distance) is np else on_host(traversals)
+        return _of_all_reached(asked, vertices or Vertices(graph), here)
+    return (_of_vertices if kind.repeated else _of_records)(asked, traversals)
+
+
+def asked_of(question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None) -> Asked:
+    """Return what a question asks of its kind of result."""
+    return Asked(
+        kind=OUTPUT_SCHEMAS[question.result],
         graph=graph,
-        algorithm=traversals.algorithm,
+        algorithm=question.algorithm,
         query=query,
         options=question.reduction,
         targets=target_order,
@@ -166,12 +179,17 @@ def rows_of(
         along={} if question.along is None else question.along.values,
         unreached=question.unreached,
     )
-    if not is_rows(traversals.distance):
-        return _of_records(asked, traversals)
-    if is_made_on_host(question, query, graph):
-        here = traversals if namespace(traversals.distance) is np else on_host(traversals)
-        return _of_all_reached(asked, vertices or Vertices(graph), here)
-    return (_of_vertices if kind.repeated else _of_records)(asked, traversals)
+
+
+def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
+    """Return the rows of all sources of a part together, which are in the name of the first one."""
+    sums = loads.sums
+    cells = sums.nonzero()
+    values = cells, sums.low[cells].view(np.int64), sums.high[cells], np.full(cells.size, sums.exponent)
+    columns = {name: Column(value) for name, value in zip(CELL_COLUMNS, values, strict=True)}
+    none = [0] * (sources.size - 1)
+    total = checksum_of_cells(*values[:3])
+    return Answer(names_of(graph, sources), [cells.size, *none], arrow_table(columns), [total, *none])
 
 
 def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) -> None:

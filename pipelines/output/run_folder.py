@@ -16,16 +16,18 @@ from typing import Any, BinaryIO, Literal, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kepler_traverse.cpu.exact_sums import PRIME
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime.regular_files import irregular, json_of, read_regular, size_and_digest
 
 from .commits import COMMITS, CommitLog, with_commits
 from .file_locks import NoLocksError, open_lock, take_lock
 from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked
+from .schemas import OUTPUT_SCHEMAS
 from .store import LocalStore
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
-_TABLE = re.compile(r"_(vertices|pairs|sources|points|hulls)\.pq")
+_TABLE = re.compile(r"_(vertices|cells|loads|pairs|sources|points|hulls)\.pq")
 _WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
 _GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
 _OF_WORKERS = r"\.(part-\d{6}|task-\d{6,}|shared)\.\w+\.tmp"
@@ -57,9 +59,9 @@ def writing_to(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def digest_of(fingerprint: str, parts: Sequence[PartEntry]) -> str:
+def digest_of(fingerprint: str, parts: Sequence[PartEntry], result: str = "distances") -> str:
     """Return one checksum of all results; it does not depend on batches, their order, workers or device."""
-    total = sum(int(part["checksum"], 16) for part in parts) % 2**64
+    total = sum(int(part["checksum"], 16) for part in parts) % (PRIME if OUTPUT_SCHEMAS[result].adds_up else 2**64)
     return f"{fingerprint[:16]}-{total:016x}"
 
 
@@ -360,7 +362,7 @@ class OutputFolder:
     def complete(self) -> None:
         """Write the last manifest and then ``_SUCCESS``."""
         parts = self.manifest["parts"]
-        self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts)
+        self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts, self.manifest["result"])
         self.manifest["status"] = "done"
         parts.sort(key=lambda part: part["file"])
         text = _text_of(self.manifest)

@@ -16,12 +16,14 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
+from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.records import positions_in_groups
 from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
-from ..output.matrix_file import VERTICES
+from ..output.load_tables import CELLS, LOADS, LOST_KEY, cells_table, merged_loads
+from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import read_footer
 from ..output.part_reader import open_part
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -40,7 +42,10 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 
     Their errors are InputError if a given table has changed since the run began, ValueError if parts lack a row.
     """
-    if OUTPUT_SCHEMAS[settings.result].adds_to == "pairs":
+    kind = OUTPUT_SCHEMAS[settings.result]
+    if kind.adds_up:
+        return {LOADS: lambda parts: merged_loads(kind, parts)}
+    if kind.adds_to == "pairs":
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
         return {SOURCES: lambda parts: [_answered_sources(settings, parts)]}
@@ -55,7 +60,15 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 
 def tables_of(settings: Settings) -> set[str]:
     """Return the names of all tables that a finished run has beside its parts."""
-    return {*answered_tables(settings), *([VERTICES] if OUTPUT_SCHEMAS[settings.result].lists else [])}
+    return {*answered_tables(settings), *tables_of_graph(settings)}
+
+
+def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]]:
+    """Return the functions that make the tables which say what positions in the parts are, by the names of their files."""
+    kind = OUTPUT_SCHEMAS[settings.result]
+    if kind.adds_up:
+        return {CELLS: lambda graph: cells_table(graph, settings.value("of"))}
+    return {VERTICES: vertices_table} if kind.lists else {}
 
 
 def adds_to_sources(settings: Settings) -> bool:
@@ -79,7 +92,7 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
                 if held and here.get(GEOS) != there.get(GEOS):
                     made_with, version = (each.get(GEOS, b"no version").decode(errors="replace") for each in (there, here))
                     return f"it was made with GEOS {made_with}, and can be checked with that alone; here is GEOS {version}"
-                if not found.equals(table) or (held and here.get(GEO) != there.get(GEO)):
+                if not found.equals(table) or (held and any(here.get(key) != there.get(key) for key in (GEO, LOST_KEY))):
                     return _DIFFERS
             return "" if group == file.num_row_groups else _DIFFERS
     except FileNotFoundError:

@@ -24,7 +24,6 @@ from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import page_of
 from ..output.manifest_types import FORMAT, Built, Identity, Manifest, PartEntry, PartSummary
-from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import checked_part, part_name
 from ..output.run_folder import (
     MANIFEST,
@@ -42,7 +41,7 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
-from .answered_tables import answered_tables, tables_of
+from .answered_tables import answered_tables, tables_of, tables_of_graph
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .memory_plan import Sizing
@@ -160,8 +159,9 @@ def execute(
                 job.keep_what_is_done(before)
                 if supervision.needs_workers:
                     job.note_takeover(before)
-            if VERTICES in tables_of(settings) and not job.keeps(VERTICES):
-                folder.put_table(VERTICES, [vertices_table(prepared.graph)])
+            for name, make in tables_of_graph(settings).items():
+                if not job.keeps(name):
+                    folder.put_table(name, [make(prepared.graph)])
             try:
                 if before is not None and shard is None and job.nothing_is_missing(before):
                     folder.manifest = before
@@ -335,7 +335,8 @@ class _Job:
     def nothing_is_missing(self, before: Manifest) -> bool:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
-        digest = digest_of(self._folder.manifest["graph"]["fingerprint"], parts)
+        manifest = self._folder.manifest
+        digest = digest_of(manifest["graph"]["fingerprint"], parts, manifest["result"])
         right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
         has_tables = all(self.keeps(name) for name in tables_of(self._settings))
         return (

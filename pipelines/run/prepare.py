@@ -409,7 +409,7 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "weight_type": settings.weight_type,
         # Settings of earlier runs lack these.
         **{key: getattr(settings, key, None) for key in ("vertices", "where", "only_vertices")},
-        **({"edge_ids": True} if settings.result == "paths" else {}),
+        **({"edge_ids": True} if settings.result in ("paths", "flows") else {}),
     }
 
 
@@ -533,6 +533,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
         visited, _ = _reach_of(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     on_gpu = graph.device == "cuda"
+    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1))
     return nbytes + (OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
 
 

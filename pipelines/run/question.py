@@ -22,7 +22,7 @@ from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import FACTS, Ids, Question, digest_of_ids, recorded
 from .given_table import numbers_in_column
-from .source_columns import read_target_table, read_weights
+from .source_columns import read_target_table, read_target_weights, read_volumes, read_weights
 
 
 def targets_of(graph: Graph, settings: Settings) -> Ids | None:
@@ -97,6 +97,12 @@ def options_of_kind(graph: Graph, settings: Settings) -> Any:
         given["values"] = {VERTEX: ids.ids(graph.has_string_ids), **columns}
     if given.get("source_weights") is not None:
         given["source_weights"] = read_weights(graph, settings, given["source_weights"])
+    if given.get("target_weights") is not None:
+        given["target_weights"] = read_target_weights(graph, settings, given["target_weights"])
+    if given.get("volumes") is not None:
+        given["volumes"] = read_volumes(settings, given["volumes"])
+    if kind.adds_up and settings.pairs is not None and settings.targets is not None:
+        raise InputError("--targets has no effect: each row of --pairs has its destination; leave it out")
     try:
         return kind.options_class(**given).checked(kind, graph, settings.algorithm)
     except PrecisionError as error:  # the values are those of the user

@@ -10,6 +10,7 @@ from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.flows import amounts
 from kepler_traverse.kinds.k_nearest import SourceGroups
 from kepler_traverse.kinds.opportunities import source_weights_of
 from kepler_traverse.search.query import SourceValues
@@ -18,6 +19,7 @@ from ..cli.options import Settings
 from ..output.rows import id_of
 from .answered_tables import read_source_table
 from .given_table import named_columns, numbers_in_column, read_given_table
+from .pair_file import read_pair_table
 
 
 def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
@@ -87,12 +89,41 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """
     numbers, column = _column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
-    if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
-        raise InputError(f"{where} has type {column.type}; weights are numbers")
+    found = _numbers(where, column)
     try:
-        return source_weights_of(graph, numbers, column.to_numpy(zero_copy_only=False))
+        return source_weights_of(graph, numbers, found)
     except InputError as error:
         raise InputError(f"{where}: {str(error).removeprefix('source_weights ')}") from None
+
+
+def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarray:
+    """Return the weight of each target, by a column of the table of targets, in the order of its rows.
+
+    Raises
+    ------
+    InputError
+        The table has no such column; a weight is no finite number of 0 or more. The message names the file.
+    """
+    _, column = _column(graph, settings, name, "targets")
+    return _amounts(f"{settings.targets_file}: column {shown(name)}", column)
+
+
+def read_volumes(settings: Settings, name: str) -> np.ndarray:
+    """Return the volume of each row of the table of pairs; errors are as those of ``read_target_weights``."""
+    path = str(settings.pairs)
+    table, _ = read_pair_table(settings)
+    named_columns(path, "pairs", table.column_names, (name,))
+    return _amounts(f"{path}: column {shown(name)}", _without_nulls(path, name, table))
+
+
+def _amounts(where: str, column: pa.Array) -> np.ndarray:
+    return amounts(where, _numbers(where, column))
+
+
+def _numbers(where: str, column: pa.Array) -> np.ndarray:
+    if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
+        raise InputError(f"{where} has type {column.type}; weights and volumes are numbers")
+    return column.to_numpy(zero_copy_only=False)
 
 
 def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
@@ -107,10 +138,14 @@ def _column(graph: Graph, settings: Settings, name: str, what: str = "sources") 
     path = str(getattr(settings, what))
     table, ids = (read_source_table if what == "sources" else read_target_table)(settings)
     named_columns(path, what, table.column_names, (name,))
+    return numbers_in_column(graph, path, table, ids), _without_nulls(path, name, table)
+
+
+def _without_nulls(path: str, name: str, table: pa.Table) -> pa.Array:
     column = table[name].combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise InputError(f"{path}: column {shown(name)}, row {row}: it holds no value; fill it in, or drop such rows")
-    return numbers_in_column(graph, path, table, ids), column
+    return column

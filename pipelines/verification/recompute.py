@@ -42,7 +42,9 @@ class Retraversal:
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
         request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
-        self.most_rows = max(graph.n_vertices, self.form.size(question, graph.n_vertices).most)
+        self.most_rows = max(
+            graph.n_vertices, graph.n_edges * self.form.adds_up, self.form.size(question, graph.n_vertices).most
+        )
 
     def of(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.

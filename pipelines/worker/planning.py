@@ -52,7 +52,7 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         groups = request.groups
         members = [np.unique(graph.numbers_of(request.targets, "target"))] if groups is None else groups.members
         options["nearest"] = Nearest(request.k, members, None if groups is None else groups.labels)
-    if kind.needs_pairs:
+    if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)
     if not kind.one_search:

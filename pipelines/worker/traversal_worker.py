@@ -156,7 +156,8 @@ class TraversalWorker:
         compiled = compile_clock.thread_seconds()
         self._take_fair_share()
         request, writers = self.work.request, None
-        if self.work.writers > 1 and not OUTPUT_SCHEMAS[request.result].one_search:
+        kind = OUTPUT_SCHEMAS[request.result]
+        if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
             writers = Writers(most) if most > 1 else None

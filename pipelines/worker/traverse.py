@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from kepler_traverse import cuda
 from kepler_traverse.certificate import certify_group
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.loads import Loads
 from kepler_traverse.multi_source.outputs import cycle_in_direction
 from kepler_traverse.search.results import Traversals
 
@@ -30,7 +31,7 @@ from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
 from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
-from ..output.rows import Vertices, id_of, is_made_on_host, on_host, rows_of
+from ..output.rows import Vertices, answer_of_loads, asked_of, id_of, is_made_on_host, names_of, on_host, rows_of
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
@@ -138,9 +139,29 @@ class BatchTraverser:
         Exception
             A CUDA error after which this process cannot continue (``is_sticky``).
         """
+        if OUTPUT_SCHEMAS[self._request.result].adds_up:
+            yield from self._loads(part, sources, isolate, context)
+            return
         for traversals, seconds in self._groups([(part, sources)], isolate, context):
             yield from self._rows(traversals, seconds, context)
             context.progress.at(part)
+
+    def _loads(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[Answer]:
+        """Yield what all sources of a part add up to."""
+        graph, clock = self._graph, context.clock
+        asked = asked_of(self._request, graph, self._query, self._target_order)
+        loads: Loads = cast(Any, asked.kind.loads_of)(asked)
+        done = []
+        for traversals, seconds in self._groups([(part, sources)], isolate, context):
+            with clock("rows"):
+                loads.add(traversals)
+            names = names_of(graph, traversals.sources)
+            context.tally.add(names, seconds, 0, max(map(int, traversals.rounds)), [])
+            done += traversals.sources.tolist()
+        if done:
+            with clock("rows"):
+                answer = answer_of_loads(graph, loads, np.array(done))
+            yield answer
 
     def traverse_batches(self, batches: Batches, progress: TaskProgress) -> Iterator[TraversedBatch]:
         """Traverse from the sources of several parts, in groups of the plan's size that may span parts.

@@ -90,7 +90,7 @@ def write(case, folder):
             }
         ),
         "clinics": pd.DataFrame({"clinic": case.targets}),
-        "trips": pd.DataFrame(dict(zip(("origin", "destination"), case.pairs, strict=True))),
+        "trips": pd.DataFrame(dict(zip(("origin", "destination"), case.pairs, strict=True))).assign(riders=range(8)),
     }
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=False)
@@ -288,6 +288,8 @@ islands pages: result='isochrones', sources=s, vertices='places.csv', cutoffs=cu
 streets tolls: pairs='trips.csv'
 tolls streets: pairs='trips.csv', limit=most, columns={{'origin': 'origin', 'destination': 'destination'}}
 islands pages: result='paths', pairs='trips.csv', along=['climb', 'toll']
+streets pages: result='flows', pairs='trips.csv', columns={{'volume': 'riders'}}
+islands streets: result='flows', {STOPS}, targets=t, of='vertices', decay='linear:9', columns={{'source': 'stop', {PEOPLE}}}
 streets islands: result='extremes', unconnected='largest', batch_size='auto'
 pages streets: result='distances', sources=s, hierarchy='yes'
 """.strip().splitlines()
@@ -361,6 +363,8 @@ pairs='trips.csv', result='distances'
 pairs='trips.csv', columns={'origin': 'origin'}
 pairs='trips.csv', columns={'origin': 'x', 'destination': 'y'}
 pairs='trips.csv', along=['climb']
+pairs='trips.csv', result='flows', columns={'volume': 'none'}
+pairs='trips.csv', result='flows', targets=[1]
 pairs='trips.csv', result='paths', along=['x']
 pairs='trips.csv', result='paths', along=['climb', 'climb']
 sources=[1], strategy='fast'

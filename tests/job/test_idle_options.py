@@ -57,6 +57,7 @@ VALUES = {
     "cutoffs": "1,3",
     "values": "b",
     "decay": "linear:2",
+    "of": "vertices",
     "nearest_k": "2",
     "along": "b,c",
     "unconnected": "largest",
@@ -68,7 +69,7 @@ VALUES = {
 COLUMNS = {
     **{"src": "a,dst=b", "dst": "b,src=a", "weight": "c", "oneway": "c"},
     **{"source": "stop", "limit": "kind", "group": "kind", "source_weight": "kind"},
-    **{"target": "stop", "origin": "a,destination=b", "destination": "b,origin=a"},
+    **{"target": "stop", "origin": "a,destination=b", "destination": "b,origin=a", "volume": "a", "target_weight": "kind"},
 }
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
 AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "verbose", "debug", "device", *TLS}
@@ -82,6 +83,7 @@ BASES = {
     **{f"bfs {result}": ["--result", result] for result in ("distances", "predecessors", "summary", "levels", "reachable")},
     **{f"sssp {result}": ["--algorithm", "sssp", "--result", result] for result in ("distances", "summary", "nearest")},
     "bfs nearest": ["--result", "nearest"],
+    "flows": ["--result", "flows"],
     "opportunities": [
         *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
     ],

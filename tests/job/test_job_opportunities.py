@@ -171,7 +171,7 @@ def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
         (["--cutoffs", "1"], "--cutoffs is for --result opportunities, within or isochrones, not distances"),
         (
             ["--result", "within", "--cutoffs", "1", "--decay", "linear:3"],
-            "--decay is for --result opportunities, not within",
+            "--decay is for --result opportunities or flows, not within",
         ),
         (["--result", "within", "--cutoffs", "1,x"], "'x' is no number"),
         (["--result", "within", "--cutoffs", "2,1"], "cutoffs must ascend"),

@@ -380,13 +380,13 @@ def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places,
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--columns", "source_weight=kind"], "; weights are numbers"),
+        (["--columns", "source_weight=kind"], "; weights and volumes are numbers"),
         (["--columns", "source_weight=far"], "column 'far': holds inf; give finite numbers"),
         (["--columns", "source_weight=two"], "source 7 is given twice with different weights"),
         (["--columns", "source_weight=huge"], "beyond int64"),
         (
             ["--columns", "source_weight=two", "--result", "within"],
-            "--columns source_weight=NAME is for --result opportunities",
+            "--columns source_weight=NAME is for --result opportunities or flows",
         ),
     ],
 )

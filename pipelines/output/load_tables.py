@@ -1,0 +1,61 @@
+"""Tables of loads: ``_cells.pq``, what the cells of the parts are, and ``_loads.pq``, the sums of the parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kepler_traverse.cpu.exact_sums import ExactSums
+from kepler_traverse.graph import Graph
+from kepler_traverse.kinds.loads import EXTRA, LOST, LOST_PAIRS, columns_of_cells, values_at
+from kepler_traverse.kinds.result_kinds import ResultKind
+from kepler_traverse.runtime.regular_files import open_regular
+from kepler_traverse.search.frames import arrow_table
+
+from .part_reader import open_part
+
+CELLS, LOADS = "_cells.pq", "_loads.pq"
+LOST_KEY = b"kepler_traverse.lost"  # metadata: what pairs without a path would carry
+
+
+def cells_table(graph: Graph, of: str) -> pa.Table:
+    """Return what the cells are, in their order: all edges, or all vertices."""
+    n = graph.n_edges if of == "edges" else graph.n_vertices
+    return arrow_table(columns_of_cells(graph, of, np.arange(n)))
+
+
+def merged_loads(kind: ResultKind, parts: Sequence[Path]) -> Iterable[pa.Table]:
+    """Return the sums of all parts: a row per edge, or vertex, that carries something.
+
+    Raises
+    ------
+    ValueError
+        A part has a cell that ``_cells.pq`` lacks, or another unit.
+    """
+    with open_regular(parts[0].parent / CELLS) as opened:
+        cells = pq.read_table(opened)
+    sums: ExactSums | None = None
+    for part in parts:
+        with open_part(part) as file:
+            for table in file.tables():
+                cell, low, high, exponent = (table[name].to_numpy() for name in kind.columns)
+                if cell.size == 0:
+                    continue
+                sums = sums or ExactSums(len(cells) + EXTRA, int(exponent[0]))
+                if (exponent != sums.exponent).any() or cell.min() < 0 or cell.max() >= len(cells) + EXTRA:
+                    raise ValueError(f"{part.name} has cells or units that are not those of this run")
+                sums.add_at(cell, low.view(np.uint64), high)
+    sums = sums or ExactSums(len(cells) + EXTRA)
+    rows = sums.nonzero()
+    rows = rows[rows < len(cells)]
+    lost = {
+        "pairs": int(sums.low[len(cells) + LOST_PAIRS]),
+        kind.load: values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item(),
+    }
+    found = cells.take(pa.array(rows)).append_column(kind.load, pa.array(values_at(sums, rows, kind.load)))
+    return [found.replace_schema_metadata({LOST_KEY: json.dumps(lost)})]

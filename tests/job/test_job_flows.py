@@ -1,0 +1,81 @@
+"""``--result flows``: the sums of the parts are those of the library, for any batches; faults in each file are found."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kepler_traverse import bfs_many, read_graph, sssp_pairs
+from pipelines import run_job, verify
+from pipelines.output.load_tables import CELLS, LOADS, LOST_KEY
+
+N = 50
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder, rng = tmp_path_factory.mktemp("flows"), np.random.default_rng(3)
+    src, dst = rng.integers(0, N, (2, 90))
+    names = np.array([f"v{i:02d}" for i in range(N)])
+    edges = pd.DataFrame({"src": names[src], "dst": names[dst], "weight": rng.integers(0, 5, 90)})
+    ids = np.unique(edges[["src", "dst"]])
+    trips = pd.DataFrame({"origin": rng.choice(ids, 80), "destination": rng.choice(ids, 80), "riders": rng.random(80)})
+    edges.to_parquet(folder / "edges.parquet", index=False)
+    trips.to_csv(folder / "trips.csv", index=False)
+    return folder, trips
+
+
+def flows(files, output, **options):
+    given = {"algorithm": "sssp", "pairs": str(files[0] / "trips.csv"), "columns": {"volume": "riders"}, "device": "cpu"}
+    given |= {"result": "flows", "report": False}
+    return run_job(str(files[0] / "edges.parquet"), output=str(output), **(given | options))
+
+
+def test_flows_of_a_job_are_those_of_the_library_for_any_batches_and_a_resumed_run(files, tmp_path):
+    folder, trips = files
+    graph = read_graph(folder / "edges.parquet", device="cpu", edge_ids=True)
+    right = sssp_pairs(graph, trips["origin"], trips["destination"], result="flows", volumes=trips["riders"])
+    digests = set()
+    for size in (1, 7, 64):
+        output = tmp_path / str(size)
+        digests.add(flows(files, output, batch_size=size).digest)
+        found = pq.read_table(output / LOADS)
+        pd.testing.assert_frame_equal(found.to_pandas(), right, check_exact=True)
+        assert json.loads(found.schema.metadata[LOST_KEY]) == right.attrs["kepler_traverse.lost"]
+    assert len(digests) == 1
+    (tmp_path / "7" / "part-000001.parquet").unlink()
+    before = (tmp_path / "7" / LOADS).read_bytes()
+    assert flows(files, tmp_path / "7", batch_size=7, resume=True).digest in digests
+    assert (tmp_path / "7" / LOADS).read_bytes() == before
+
+
+def test_flows_of_sources_and_weighted_targets(files, tmp_path):
+    folder, trips = files
+    targets = trips["destination"].drop_duplicates()[:6]
+    table = pd.DataFrame({"target": targets, "jobs": np.arange(6)})
+    table.to_csv(tmp_path / "targets.csv", index=False)
+    options = {"pairs": None, "all_sources": True, "targets": tmp_path / "targets.csv", "of": "vertices"}
+    flows(files, tmp_path / "out", **options, algorithm="bfs", columns={"target_weight": "jobs", "target": "target"})
+    graph = read_graph(folder / "edges.parquet", device="cpu", weighted=False)
+    right = bfs_many(graph, "all", targets=targets, target_weights=table["jobs"], of="vertices", result="flows")
+    pd.testing.assert_frame_equal(pq.read_table(tmp_path / "out" / LOADS).to_pandas(), right)
+
+
+def one_more(table, name):
+    """The table, in which the first value of a column is one more."""
+    values = table[name].to_pylist()
+    return table.set_column(table.column_names.index(name), name, pa.array([values[0] + 1, *values[1:]], table[name].type))
+
+
+@pytest.mark.parametrize(("file", "column"), [(LOADS, "volume"), (CELLS, "edge"), ("part-000000.parquet", "high")])
+def test_verify_finds_what_was_changed(file, column, files, tmp_path):
+    flows(files, tmp_path / "out", batch_size=20)
+    edges = [str(files[0] / "edges.parquet")]
+    assert not verify.prove_output(tmp_path / "out", edges, "cpu").faults
+    path = tmp_path / "out" / file
+    table = pq.read_table(path)
+    pq.write_table(one_more(table, column).replace_schema_metadata(table.schema.metadata), path)
+    assert file in {fault.file for fault in verify.prove_output(tmp_path / "out", edges, "cpu").faults}

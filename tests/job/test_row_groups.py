@@ -228,3 +228,12 @@ def test_duckdb_and_polars_read_the_file(tmp_path):
     assert polars.read_parquet(path).to_dict(as_series=False) == all_rows
     found = polars.scan_parquet(path).filter((polars.col("source") == 11) & (polars.col("distance") < 300)).collect()
     assert (found.height, found["vertex"].max()) == (100, 297)
+
+
+@pytest.mark.gpu
+def test_cudf_reads_the_file(tmp_path):
+    cudf, path, groups = pytest.importorskip("cudf"), str(tmp_path / "part.parquet"), CASES["several sources per group"]
+    (tmp_path / "part.parquet").write_bytes(bytes_of(groups))
+    assert cudf.read_parquet(path).to_arrow().to_pydict() == plain(pa.concat_tables(groups)).to_pydict()
+    found = cudf.read_parquet(path, filters=[("source", "==", 11), ("distance", "<", 300)])
+    assert (len(found), int(found["vertex"].max())) == (100, 297)

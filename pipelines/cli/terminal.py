@@ -13,8 +13,6 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-from kepler_traverse.errors import OutputError
-
 
 def called_as(module: str) -> str:
     """Return how a program of this package was called: a command of ``kepler-traverse``, or a module."""
@@ -45,6 +43,8 @@ def show(*lines: str) -> None:
     try:
         _write(sys.stdout, lines)
     except OSError as error:
+        from kepler_traverse.errors import OutputError  # only here, because the scheduler imports nothing of the library
+
         raise OutputError(f"stdout cannot be written to: {error.strerror or error}") from None
 
 

@@ -8,8 +8,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from kepler_traverse import graph_from_edges, plan_bfs, plan_sssp
+from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, plan_bfs, plan_sssp, sssp_many, sssp_pairs
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
+from kepler_traverse.multi_source import outputs
+from kepler_traverse.search import frames
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import harness
 from tests.kernels.simt.launching import every_mode, launch
@@ -229,6 +231,46 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
                 assert left.tolist() == is_left.tolist()
                 found = [int(low) + (int(high) << 64) for low, high in zip(host(sums.low), host(sums.high), strict=True)]
                 assert found == each
+
+
+@on_a_device
+@pytest.mark.parametrize("directed", [True, False])
+def test_flows_of_the_library_have_the_bits_of_a_cpu(directed, monkeypatch):
+    """Also from sources with edges of length 0, which are left to the host."""
+    src, dst = map(np.array, zip(*rmat(5, 2, seed=3), strict=True))
+    graph = graph_from_edges(src, dst, (src * dst % 4).astype(np.float32), directed=directed)
+    ids = graph.ids[:12].tolist()
+    volumes, far = np.arange(12) / 7, {"source_weights": np.arange(12), "decay": "gaussian:5", "result": "flows"}
+    calls = {
+        "units": lambda graph: sssp_many(graph, ids, result="flows"),
+        "decay": lambda graph: sssp_many(graph, ids, cutoff=9, **far),
+        "vertices": lambda graph: bfs_many(graph, ids, of="vertices", targets=ids[3:], **far),
+        "pairs": lambda graph: sssp_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes),
+        "hops": lambda graph: bfs_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes),
+    }
+
+    def added_up(loads, groups, _):  # in place of a frame, which would be one of cuDF
+        for group in groups:
+            loads.add(group)
+        return bits(loads.sums)
+
+    monkeypatch.setattr(outputs, "loads_frame", added_up)
+    expected = {name: call(graph) for name, call in calls.items()}
+    assert sum(any(low) for low, _ in expected.values()) >= 3
+    monkeypatch.setattr(frames, "frames_on", lambda _: None)
+    monkeypatch.setattr(outputs, "frames_on", lambda _: None)
+    add_flows, left = flows_gpu.add_flows, []
+
+    def counted(*args):
+        left.append(add_flows(*args))
+        return left[-1]
+
+    monkeypatch.setattr(flows_gpu, "add_flows", counted)
+    with running(next(iter(MODES.values()))):
+        there = graph.to("cuda")
+        assert {name: call(there) for name, call in calls.items()} == expected
+    assert len(left) >= 4
+    assert 0 < np.concatenate(left).mean() < 1
 
 
 @on_a_device

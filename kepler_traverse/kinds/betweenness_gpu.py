@@ -23,6 +23,7 @@ from ..cuda import cp, graph_statistics
 from ..cuda.compiler import Kernel, Request, kernel
 from ..cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
 from ..cuda.launch import blocks_at_once, launch, launch_blocks
+from ..runtime import memory
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -32,6 +33,7 @@ PATHS_LOG2 = 1000  # a source with 2**PATHS_LOG2 shortest paths to a vertex is l
 CHUNK = 256  # edges that are added before they are added to the rest; both methods have the same, so that bits are equal
 LINES_AT_ONCE = 1 << 21  # lines of 32 doubles that are held at once, 620 MB, but at least those of one group
 SOURCE_BLOCK = 512  # threads per source
+STATE_BYTES = 1 << 34  # of all sources that are held at once
 BLOCKS = 264  # sources that are held at once, two per multiprocessor of the largest GPUs
 
 _FOLDER = Path(__file__).parent / "kernels"
@@ -119,9 +121,9 @@ def add_loads(
     else:
         left = _by_blocks(graph, sources, distance, out)
     if endpoints and vertex_sums is not None:
-        memory, pitch = flatten_distances(distance)
+        flat, pitch = flatten_distances(distance)
         ends = {
-            "distance": memory.view(np.uint8),
+            "distance": flat.view(np.uint8),
             "pitch": pitch,
             "n_vertices": np.int64(graph.n_vertices),
             "sources": cp.asarray(sources, np.int64),
@@ -144,7 +146,8 @@ def by_in_edges(graph: Graph, edge_sums: Any) -> ExactSums:
 
 def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
     n, k = graph.n_vertices, len(distance)
-    at_once = min(-(-k // WARP), _groups_at_once(n))
+    each = n * (9 * WARP + 8) + 2 * graph.n_edges  # lines, and at most the sums of chunks
+    at_once = max(1, min(-(-k // WARP), _groups_at_once(n), memory.fitting(STATE_BYTES) // max(each, 1)))
     levels, values = cp.empty(at_once * n * WARP, np.uint8), cp.empty(at_once * n * WARP, np.float64)
     present = cp.empty(at_once * n, np.uint64)
     ways = []
@@ -157,13 +160,13 @@ def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
     found = []
     for first in range(0, k, at_once * WARP):
         rows = distance[first : first + at_once * WARP]
-        memory, pitch = flatten_distances(rows)
+        flat, pitch = flatten_distances(rows)
         n_groups, depth = -(-len(rows) // WARP), graph_statistics.max_hops(rows)
         lines = {"levels": levels, "present": present, "values": values, "n_vertices": np.int64(n)}
         launch(
             kernel(_LINES.variant(**_sizes()), graph.targets.dtype),
             n_groups * -(-n // WARP),
-            {**lines, "distance": memory.view(np.uint8), "pitch": pitch, "n_sources": np.int64(len(rows))},
+            {**lines, "distance": flat.view(np.uint8), "pitch": pitch, "n_sources": np.int64(len(rows))},
         )
         overflows = cp.zeros(n_groups * WARP, np.int32)
         args = {**lines, "n_groups": np.int64(n_groups), "partial": partial, "overflows": overflows, **out}
@@ -187,8 +190,9 @@ def _by_blocks(graph: Graph, sources: np.ndarray, distance: Array, out: dict[str
     graph = graph if of_hops else graph.derived.sums_in(distance.dtype.name)
     n, k, index, reverse = graph.n_vertices, len(distance), graph.targets.dtype, graph.reverse
     there = _kernel_for(_BLOCKS, distance.dtype, index)
-    blocks = min(k, BLOCKS, blocks_at_once(there))
-    memory, pitch = flatten_distances(distance)
+    each = n * _block_bytes(index.itemsize)
+    blocks = max(1, min(k, BLOCKS, blocks_at_once(there), memory.fitting(STATE_BYTES) // max(each, 1)))
+    flat, pitch = flatten_distances(distance)
     overflows = cp.zeros(k, np.int32)
     args = {
         "offsets": graph.offsets,
@@ -201,7 +205,7 @@ def _by_blocks(graph: Graph, sources: np.ndarray, distance: Array, out: dict[str
         "sources": cp.asarray(sources, np.int64),
         "n_sources": np.int64(k),
         "taken": cp.zeros(1, np.int64),
-        "distance": memory.view(np.uint8),
+        "distance": flat.view(np.uint8),
         "pitch": pitch,
         "values": cp.empty(blocks * n, np.float64),
         "waits_for": cp.empty(blocks * n, np.int32),
@@ -220,7 +224,7 @@ def bytes_needed(n_sources: int, n_vertices: int, n_edges: int, index: int, one_
         groups = min(-(-n_sources // WARP), _groups_at_once(n_vertices))
         chunks = 2 * n_edges // CHUNK + 1
         return groups * (n_vertices * (9 * WARP + 8) + 8 * WARP * chunks) + 2 * 8 * chunks
-    return min(n_sources, BLOCKS) * n_vertices * (8 + 4 + 2 * index) + 16 * n_sources
+    return min(n_sources, BLOCKS) * n_vertices * _block_bytes(index) + 16 * n_sources
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
@@ -232,6 +236,10 @@ def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
 
 def _groups_at_once(n_vertices: int) -> int:
     return max(1, LINES_AT_ONCE // max(n_vertices, 1))
+
+
+def _block_bytes(index: int) -> int:
+    return 8 + 4 + 2 * index
 
 
 def _sizes() -> dict[str, Any]:

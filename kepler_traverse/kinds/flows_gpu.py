@@ -2,7 +2,7 @@
 
 Each source has a thread block. Memory accesses bound the time: per source and vertex, about ten to lines of the block's own
 arrays, of which half are in the order of the vertices, and one atomic on the sums. There are as many rounds as the longest
-path of the tree has edges, with two barriers each.
+path of the tree has edges, with two barriers each. Where memory is short, fewer sources are held at once.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from ..cuda import cp
 from ..cuda.compiler import Request, kernel
 from ..cuda.kernel_spec import Entry, struct_arguments
 from ..cuda.launch import blocks_at_once, launch_blocks
+from ..runtime import memory
 
 if TYPE_CHECKING:
     from ..graph import Graph
 
 BLOCK = 256  # threads per source, or more where fewer sources are held at once
 BLOCKS = 1056  # sources that are held at once, eight per multiprocessor of the largest GPUs
+LONG = 32  # edges that one thread reads alone
 MANY_EDGES = 2**32 - 1  # whose positions need 64 bits
 STATE_BYTES = 1 << 34  # of the arrays of all blocks, but at least those of one
 
 _FILE = Path(__file__).parent / "kernels" / "flows.cu"
-_CONSTANTS = (("HOP_BYTES", 0), ("EDGE_BYTES", 4), ("INTEGERS", 0), ("WIDE", 1), ("DECAY", 0))
+_CONSTANTS = (("LONG", LONG), ("HOP_BYTES", 0), ("EDGE_BYTES", 4), ("INTEGERS", 0), ("WIDE", 1), ("DECAY", 0))
 _FLOWS = Entry("flows_source_per_block", _FILE, BLOCK, struct_arguments(_FILE, "FlowArgs"), constants=_CONSTANTS)
 ENTRIES = (_FLOWS,)
 
@@ -40,7 +42,7 @@ class Volumes:
     Attributes
     ----------
     targets, amounts : int64 array, and int64 or float64 array, of shape (n_targets,), NumPy
-        Vertex numbers, the same ones for each source, or those of all pairs. Amounts are integers if the sums are.
+        Vertex numbers: distinct ones, the same for each source, or those of all pairs. Amounts are integers if the sums are.
     factors : array of shape (k,) of the type of the amounts, NumPy
     offsets : int64 array of shape (k + 1,), NumPy, or None
         Of pairs: those of source i are from ``offsets[i]`` to ``offsets[i + 1] - 1``.
@@ -90,11 +92,11 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
     reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
     is_narrow, n_cells = graph.n_edges < MANY_EDGES, sums.low.size - 2
     state = n * _state_bytes(graph.targets.itemsize, volumes.is_wide)
-    blocks = max(1, min(k, BLOCKS, STATE_BYTES // max(state, 1)))
+    blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(state, 1)))
     block = next(threads for threads in (1024, 512, 256) if threads * blocks <= max(BLOCK * BLOCKS, 256 * blocks))
     there = kernel(*_request(distance.dtype, graph.targets.dtype, is_narrow, volumes, block))
     blocks = max(1, min(blocks, blocks_at_once(there)))
-    memory, pitch = flatten_distances(distance)
+    rows, pitch = flatten_distances(distance)
     left, cells = cp.zeros(k, np.int32), (sums.low, sums.high)
     vertex_cells, edge_cells = (cells, (None, None))[:: 1 if of == "vertices" else -1]
     bound = np.asarray(volumes.bound)
@@ -106,7 +108,7 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
         "sources": cp.asarray(sources, np.int64),
         "n_sources": np.int64(k),
         "taken": cp.zeros(1, np.int64),
-        "distance": memory.view(np.uint8),
+        "distance": rows.view(np.uint8),
         "pitch": pitch,
         "offsets": None if volumes.offsets is None else cp.asarray(volumes.offsets, np.int64),
         "targets": cp.asarray(volumes.targets, np.int64),
@@ -153,6 +155,7 @@ def _request(kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, b
     of_hops = is_hops(kind)
     entry = _FLOWS.variant(
         block=block,
+        LONG=LONG,
         HOP_BYTES=kind.itemsize if of_hops else 0,
         EDGE_BYTES=4 if is_narrow else 8,
         INTEGERS=int(volumes.exponent == 0),

@@ -12,3 +12,8 @@ def available_memory(device: str) -> int:
     import psutil
 
     return psutil.virtual_memory().available
+
+
+def fitting(nbytes: int) -> int:
+    """Return so many bytes, or half of those that can be allocated on the GPU if that is less."""
+    return min(nbytes, available_memory("cuda") // 2)

@@ -11,6 +11,7 @@ import pytest
 from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, plan_bfs, plan_sssp, sssp_many, sssp_pairs
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
 from kepler_traverse.multi_source import outputs
+from kepler_traverse.runtime import memory
 from kepler_traverse.search import frames
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import harness
@@ -100,6 +101,7 @@ def test_loads_of_vertices_and_edges_are_those_of_networkx(name, kind, directed,
             of_edges = nx.edge_betweenness_centrality(there, normalized=False, weight=weight)
             expected = {there.edges[edge]["edge"]: load for edge, load in of_edges.items()}
             np.testing.assert_allclose(as_floats(whole[1]), [expected[e] for e in range(graph.n_edges)], 1e-12)
+            monkeypatch.setattr(memory, "available_memory", lambda _: 0)  # from here on
             some, left = loads(graph, sources[3:], rows[3:], method, is_target)
             ends = {"sources": sources[3:].tolist(), "targets": np.flatnonzero(is_target).tolist()}
             of_some = nx.betweenness_centrality_subset(there, **ends, weight=weight)
@@ -216,6 +218,7 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
         (floats, with_floats),
         (of_few, few),
     )
+    monkeypatch.setattr(flows_gpu, "LONG", 4)
     monkeypatch.setattr(flows_gpu, "MANY_EDGES", graph.n_edges + (kind != "float32"))
     with running(MODES[mode]):
         there, cp = graph.to("cuda"), flows_gpu.cp

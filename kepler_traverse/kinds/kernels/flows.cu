@@ -11,6 +11,7 @@
 // Compile-time constants:
 //   BLOCK        threads per block
 //   HOP_BYTES    bytes per hop count; 0 if distances are weighted, of type weight_t
+//   LONG         edges that one thread reads alone
 //   EDGE_BYTES   bytes that hold the position of an edge
 //   INTEGERS     whether volumes are integers, without a decay
 //   WIDE         whether what a source sends may have more than 64 bits
@@ -109,11 +110,38 @@ struct Tree {
   KT_DEVICE void clear() const {
     vertices([&](bool is_there, vertex_t v) {
       if (!is_there) return;
-      edges[v] = NO_EDGE;
       waits_for[v] = 0;
       low[v] = 0;
       if (WIDE) high[v] = 0;
     });
+  }
+
+  // The first tight edge of the list of each lane. All lanes of a warp call it.
+  KT_DEVICE edge_t first_tight(kt::AdjacencyList mine) const {
+    edge_t found = NO_EDGE;
+    const bool is_long = mine.end - mine.begin > LONG;
+    const auto look = [&](vertex_t v, offset_t e, vertex_t u) {
+      if (found == NO_EDGE && distance.is_tight(distance[u], args.in_weights, e, distance[v]))
+        found = static_cast<edge_t>(e);
+    };
+    if (!is_long) kt::edges_of_thread(args.in_targets, mine, look);
+    for (kt::uint32 left = kt::ballot(ALL_LANES, is_long); left; left &= left - 1) {
+      const int32 owner = kt::first_lane(left);
+      const kt::AdjacencyList list = {kt::broadcast(ALL_LANES, mine.u, owner),
+                                      kt::broadcast(ALL_LANES, mine.begin, owner),
+                                      kt::broadcast(ALL_LANES, mine.end, owner)};
+      edge_t first = NO_EDGE;
+      kt::edges_of_list(args.in_targets, {0, 1}, list, [&](bool valid, vertex_t v, offset_t e, vertex_t u) {
+        if (valid && first == NO_EDGE && distance.is_tight(distance[u], args.in_weights, e, distance[v]))
+          first = static_cast<edge_t>(e);
+      });
+      for (int32 mask = 1; mask < WARP; mask *= 2) {
+        const edge_t other = kt::shuffle_xor(ALL_LANES, first, mask);
+        first = other < first ? other : first;
+      }
+      if (kt::lane() == owner) found = first;
+    }
+    return found;
   }
 
   // Finds the parent of each vertex and tells it. Returns whether this thread has a vertex without one.
@@ -121,15 +149,9 @@ struct Tree {
     bool lacks_one = false;
     vertices([&](bool is_there, vertex_t v) {
       const bool looks = is_there && v != source && kt::is_reached(distance[v]);
-      const kt::AdjacencyList list = looks ? kt::adjacency_list(args.in_offsets, v) : kt::AdjacencyList{};
-      kt::edges_of_lanes(args.in_targets, list, false, [&](bool valid, vertex_t to, offset_t e, vertex_t u) {
-        if (valid && distance.is_tight(distance[u], args.in_weights, e, distance[to]) &&
-            static_cast<edge_t>(e) < kt::racy_load(edges + to))
-          kt::atomic_min(edges + to, static_cast<edge_t>(e));
-      });
-      kt::warp_barrier(ALL_LANES);
+      const edge_t e = first_tight(looks ? kt::adjacency_list(args.in_offsets, v) : kt::AdjacencyList{});
       if (!looks) return;
-      const edge_t e = kt::racy_load(edges + v);
+      edges[v] = e;
       lacks_one = lacks_one || e == NO_EDGE;
       if (e != NO_EDGE) kt::atomic_add(waits_for + kt::load_constant(args.in_targets + e), 1);
     });
@@ -150,10 +172,14 @@ struct Tree {
         is_lost = !kt::is_reached(key) || key > args.limit;
         const double far = is_lost ? 0.0 : kt::length_of(key);
         const Exact volume = volume_of(args, kt::load_constant(args.amounts + j), factor, !is_lost, far);
-        if (is_lost)
+        if (is_lost) {
           lost = volume;
-        else
+        } else if (args.offsets) {
           add(v, volume);
+        } else {  // targets of all sources are distinct
+          low[v] = volume.low;
+          if (WIDE) high[v] = volume.high;
+        }
       }
       const kt::uint32 lanes = kt::ballot(ALL_LANES, is_lost);
       if (lanes == 0) continue;

@@ -44,35 +44,22 @@ class AlongPaths(Digested):
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """What a field of ``Question`` says of itself.
+    """What a field of ``Question`` says of itself."""
 
-    Attributes
-    ----------
-    read : str
-        ``"MODULE.FUNCTION"`` of ``pipelines.run``: ``function(graph, settings)`` returns it, None if the settings do not ask
-        for it. Empty if it is the value of a setting.
-    setting : str
-        That setting.
-    recorded : type or tuple
-        What the identity records: a digest (str), a number of 1 or more (int), or one of these values.
-    is_always_recorded : bool
-        Otherwise the identity lacks the default, so that fingerprints of runs without the option stay as they were.
-    differs : str
-        The error if it is not that of the run. Empty if it is the value of a setting, which a manifest that contradicts
-        itself has wrong.
-    file : str
-        The setting that names the file it was read from, with which the error begins; empty if there are several.
-    again : str
-        What to give if it cannot be read again.
-    """
-
+    # ``"MODULE.FUNCTION"`` of ``pipelines.run``: ``function(graph, settings)`` returns it, None if the settings do not ask
+    # for it. Empty if it is the value of a setting.
     read: str = ""
-    setting: str = ""
+    setting: str = ""  # that setting
+    # What the identity records: a digest (str), a number of 1 or more (int), or one of these values.
     recorded: type | tuple[str, ...] = str
+    # Otherwise the identity lacks the default, so that fingerprints of runs without the option stay as they were.
     is_always_recorded: bool = False
+    # The error if it is not that of the run. Empty if it is the value of a setting, which a manifest that contradicts itself
+    # has wrong.
     differs: str = ""
+    # The setting that names the file it was read from, with which the error begins; empty if there are several.
     file: str = ""
-    again: str = ""
+    again: str = ""  # what to give if it cannot be read again
 
 
 def _read_by(function: str, differs: str, file: str = "", again: str = "") -> dict[str, Fact]:
@@ -85,39 +72,13 @@ def _of_setting(setting: str, recorded: type | tuple[str, ...], is_always_record
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is asked of a graph: which result, of which searches, within which limits. It decides what the parts hold.
-
-    Attributes
-    ----------
-    result : str
-        Name of the output schema.
-    limit : int, float or None
-        Maximum hop count or distance of all searches.
-    pairs : PairTable or None
-        The rows of ``--pairs``, as vertex numbers.
-    targets : list of ids or None
-    groups : SourceGroups or None
-        Groups of the sources, or of the targets for kinds that take these, each with its own nearest ones.
-    reduction : Reduction, KindOptions or None
-        The options of the kind of result: cutoffs and attributes of the vertices, or an instance of its own dataclass.
-    along : AlongPaths or None
-        Columns of the edge list to sum along paths.
-    limits : SourceValues or None
-        The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
-    direction : {"out", "in"}
-        Direction of the distances: from the sources ("out") or to them ("in").
-    k : int or None
-        Number of nearest sources of each vertex, for the kind that takes it.
-    unreached : {"omit", "null", "cugraph"}
-        How vertices without a path are written.
-    unconnected : {"refuse", "largest"}
-        For the extremes of a graph.
-    """
+    """What is asked of a graph: which result, of which searches, within which limits. It decides what the parts hold."""
 
     algorithm: str
-    result: ResultName
+    result: ResultName  # name of the output schema
     certify: str
-    limit: float | None
+    limit: float | None  # maximum hop count or distance of all searches
+    # The rows of ``--pairs``, as vertex numbers.
     pairs: PairTable | None = field(
         default=None,
         metadata=_read_by(
@@ -127,6 +88,7 @@ class Question:
             again="the table of the run's pairs by --pairs",
         ),
     )
+    # List of ids or None.
     targets: Ids | None = field(
         default=None,
         metadata=_read_by(
@@ -136,6 +98,7 @@ class Question:
             again="the file of the run's targets by --targets",
         ),
     )
+    # Groups of the sources, or of the targets for kinds that take these, each with its own nearest ones.
     groups: SourceGroups | None = field(
         default=None,
         metadata=_read_by(
@@ -146,6 +109,7 @@ class Question:
             again="the table of the run's sources by --sources, or that of its targets by --targets",
         ),
     )
+    # The options of the kind of result: cutoffs and attributes of the vertices, or an instance of its own dataclass.
     reduction: Any = field(
         default=None,
         metadata=_read_by(
@@ -154,6 +118,7 @@ class Question:
             "the files that the run read",
         ),
     )
+    # Columns of the edge list to sum along paths.
     along: AlongPaths | None = field(
         default=None,
         metadata=_read_by(
@@ -161,6 +126,7 @@ class Question:
             differs="the columns of --along are not those of the run; give the files of edges that the run read",
         ),
     )
+    # The limit of each source. Searches run to the largest, which is ``limit``, and results are cut at their own.
     limits: SourceValues | None = field(
         default=None,
         metadata=_read_by(
@@ -170,9 +136,13 @@ class Question:
             again="the table of the run's sources by --sources",
         ),
     )
+    # {"out", "in"}: direction of the distances: from the sources ("out") or to them ("in").
     direction: str = field(default="out", metadata=_of_setting("direction", ("out", "in"), is_always_recorded=True))
+    # Number of nearest sources of each vertex, for the kind that takes it.
     k: int | None = field(default=None, metadata=_of_setting("nearest_k", int))
+    # {"omit", "null", "cugraph"}: how vertices without a path are written.
     unreached: str = field(default="omit", metadata=_of_setting("unreached", ("omit", "null", "cugraph")))
+    # {"refuse", "largest"}: for the extremes of a graph.
     unconnected: str = field(default="refuse", metadata=_of_setting("unconnected", ("refuse", "largest")))
 
     def identified(self) -> dict[str, Any]:

@@ -122,7 +122,6 @@ def prove_output(
 
     Parameters
     ----------
-    folder : Path
     edges : list of str
         The edge list of the run, at its present paths.
     device : {"auto", "cpu", "cuda"}

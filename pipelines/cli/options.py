@@ -40,34 +40,18 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """A setting that has a flag: the flag is the key of the settings file, with dashes.
-
-    Attributes
-    ----------
-    kind : str
-        A key of ``PARSE``: the kind of the value.
-    default : object
-        None means "not set".
-    least : number or None
-        The smallest value allowed.
-    example : object
-        A value shown in the settings file if there is no default.
-    in_file : str
-        Text for the settings file in place of ``help``; ``""`` if the text is the same.
-    table : str
-        The setting that names the table whose columns are read, without which it is refused.
-    """
+    """A setting that has a flag: the flag is the key of the settings file, with dashes."""
 
     key: str
-    kind: str
+    kind: str  # a key of ``PARSE``: the kind of the value
     help: str
     group: str
-    default: object = None
+    default: object = None  # None means "not set"
     choices: tuple[str, ...] = ()
-    least: float | None = None
-    example: object = None
-    in_file: str = ""
-    table: str = ""
+    least: float | None = None  # the smallest value allowed
+    example: object = None  # a value shown in the settings file if there is no default
+    in_file: str = ""  # text for the settings file in place of ``help``; ``""`` if the text is the same
+    table: str = ""  # the setting that names the table whose columns are read, without which it is refused
 
     @property
     def flag(self) -> str:

@@ -62,7 +62,6 @@ def run(main: Main, argv: list[str]) -> int:
     ----------
     main : callable
         ``main(argv, supervision)`` returns the exit code.
-    argv : list of str
 
     Returns
     -------

@@ -17,7 +17,6 @@ def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarr
     ----------
     src, dst : integer arrays of shape (n,)
         Ids of the edges' ends; negative ones count as their two's complement.
-    directed : bool
 
     Returns
     -------

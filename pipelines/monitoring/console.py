@@ -240,7 +240,6 @@ def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
 
     Parameters
     ----------
-    settings : Settings
     built : dict
         The fields of a ``BuildReport``, as a manifest has them.
     """

@@ -124,7 +124,6 @@ class News:
 
     Parameters
     ----------
-    client : distributed.Client
     facts : dict
         Constant facts of the run in plain values; at least ``started, sources, kept``.
     say : callable

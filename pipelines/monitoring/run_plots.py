@@ -57,28 +57,17 @@ class Bar(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """A plot of rectangles.
-
-    Attributes
-    ----------
-    bars : list of Bar
-    title, x_label, y_label : str
-    x, y : tuple of float
-        Where the axes begin and end.
-    rows : tuple of str
-        Names along the vertical axis, from the top, in place of numbers.
-    hops : bool
-        Whether the horizontal axis is that of whole hops.
-    """
+    """A plot of rectangles."""
 
     bars: list[Bar]
     title: str
     x_label: str
     y_label: str
+    # Where the axes begin and end.
     x: tuple[float, float]
     y: tuple[float, float]
-    rows: tuple[str, ...] = ()
-    hops: bool = False
+    rows: tuple[str, ...] = ()  # names along the vertical axis, from the top, in place of numbers
+    hops: bool = False  # whether the horizontal axis is that of whole hops
 
     def drawn(self) -> Markup:
         legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))

@@ -18,55 +18,34 @@ from kepler_traverse.errors import EdgeListError, InputError
 
 
 class Part(NamedTuple):
-    """Edges between vertex numbers, ascending by (src, dst), each once.
+    """Edges between vertex numbers, ascending by (src, dst), each once."""
 
-    Attributes
-    ----------
-    src, dst : integer arrays of shape (n,)
-    weight : float array of shape (n,) or None
-    """
-
+    # Integer arrays of shape (n,).
     src: Array
     dst: Array
-    weight: Array | None
+    weight: Array | None  # float array of shape (n,) or None
 
 
 class Facts(NamedTuple):
-    """Facts about one chunk of the rows that the driver needs before it builds the graph.
-
-    Attributes
-    ----------
-    rows, self_loops, negative_zeros : int
-    ids : integer array, NumPy
-        Ids of its vertices, ascending, each once.
-    low, high : number
-        Smallest and largest weight; 0 without weights.
-    """
+    """Facts about one chunk of the rows that the driver needs before it builds the graph."""
 
     rows: int
     self_loops: int
     negative_zeros: int
-    ids: np.ndarray
+    ids: np.ndarray  # integer array, NumPy: ids of its vertices, ascending, each once
+    # Smallest and largest weight; 0 without weights.
     low: float
     high: float
 
 
 class Checked(NamedTuple):
-    """The outcome of checking distances from a source against one partition.
+    """The outcome of checking distances from a source against one partition."""
 
-    Attributes
-    ----------
-    longer, overflows : int
-        Edges that allow a shorter distance; edges along which a distance exceeds its type.
-    at : int
-        Head of the first such edge, -1 without one.
-    founded : uint8 array
-        One bit per vertex: an edge of this partition, from a strictly nearer vertex, explains its distance.
-    """
-
+    # Edges that allow a shorter distance; edges along which a distance exceeds its type.
     longer: int
     overflows: int
-    at: int
+    at: int  # head of the first such edge, -1 without one
+    # Uint8 array: one bit per vertex: an edge of this partition, from a strictly nearer vertex, explains its distance.
     founded: np.ndarray
 
 
@@ -219,7 +198,6 @@ def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
 
     Parameters
     ----------
-    part : Part
     distance : array of shape (n_vertices,), NumPy
         int32 hops with -1, or weighted distances with ``inf``, of all vertices.
     limit : int, float or None

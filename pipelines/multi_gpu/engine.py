@@ -127,8 +127,6 @@ class MgEngine:
 
     Parameters
     ----------
-    settings : Settings
-    together : Cugraph
     start_seconds : float
         Time that the cluster took to start.
     """

@@ -32,10 +32,6 @@ class PartitionedGraph(Graph):
     """A graph with offsets and ids, whose edges are on workers: ``targets`` and ``weights`` are empty.
 
     Functions that need only vertices and degrees accept it. Its fingerprint is that of the same graph as a whole.
-
-    Attributes
-    ----------
-    edges : Edges
     """
 
     edges: Edges
@@ -61,10 +57,8 @@ class Edges:
 
     Parameters
     ----------
-    client : distributed.Client
     rows : sequence of futures of edge_parts.Part
         The rows of the edge list, divided in any way.
-    weighted : bool
 
     Attributes
     ----------
@@ -90,7 +84,6 @@ class Edges:
         ----------
         kinds : dict of str to dtype
             Types of the columns ``src``, ``dst`` and ``weight``.
-        directed : bool
         weight_type : {"auto", "float32", "float64"}
         files : str
             Files that errors name.
@@ -200,7 +193,6 @@ class Edges:
         source : int
             Vertex number.
         distance : array of shape (n_vertices,), NumPy
-        limit : int, float or None
 
         Raises
         ------

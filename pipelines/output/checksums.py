@@ -107,7 +107,6 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
     ----------
     tables : iterable of pyarrow.Table
         All rows, one table after another.
-    graph : Graph
     sources : int64 array
         Distinct vertex numbers.
     columns : sequence of str

@@ -64,8 +64,6 @@ def write_part(
 
     Parameters
     ----------
-    folder : Path
-    number : int
     run : str
         Fingerprint of the run, stored in the file.
     answers : iterable of Answer
@@ -107,22 +105,12 @@ def write_part(
 
 
 class Answer(NamedTuple):
-    """Results of one source, or of several whose rows are in one table, one source after the other.
+    """Results of one source, or of several whose rows are in one table, one source after the other."""
 
-    Attributes
-    ----------
-    sources : list of ids
-    sizes : sequence of int
-        Rows of each source.
-    table : pyarrow.Table
-    checksums : list of int
-        Of the rows of each source.
-    """
-
-    sources: list[Any]
-    sizes: Sequence[int] | np.ndarray
+    sources: list[Any]  # list of ids
+    sizes: Sequence[int] | np.ndarray  # rows of each source
     table: pa.Table
-    checksums: list[int]
+    checksums: list[int]  # of the rows of each source
 
     @classmethod
     def of_one(cls, source: Any, table: pa.Table, checksum: int) -> Answer:

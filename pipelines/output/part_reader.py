@@ -16,21 +16,12 @@ from . import matrix_file
 
 @dataclass(frozen=True)
 class PartReader:
-    """An open part.
-
-    Attributes
-    ----------
-    metadata : dict of bytes to bytes
-        Metadata of the file, with the job's footer.
-    schema : pyarrow.Schema
-    group_rows : list of int
-        Number of rows of each group.
-    """
+    """An open part."""
 
     _file: Any
-    metadata: Mapping[bytes, bytes]
+    metadata: Mapping[bytes, bytes]  # metadata of the file, with the job's footer
     schema: pa.Schema
-    group_rows: Sequence[int]
+    group_rows: Sequence[int]  # number of rows of each group
 
     @property
     def n_rows(self) -> int:

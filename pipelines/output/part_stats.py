@@ -193,7 +193,6 @@ def histogram_of_group(distance: Any, limit: float | None, figures: Any) -> Hist
     Parameters
     ----------
     distance : array of shape (k, n_vertices)
-    limit : float or None
     figures : DistanceStats
         Statistics of the same distances within the same limit.
     """

@@ -45,12 +45,7 @@ Value = TypeVar("Value")
 
 
 class Recent:
-    """Keeps the results of the last few different calls. Threads may share it.
-
-    Parameters
-    ----------
-    size : int
-    """
+    """Keeps the results of the last few different calls. Threads may share it."""
 
     def __init__(self, size: int):
         self._size, self._lock = size, threading.Lock()
@@ -93,47 +88,25 @@ class Place(NamedTuple):
 
 
 class ColumnChunk(NamedTuple):
-    """One column of a row group.
-
-    Attributes
-    ----------
-    pages : tuple of bytes-like
-    metadata : dict
-        Struct ``ColumnMetaData``; its offsets count from the first page.
-    entry : dict
-        Struct ``ColumnChunk``, which holds the metadata.
-    values : bytes
-        Struct ``ColumnIndex``; empty if there is none.
-    places : list of Place
-        Of its data pages.
-    """
+    """One column of a row group."""
 
     pages: tuple[Any, ...]
-    metadata: Struct
-    entry: Struct
-    values: bytes
-    places: list[Place]
+    metadata: Struct  # struct ``ColumnMetaData``; its offsets count from the first page
+    entry: Struct  # struct ``ColumnChunk``, which holds the metadata
+    values: bytes  # struct ``ColumnIndex``; empty if there is none
+    places: list[Place]  # of its data pages
 
 
 class Encoding(NamedTuple):
-    """How columns are encoded: options of ``pyarrow.parquet.ParquetWriter``, and names of columns.
+    """How columns are encoded: options of ``pyarrow.parquet.ParquetWriter``, and names of columns."""
 
-    Attributes
-    ----------
-    options : dict
-        Options of all columns.
-    dictionary, differences, repeated : tuple of str
-        Columns with a dictionary, with encoded differences, and columns of which a row group often holds the same arrays as
-        the one before.
-    order : tuple of str
-        Columns by which rows ascend if they ascend by the first.
-    """
-
-    options: dict[str, Any]
+    options: dict[str, Any]  # options of all columns
+    # Columns with a dictionary, with encoded differences, and columns of which a row group often holds the same arrays as
+    # the one before.
     dictionary: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()  # columns by which rows ascend if they ascend by the first
 
     def key(self, name: str) -> Hashable:
         """Return what tells apart the pages of one column in different encodings."""
@@ -160,7 +133,6 @@ class RowGroupWriter:
         Only its ``write`` is called.
     schema : pyarrow.Schema
         Of the file, with its metadata.
-    encoding : Encoding
     """
 
     def __init__(self, file: Any, schema: pa.Schema, encoding: Encoding):
@@ -269,7 +241,6 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
         Its chunks may be dictionary arrays that repeat each value, one after the other.
     field : pyarrow.Field
         Name and type of the values.
-    encoding : Encoding
     """
     if pa.types.is_dictionary(column.type):
         if field.name not in encoding.dictionary:
@@ -326,15 +297,12 @@ class _Runs(NamedTuple):
     ----------
     pages, metadata, places
         As those of ``ColumnChunk``; places count from the first of these pages.
-    n_bytes : int
-        Size of the pages without compression.
-    example : ColumnChunk
     """
 
     pages: Any
     metadata: Struct
     places: list[Place]
-    n_bytes: int
+    n_bytes: int  # size of the pages without compression
     example: ColumnChunk
 
 

@@ -146,7 +146,6 @@ def rows_of(
     ----------
     question : Question
         Its result has rows that belong to one source each.
-    graph : Graph
     query : Query
         The query of the traversals.
     traversals : Traversals

@@ -224,7 +224,6 @@ class OutputFolder:
 
     Parameters
     ----------
-    path : Path
     shard : int, optional
         Number of this process among those that share the run and write to the folder at the same time.
     count : int

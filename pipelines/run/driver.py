@@ -58,18 +58,10 @@ _STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse")
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """A run that has ended, and may have failed for some sources.
-
-    Attributes
-    ----------
-    manifest : Manifest
-    computed : int
-        Number of parts that this run has computed.
-    seconds : float
-    """
+    """A run that has ended, and may have failed for some sources."""
 
     manifest: Manifest
-    computed: int
+    computed: int  # number of parts that this run has computed
     seconds: float
 
 
@@ -105,7 +97,6 @@ def execute(
 
     Parameters
     ----------
-    settings : Settings
     resume_command : str
         The command that finishes the run, shown after an interrupt and in the report.
     supervision : Supervision

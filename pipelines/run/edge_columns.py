@@ -26,7 +26,6 @@ def read_along(graph: Graph, settings: Settings) -> AlongPaths | None:
     ----------
     graph : Graph
         Built from the edge list, with ``edge_rows``.
-    settings : Settings
 
     Raises
     ------

@@ -55,40 +55,23 @@ _OWN_DASHBOARD = next(option.default for option in OPTIONS if option.key == "das
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRun:
-    """The input of ``Engine.answer``.
+    """The input of ``Engine.answer``."""
 
-    Attributes
-    ----------
-    batches : dict of int to list of int
-        Vertex numbers of the sources by part; entries do not change while the engine runs.
-    prepared : Prepared
-        The result of ``Engine.prepare``; the engine may release it.
-    sizing : Sizing
-    folder, graph : Path
-        The output folder of the parts, and where the graph is stored for worker processes if it is stored nowhere else.
-    fingerprint : str
-        Fingerprint of the run.
-    announce : callable
-        Called with the client once the cluster has started, and with the seconds of each step so far; the client is None if
-        this process runs the batches.
-    choice : StrategyChoice or None
-        The result of ``Engine.choose``; None if there is nothing to choose.
-    watch : callable
-        ``watch(client)`` returns a context that yields the observer of the batches; without a client there is no page.
-    finish : callable
-        Called once with the seconds of each step, as soon as all batches have ended: the results are complete then, and
-        what closes after that delays no result.
-    """
-
-    batches: dict[int, list[int]]
-    prepared: Prepared
+    batches: dict[int, list[int]]  # vertex numbers of the sources by part; entries do not change while the engine runs
+    prepared: Prepared  # the result of ``Engine.prepare``; the engine may release it
     sizing: Sizing
+    # The output folder of the parts, and where the graph is stored for worker processes if it is stored nowhere else.
     folder: Path
     graph: Path
-    fingerprint: str
-    choice: StrategyChoice | None
+    fingerprint: str  # fingerprint of the run
+    choice: StrategyChoice | None  # the result of ``Engine.choose``; None if there is nothing to choose
+    # Called with the client once the cluster has started, and with the seconds of each step so far; the client is None if
+    # this process runs the batches.
     announce: Callable[[Client | None, dict[str, float]], None]
+    # ``watch(client)`` returns a context that yields the observer of the batches; without a client there is no page.
     watch: Callable[[Client | None], AbstractContextManager[BatchObserver]]
+    # Called once with the seconds of each step, as soon as all batches have ended: the results are complete then, and what
+    # closes after that delays no result.
     finish: Callable[[dict[str, float]], None]
 
 
@@ -127,21 +110,11 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What a caller in Python gives a run beyond its settings.
+    """What a caller in Python gives a run beyond its settings."""
 
-    Attributes
-    ----------
-    graph : Graph or None
-        The graph, in place of the files of an edge list.
-    stays_here : bool
-        Batches run in this process however long they take, unless the settings name workers.
-    check : callable or None
-        ``check(graph)`` is called with the graph before anything is written.
-    """
-
-    graph: Graph | None = None
-    stays_here: bool = False
-    check: Callable[[Graph], object] | None = None
+    graph: Graph | None = None  # the graph, in place of the files of an edge list
+    stays_here: bool = False  # batches run in this process however long they take, unless the settings name workers
+    check: Callable[[Graph], object] | None = None  # ``check(graph)`` is called with the graph before anything is written
 
 
 NOTHING_GIVEN = Given()
@@ -152,10 +125,8 @@ class KeplerEngine:
 
     Parameters
     ----------
-    settings : Settings
     supervision : Supervision
         Whether another process takes over if this one dies, and whether batches may run in this one.
-    given : Given
     """
 
     def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN):

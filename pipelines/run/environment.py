@@ -11,10 +11,6 @@ from importlib import metadata
 def package_versions(packages: Iterable[str]) -> dict[str, str]:
     """Versions of the packages that are installed, by the names under which they are installed; the others are left out.
 
-    Parameters
-    ----------
-    packages : iterable of str
-
     Returns
     -------
     dict of str to str

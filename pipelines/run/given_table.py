@@ -30,7 +30,6 @@ def read_given_table(
 
     Parameters
     ----------
-    path : str
     what : str
         What the table is of, for errors.
     choose : callable
@@ -66,7 +65,6 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
 
     Parameters
     ----------
-    path : str
     what : {"sources", "targets"}
     is_table : bool
         Whether it is a table for sure; otherwise text is one if its name and header say so, and Parquet if it has several

@@ -34,7 +34,6 @@ def cached_graph(
     origin : str
         Digest of the input of the graph.
     device : {"cpu", "cuda"}
-    build : callable
     say : callable
         Called with a message if something takes time or was wrong.
 

@@ -28,38 +28,23 @@ PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """The sizes of a job.
-
-    Attributes
-    ----------
-    graph_bytes, reverse_bytes : int
-        The graph, and its reverse if the strategy or the certificate reads it.
-    state_bytes : int
-        Memory of one plan in addition to the graph, and of the statistics of its results.
-    row_bytes : int
-        Bytes per row of the results, before compression.
-    rows_per_source, most_rows : int
-        Rows per source: estimate and maximum; rows of all sources together if ``one_search``.
-    one_search : bool
-        One search serves all sources: one worker, one part.
-    group : int
-        Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
-    visited : int or None
-        Vertices that a search visits, where it ends early; None for all.
-    """
+    """The sizes of a job."""
 
     n_vertices: int
     n_sources: int
+    # The graph, and its reverse if the strategy or the certificate reads it.
     graph_bytes: int
     reverse_bytes: int
-    state_bytes: int
-    row_bytes: int
+    state_bytes: int  # memory of one plan in addition to the graph, and of the statistics of its results
+    row_bytes: int  # bytes per row of the results, before compression
+    # Rows per source: estimate and maximum; rows of all sources together if ``one_search``.
     rows_per_source: int
     most_rows: int
     certified: bool
-    one_search: bool = False
+    one_search: bool = False  # one search serves all sources: one worker, one part
+    # Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
     group: int = 1
-    visited: int | None = None
+    visited: int | None = None  # vertices that a search visits, where it ends early; None for all
 
     @property
     def n_searches(self) -> int:
@@ -78,35 +63,22 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Sizing:
-    """Workers, batches and memory of a run.
-
-    Attributes
-    ----------
-    memory : dict of str to int
-        Bytes by item, the total last: for the whole host on a CPU, per GPU otherwise.
-    output_bytes : int
-        Maximum size of the output before compression, as if every source reached every vertex.
-    writers : int
-        Threads per worker that write parts. With GPUs the cores of the host are free for this; on a CPU none are.
-    shared_bytes, worker_bytes : int
-        Memory of a host: the graph, which its workers share, and the memory of each worker.
-    strategies : tuple of str
-        Strategies for which each worker has memory, the planned one first; empty if there is nothing to choose.
-    in_process : bool
-        The driver runs the batches itself, with all threads; there are no worker processes.
-    """
+    """Workers, batches and memory of a run."""
 
     workers: int
     threads: int
     batch_size: int
     n_batches: int
-    memory: dict[str, int]
-    output_bytes: int
+    memory: dict[str, int]  # bytes by item, the total last: for the whole host on a CPU, per GPU otherwise
+    output_bytes: int  # maximum size of the output before compression, as if every source reached every vertex
+    # Threads per worker that write parts. With GPUs the cores of the host are free for this; on a CPU none are.
     writers: int = 1
+    # Memory of a host: the graph, which its workers share, and the memory of each worker.
     shared_bytes: int = 0
     worker_bytes: int = 0
+    # Strategies for which each worker has memory, the planned one first; empty if there is nothing to choose.
     strategies: tuple[str, ...] = ()
-    in_process: bool = False
+    in_process: bool = False  # the driver runs the batches itself, with all threads; there are no worker processes
 
 
 def size_up(

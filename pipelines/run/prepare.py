@@ -63,41 +63,20 @@ _WORTH = 5.0
 
 @dataclass(kw_only=True)
 class Prepared:
-    """A run that may start.
+    """A run that may start."""
 
-    Attributes
-    ----------
-    graph, plan : Graph, Plan
-        Deleted by ``release``.
-    origin : str
-        Digest of the inputs of the graph (see ``origin_of``); ``""`` if they cannot be identified.
-    folder : Path or None
-        Where the graph is already stored: in the graph cache, or by an interrupted run.
-    reused : bool
-        Whether the graph was loaded from there.
-    numbers : int64 array
-        Vertex numbers of the distinct sources, in the given order.
-    names : list
-        Their ids.
-    duplicates : int
-        Number of sources that were given more than once.
-    seconds : dict of str to float
-        Seconds of reading, of building if the graph was not loaded, of planning and of compiling.
-    threads : int
-        Number of threads that the plan is made for; 0 if it does not depend on them.
-    """
-
+    # Deleted by ``release``.
     graph: Graph
     plan: Plan
     request: Request
-    origin: str
-    folder: Path | None
-    reused: bool
-    numbers: np.ndarray
-    names: Ids
-    duplicates: int
-    seconds: dict[str, float]
-    threads: int = 0
+    origin: str  # digest of the inputs of the graph (see ``origin_of``); ``""`` if they cannot be identified
+    folder: Path | None  # where the graph is already stored: in the graph cache, or by an interrupted run
+    reused: bool  # whether the graph was loaded from there
+    numbers: np.ndarray  # int64 array: vertex numbers of the distinct sources, in the given order
+    names: Ids  # their ids
+    duplicates: int  # number of sources that were given more than once
+    seconds: dict[str, float]  # seconds of reading, of building if the graph was not loaded, of planning and of compiling
+    threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
 
     def release(self) -> None:
         """Release the memory of the graph before the workers load theirs."""
@@ -117,7 +96,6 @@ def prepare(
 
     Parameters
     ----------
-    settings : Settings
     stored : Path, optional
         Where an interrupted run may have left its graph.
     given : Graph, optional
@@ -327,11 +305,8 @@ def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_source
 
     Parameters
     ----------
-    settings : Settings
-    graph : Graph
     plan : Plan or None
         A plan without a hierarchy, by whose estimates "auto" decides; None before there is one.
-    n_sources : int
     folder : Path or None
         Where the graph is stored.
 

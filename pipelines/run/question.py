@@ -135,7 +135,6 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
 
     Parameters
     ----------
-    graph : Graph
     settings : Settings
         To read the question of a run again, those of the run, with the present paths of its files.
     identity : dict, optional
@@ -165,11 +164,9 @@ def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: 
 
     Parameters
     ----------
-    question : Question
     fingerprint : str
         That of the graph.
     sources : list of ids
-    batch_size : int
     """
     return {
         "graph": fingerprint,

@@ -69,7 +69,6 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: 
 
     Parameters
     ----------
-    settings : Settings
     device : {"cpu", "cuda"}
     n_workers : int
         Of an own cluster.

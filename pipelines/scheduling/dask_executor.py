@@ -21,7 +21,6 @@ class DaskExecutor:
 
     Parameters
     ----------
-    client : distributed.Client
     submit : callable
         ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
     """

@@ -15,50 +15,23 @@ ErrorKind = Literal["worker died", "cancelled", "no worker", "error"]
 
 @dataclass(frozen=True)
 class Task:
-    """One or several batches that are submitted to a worker together.
+    """One or several batches that are submitted to a worker together."""
 
-    Attributes
-    ----------
-    number : int
-        Counts all tasks of a run; a batch that is submitted again gets a new task.
-    parts : tuple of int
-    isolate : bool
-        Run one batch source by source, because it has failed before.
-    without : frozenset of int
-        Sources (vertex numbers) that are given up.
-    mark : Path
-        The heartbeat file.
-    strategy : str
-        The strategy to traverse with; "" for the one that the worker has.
-    is_trial : bool
-        The task tries a strategy, which later tasks may then use.
-    halved : bool
-        The batches are half of a task that was lost.
-    """
-
-    number: int
+    number: int  # counts all tasks of a run; a batch that is submitted again gets a new task
     parts: tuple[int, ...]
-    isolate: bool
-    without: frozenset[int]
-    mark: Path
-    strategy: str = ""
-    is_trial: bool = False
-    halved: bool = False
+    isolate: bool  # run one batch source by source, because it has failed before
+    without: frozenset[int]  # sources (vertex numbers) that are given up
+    mark: Path  # the heartbeat file
+    strategy: str = ""  # the strategy to traverse with; "" for the one that the worker has
+    is_trial: bool = False  # the task tries a strategy, which later tasks may then use
+    halved: bool = False  # the batches are half of a task that was lost
 
 
 class BatchFuture(Protocol):
-    """A task that was submitted.
+    """A task that was submitted."""
 
-    Attributes
-    ----------
-    key : str
-        Names the task in ``WorkerStates.processing``.
-    status : str
-        "pending", "finished", "error", "cancelled" or "lost".
-    """
-
-    key: Any
-    status: str
+    key: Any  # names the task in ``WorkerStates.processing``
+    status: str  # "pending", "finished", "error", "cancelled" or "lost"
 
     def add_done_callback(self, call: Callable[[Any], object], /) -> object:
         """Call ``call(future)`` once the task has ended, in any thread."""
@@ -75,20 +48,11 @@ class BatchFuture(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerStates:
-    """The workers at one moment.
-
-    Attributes
-    ----------
-    workers : set of str
-    running : set of str
-        Those that take tasks; the others start, close or are paused.
-    processing : dict of str to list of str
-        Keys of the tasks that each worker has.
-    """
+    """The workers at one moment."""
 
     workers: set[str]
-    running: set[str]
-    processing: dict[str, list[Any]] = field(default_factory=dict)
+    running: set[str]  # those that take tasks; the others start, close or are paused
+    processing: dict[str, list[Any]] = field(default_factory=dict)  # keys of the tasks that each worker has
 
 
 class BatchExecutor(Protocol):

@@ -35,23 +35,12 @@ _ASK_VERSION = f"__import__({__name__!r}, fromlist=['version_here']).version_her
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerMemory:
-    """What a worker may take.
-
-    Attributes
-    ----------
-    host : str
-    limit : int
-        Its ``--memory-limit`` in bytes; 0 if it has none.
-    usable : int
-        Bytes of it until Dask pauses or ends the worker; 0 if it does neither.
-    available : int
-        Bytes that are free on its host.
-    """
+    """What a worker may take."""
 
     host: str
-    limit: int
-    usable: int
-    available: int
+    limit: int  # its ``--memory-limit`` in bytes; 0 if it has none
+    usable: int  # bytes of it until Dask pauses or ends the worker; 0 if it does neither
+    available: int  # bytes that are free on its host
 
 
 def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
@@ -84,7 +73,6 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> No
 
     Parameters
     ----------
-    client : distributed.Client
     device : {"cpu", "cuda"}
     folders : list of Path
         Absolute; they exist here.
@@ -136,7 +124,6 @@ def check_newcomers(client: Client, workers: list[str], needed: int) -> None:
 
     Parameters
     ----------
-    client : distributed.Client
     workers : list of str
         Their addresses; one that is gone already is let go.
     needed : int

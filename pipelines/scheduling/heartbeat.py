@@ -20,23 +20,12 @@ _MAX_REASON_LENGTH = 500  # bytes
 
 
 class Place(NamedTuple):
-    """Where a task was last.
-
-    Attributes
-    ----------
-    part : int
-    source : int or None
-        Vertex number; None between sources, for example while a part is completed on disk.
-    reason : str
-        Why the worker ended its own process, if it did.
-    last : int
-        The last of several parts whose sources it traversed together; equals ``part`` for a single part.
-    """
+    """Where a task was last."""
 
     part: int
-    source: int | None
-    reason: str
-    last: int
+    source: int | None  # vertex number; None between sources, for example while a part is completed on disk
+    reason: str  # why the worker ended its own process, if it did
+    last: int  # the last of several parts whose sources it traversed together; equals ``part`` for a single part
 
 
 class TaskProgress(Protocol):

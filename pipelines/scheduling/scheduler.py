@@ -70,8 +70,6 @@ class Window:
 
     Parameters
     ----------
-    executor : BatchExecutor
-    observer : BatchObserver
     folder : Path
         Where tasks write their heartbeat files.
     deadline : float or None

@@ -42,8 +42,6 @@ class WorkerMonitor:
 
     Parameters
     ----------
-    executor : BatchExecutor
-    notices : Notices
     patience : float
         Seconds without any worker after which the run ends.
     newcomers : callable, optional
@@ -88,7 +86,6 @@ class WorkerMonitor:
 
         Parameters
         ----------
-        in_flight : mapping of BatchFuture to Task
         deadline : float
             Seconds.
 

@@ -138,12 +138,10 @@ class Part:
 
     Parameters
     ----------
-    path : Path
     entry : dict
         Its entry in the manifest.
     run : str
         Fingerprint of the run.
-    number : int
     prover : Prover
         Whose ``form`` the rows must have.
     """

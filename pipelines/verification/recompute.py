@@ -30,12 +30,10 @@ class Retraversal:
 
     Parameters
     ----------
-    graph : Graph
     question : Question
         That of the run.
     batch_size : int
         That of the run.
-    findings : Findings
     """
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):

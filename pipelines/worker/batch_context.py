@@ -13,25 +13,13 @@ from .phase_timer import Phases
 
 @dataclass(kw_only=True)
 class BatchContext:
-    """Progress, times, statistics and failures of one batch; passed to all functions that process the batch.
+    """Progress, times, statistics and failures of one batch; passed to all functions that process the batch."""
 
-    Attributes
-    ----------
-    progress : TaskProgress
-        Records where the task is.
-    started : float
-        When work on the batch began, in seconds since the epoch.
-    clock : Phases
-    tally : PartStats
-    failed : list of (int, str)
-        Sources (vertex numbers) that are left out, and why.
-    """
-
-    progress: TaskProgress = field(default_factory=NullProgress)
-    started: float = field(default_factory=time.time)
+    progress: TaskProgress = field(default_factory=NullProgress)  # records where the task is
+    started: float = field(default_factory=time.time)  # when work on the batch began, in seconds since the epoch
     clock: Phases = field(default_factory=Phases)
     tally: PartStats = field(default_factory=PartStats)
-    failed: list[tuple[int, str]] = field(default_factory=list)
+    failed: list[tuple[int, str]] = field(default_factory=list)  # sources (vertex numbers) that are left out, and why
 
     def finish(self, summary: PartSummary, worker: str = "") -> None:
         """Add times and statistics of a finished batch to the summary of its part.

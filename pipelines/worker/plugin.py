@@ -63,7 +63,6 @@ def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strate
     ----------
     plugin : str
         Name of the worker's ``TraversalPlugin``.
-    batches : sequence of (part, vertex numbers of its sources)
     isolate : bool
         Traverse from one source at a time, because a worker has died at one of them.
     mark : Path

@@ -50,31 +50,17 @@ Plan = GroupPlan | SearchTogether
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Question):
-    """A question and how it is answered; small enough to be sent to each worker.
-
-    Attributes
-    ----------
-    knobs : dict or None
-        Options of the strategy.
-    at_once : int
-        Maximum size of a group: about the sources of one part, or of several parts if the device has enough memory.
-    memory : int or None
-        Bytes that the plan of one worker may use in addition to the graph; None allows all free memory.
-    chosen : str
-        Strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise.
-    shape : Shape or None
-        What the driver's plan has measured of the graph, so that no worker measures it again.
-    uses_hierarchy : bool
-        Whether a hierarchy that is stored with the graph may be used.
-    """
+    """A question and how it is answered; small enough to be sent to each worker."""
 
     strategy: str = "auto"
-    knobs: Knobs = None
+    knobs: Knobs = None  # options of the strategy
+    # Maximum size of a group: about the sources of one part, or of several parts if the device has enough memory.
     at_once: int = 1
+    # Bytes that the plan of one worker may use in addition to the graph; None allows all free memory.
     memory: int | None = None
-    chosen: str = ""
-    shape: Shape | None = None
-    uses_hierarchy: bool = True
+    chosen: str = ""  # strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise
+    shape: Shape | None = None  # what the driver's plan has measured of the graph, so that no worker measures it again
+    uses_hierarchy: bool = True  # whether a hierarchy that is stored with the graph may be used
 
     @classmethod
     def of(cls, question: Question, **resources: Any) -> Request:

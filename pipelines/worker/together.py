@@ -30,13 +30,7 @@ from .traverse import release_cached_memory
 
 
 class TogetherTraverser:
-    """Searches from all sources together; it has the same method as ``BatchTraverser``.
-
-    Parameters
-    ----------
-    graph, plan : Graph, SearchTogether
-    request : Request
-    """
+    """Searches from all sources together; it has the same method as ``BatchTraverser``."""
 
     def __init__(self, graph: Graph, plan: SearchTogether, request: Request):
         self._graph, self._plan, self._request = graph, plan, request

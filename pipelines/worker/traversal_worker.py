@@ -45,50 +45,28 @@ Traverser = BatchTraverser | TogetherTraverser
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What every batch of a run shares; small enough to be sent to each worker.
-
-    Attributes
-    ----------
-    request : Request
-    run : str
-        Fingerprint of the run.
-    graph_folder, output : Path
-        Absolute, and the same on every worker.
-    threads : int
-        For the kernels of each worker; 0 takes as many as the worker has threads for tasks.
-    writers : int
-        Maximum number of threads per worker that write parts while it traverses.
-    version : str
-        Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
-    """
+    """What every batch of a run shares; small enough to be sent to each worker."""
 
     request: Request
-    run: str
+    run: str  # fingerprint of the run
+    # Absolute, and the same on every worker.
     graph_folder: Path
     output: Path
     device: str
-    threads: int
-    writers: int = 1
+    threads: int  # for the kernels of each worker; 0 takes as many as the worker has threads for tasks
+    writers: int = 1  # maximum number of threads per worker that write parts while it traverses
+    # Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
     version: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What a worker holds once its plugin is set up.
-
-    Attributes
-    ----------
-    graph : Graph
-    plan : Plan
-    answers : BatchTraverser or TogetherTraverser
-    writers : Writers or None
-        None if the thread that traverses also writes the parts.
-    """
+    """What a worker holds once its plugin is set up."""
 
     graph: Graph
     plan: Plan
     answers: Traverser
-    writers: Writers | None
+    writers: Writers | None  # None if the thread that traverses also writes the parts
 
 
 def plan_told(graph: Graph, request: Request, strategy: str) -> Plan:

@@ -57,24 +57,14 @@ Group = list[tuple[int, int]]  # sources that are searched together, each with i
 
 @dataclass
 class TraversedBatch:
-    """A part whose sources are traversed, but whose rows are not yet written.
-
-    Attributes
-    ----------
-    part : int
-    context : BatchContext
-        Its start time is the start of the search from the part's first sources.
-    found : list of (Traversals or list of rows, float)
-        Results in host memory, with the seconds per source. They are traversals if rows are generated on the host, and
-        rows otherwise.
-    error : Exception or None
-        The error, if memory ran out.
-    """
+    """A part whose sources are traversed, but whose rows are not yet written."""
 
     part: int
-    context: BatchContext
+    context: BatchContext  # its start time is the start of the search from the part's first sources
+    # Results in host memory, with the seconds per source. They are traversals if rows are generated on the host, and rows
+    # otherwise.
     found: list[tuple[Traversals | list[Answer], float]] = field(default_factory=list)
-    error: Exception | None = None
+    error: Exception | None = None  # the error, if memory ran out
 
 
 class _Piece(NamedTuple):
@@ -91,11 +81,6 @@ class BatchTraverser:
     """Computes results of each source separately, with one plan.
 
     Distances are certified, as ``request.certify`` says, before any output is derived from them.
-
-    Parameters
-    ----------
-    graph, plan : Graph, GroupPlan
-    request : Request
 
     Attributes
     ----------
@@ -126,7 +111,6 @@ class BatchTraverser:
 
         Parameters
         ----------
-        part : int
         sources : sequence of vertex numbers
         isolate : bool
             Process one source at a time, because a worker has died at one of them.

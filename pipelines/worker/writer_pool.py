@@ -26,7 +26,6 @@ def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
 
     Parameters
     ----------
-    n_vertices : int
     cores, all_cores : int
         Cores of this worker, and of the machine.
     """

@@ -37,22 +37,12 @@ REPEATS, LONG = 3, 2.0  # calls that take more seconds are not repeated
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A call that is measured.
+    """A call that is measured."""
 
-    Attributes
-    ----------
-    name : str
-        As it is written in Python.
-    nodes : int
-    call : callable
-        ``call(graph, backend)`` returns the result.
-    sampled : callable or None
-        ``sampled(graph, backend, nodes)`` returns the same for some nodes, if NetworkX would take too long for all.
-    """
-
-    name: str
+    name: str  # as it is written in Python
     nodes: int
-    call: Callable[[Any, str], Any]
+    call: Callable[[Any, str], Any]  # ``call(graph, backend)`` returns the result
+    # ``sampled(graph, backend, nodes)`` returns the same for some nodes, if NetworkX would take too long for all.
     sampled: Callable[[Any, str, list[Any]], Any] | None = None
 
 

@@ -42,7 +42,6 @@ def simulate(workers: int, seconds: float, cost: float, window: int = WINDOW, se
 
     Parameters
     ----------
-    workers : int
     seconds : float
         Mean time of a task.
     cost : float

@@ -69,11 +69,9 @@ def measure(case: Case, graphs: Path, device: str, repeats: int = REPEATS) -> di
 
     Parameters
     ----------
-    case : Case
     graphs : Path
         The folder of the edge lists.
     device : {"cpu", "cuda"}
-    repeats : int
     """
     runs = []
     with tempfile.TemporaryDirectory() as name:

@@ -12,37 +12,21 @@ SCIPY_TESTS = tuple(f"scipy.sparse.csgraph.tests.{name}" for name in ("test_shor
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """A run of pytest whose results are counted.
-
-    Attributes
-    ----------
-    name : str
-    title : str
-        What the tests are and how they call this library.
-    command : tuple of str
-        Arguments of Python; with ``is_script`` a shell script of this repository and its arguments. What it runs by pytest
-        is counted by the report that ``PYTEST_ADDOPTS`` asks for.
-    needs : str
-        The file or folder that has the tests or runs them. A suite without it has not run.
-    packages : tuple of str
-        Distributions whose versions are recorded.
-    is_own : bool
-        Whether the tests are this library's: then a skip is a failure, except where a GPU is missing.
-    part : tuple of str
-        Arguments that select the part that check.sh --all runs; none if check.sh --all runs all of it, or leaves it out.
-    in_check : bool
-        Whether check.sh --all runs it, or its part.
-    """
+    """A run of pytest whose results are counted."""
 
     name: str
-    title: str
+    title: str  # what the tests are and how they call this library
+    # Arguments of Python; with ``is_script`` a shell script of this repository and its arguments. What it runs by pytest is
+    # counted by the report that ``PYTEST_ADDOPTS`` asks for.
     command: tuple[str, ...]
+    # The file or folder that has the tests or runs them. A suite without it has not run.
     needs: str
-    packages: tuple[str, ...]
-    is_own: bool = False
+    packages: tuple[str, ...]  # distributions whose versions are recorded
+    is_own: bool = False  # whether the tests are this library's: then a skip is a failure, except where a GPU is missing
     is_script: bool = False
+    # Arguments that select the part that check.sh --all runs; none if check.sh --all runs all of it, or leaves it out.
     part: tuple[str, ...] = ()
-    in_check: bool = False
+    in_check: bool = False  # whether check.sh --all runs it, or its part
 
     @property
     def is_here(self) -> bool:

@@ -10,33 +10,18 @@ OURS = "this library"  # the choices of auto per device; in every table
 
 @dataclass(frozen=True)
 class Comparison:
-    """A table of a paper.
+    """A table of a paper."""
 
-    Attributes
-    ----------
-    key : str
-        For the names of plots.
-    title, said : str
-        The name of the table, and its conclusion with the device.
-    algorithm : {"bfs", "sssp"}
-    graphs : dict
-        Our graph to the paper's graph that it stands for.
-    systems : tuple of (str, str)
-        A column of the table, and a pattern for the name, aliases or paper of its strategies, in any case.
-    device : str
-        Only strategies of this device.
-    threads : bool
-        Whether the table compares numbers of threads.
-    """
-
-    key: str
+    key: str  # for the names of plots
+    # The name of the table, and its conclusion with the device.
     title: str
     said: str
-    algorithm: str
-    graphs: dict[str, str]
+    algorithm: str  # {"bfs", "sssp"}
+    graphs: dict[str, str]  # our graph to the paper's graph that it stands for
+    # A column of the table, and a pattern for the name, aliases or paper of its strategies, in any case.
     systems: tuple[tuple[str, str], ...]
-    device: str = ""
-    threads: bool = False
+    device: str = ""  # only strategies of this device
+    threads: bool = False  # whether the table compares numbers of threads
 
     def rows(self, catalogue) -> list[tuple[str, object]]:
         """Return the strategies of the table with their columns: the first that matches; our defaults last."""

@@ -21,6 +21,7 @@ from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, fl
 from .cli.terminal import called_as, say, show
 
 RESULTS = ("extremes", "top-closeness")
+_SHARED = [option for option in OPTIONS if option.key in ("algorithm", "device", "directed", "columns")]
 
 _EPILOG = """\
 exit codes: 0 done, 1 unexpected error, 2 bad usage or input (such as a graph that is not connected, without
@@ -62,15 +63,12 @@ def parser() -> OnceParser:
     result.add_argument("edges", metavar="EDGES", nargs="+", help="files of the edge list")
     for flag, choices, text in (
         ("--result", RESULTS, "what to compute (default: extremes)"),
-        ("--algorithm", ("bfs", "sssp"), "count hops, or add weights (default: bfs)"),
-        ("--device", ("auto", "cpu", "cuda"), "auto uses a GPU if one is available (default: auto)"),
         ("--unconnected", ("refuse", "largest"), "a graph that is not connected: an error, or its largest component"),
         ("--direction", ("out", "in"), "of --result top-closeness: distances from or to each vertex (default: out)"),
     ):
         result.add_argument(flag, action=Once, choices=choices, help=text)
-    for flag, name in (("--directed", "as they are (default)"), ("--undirected", "in both directions")):
-        result.add_argument(flag, dest="directed", action=Once, nargs=0, help=f"take edges {name}")
-    add_option(result, next(option for option in OPTIONS if option.key == "columns"))
+    for option in _SHARED:
+        add_option(result, option)
     result.add_argument("-k", "--k", dest="k", action=Once, type=int, help="vertices of top-closeness (default: 10)")
     result.add_argument(
         "--output", action=Once, metavar="FILE", help="a new file, .json or .parquet; default: JSON on stdout"

@@ -11,6 +11,16 @@ import time
 
 from .terminal import say
 
+# The steps of a run, in the order in which they begin: their names in a line of the terminal, and in the report.
+STEPS = {
+    "read": ("reading", "reading the edge list"),
+    "build": ("building", "building the graph"),
+    "plan": ("planning", "planning"),
+    "compile": ("", "compiling, once for this machine"),
+    "store": ("storing the graph", "storing the graph"),
+    "start": ("starting workers", "starting workers, which load the graph"),
+    "traverse": ("", "batches"),
+}
 _NAMED_AFTER = 0.5  # seconds
 _TICK = 0.1
 
@@ -66,7 +76,8 @@ def end(*, seconds: dict[str, float] | None = None) -> None:
     if _steps is None:
         return
     _steps.end()
-    shown = [f"{_NAMES[name]} {value:.1f} s" for name, value in (seconds or {}).items() if name in _NAMES and value >= 0.05]
+    named = {STEPS[name][0]: value for name, value in (seconds or {}).items() if value >= 0.05}
+    shown = [f"{name} {value:.1f} s" for name, value in named.items() if name]
     if shown:
         say(", ".join(shown))
 
@@ -75,13 +86,3 @@ def compiled(seconds: float) -> None:
     """Say how long the whole run has compiled, its batches too."""
     if _steps is not None and seconds >= 0.05:
         say(f"compiled for {seconds:.1f} s")
-
-
-_NAMES = {
-    "import": "imports",
-    "read": "reading",
-    "build": "building",
-    "plan": "planning",
-    "store": "storing the graph",
-    "start": "starting workers",
-}

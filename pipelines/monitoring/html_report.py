@@ -8,6 +8,7 @@ from typing import Any
 
 from kepler_traverse.runtime.display import in_units
 
+from ..cli.steps import STEPS
 from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -188,15 +189,7 @@ def _proof(manifest: Manifest) -> dict[str, Any]:
 
 def _times(manifest: Manifest, chronicle: RunStats) -> list[tuple[str, str]]:
     seconds, whole = manifest["seconds"], chronicle.whole
-    named = {
-        "read": "reading the edge list" if "build" in seconds else "reading the graph",
-        "build": "building the graph",
-        "plan": "planning",
-        "compile": "compiling, once for this machine",
-        "store": "storing the graph",
-        "start": "starting workers, which load the graph",
-        "traverse": "batches",
-    }
+    named = {key: text for key, (_, text) in STEPS.items()} | ({} if "build" in seconds else {"read": "reading the graph"})
     rows = [(named.get(key, key), html_fragments.seconds(value)) for key, value in seconds.items()]
     busy = sum(whole.phases.values())
     for phase in PHASES:

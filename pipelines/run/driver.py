@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-_STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Finished:
     """A run that has ended, and may have failed for some sources."""
@@ -442,7 +439,7 @@ def _sum(*of: dict[str, float]) -> dict[str, float]:
     for seconds in of:
         for name, value in seconds.items():
             found[name] = found.get(name, 0.0) + value
-    return {name: found[name] for name in sorted(found, key=_STEPS.index)}
+    return {name: found[name] for name in steps.STEPS if name in found}
 
 
 def compile_seconds(parts: Sequence[PartEntry]) -> float:

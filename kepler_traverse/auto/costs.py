@@ -70,27 +70,13 @@ _MAX_SCALED = 16.0  # a calibration on a busy machine must not distort the estim
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Properties of a machine that the estimates scale with.
+    """Properties of a machine that the estimates scale with."""
 
-    Attributes
-    ----------
-    cores : int
-        Compute threads (CPU) or multiprocessors (GPU).
-    cache : int
-        Bytes of the L2 cache, which random loads should hit.
-    copy : float
-        Seconds per byte copied.
-    load : float
-        Seconds per dependent load that misses the L1 cache.
-    step : float
-        Seconds per simple operation of a core (CPU), or per launch with a host synchronization (GPU).
-    """
-
-    cores: int
-    cache: int
-    copy: float
-    load: float
-    step: float
+    cores: int  # compute threads (CPU) or multiprocessors (GPU)
+    cache: int  # bytes of the L2 cache, which random loads should hit
+    copy: float  # seconds per byte copied
+    load: float  # seconds per dependent load that misses the L1 cache
+    step: float  # seconds per simple operation of a core (CPU), or per launch with a host synchronization (GPU)
 
     def missing(self, nbytes: float) -> float:
         """Share of random loads from a table of ``nbytes`` bytes that miss the cache."""

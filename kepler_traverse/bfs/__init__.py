@@ -176,9 +176,9 @@ def bfs_many(
     sources: Sources,
     *,
     result: FrameResult = "distances",
-    stream: Literal[False] = False,
+    stream: Literal[False, "arrow"] = False,
     **options: Unpack[_Options],
-) -> Frame: ...
+) -> Frame | RecordBatches: ...
 @overload
 def bfs_many(
     graph: Graph,
@@ -188,15 +188,6 @@ def bfs_many(
     stream: Literal[True],
     **options: Unpack[_Options],
 ) -> ResultStream: ...
-@overload
-def bfs_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: FrameResult = "distances",
-    stream: Literal["arrow"],
-    **options: Unpack[_Options],
-) -> RecordBatches: ...
 @overload
 def bfs_many(
     graph: Graph, sources: Sources, *, result: str, stream: bool | Literal["arrow"] = False, **options: Any

@@ -109,21 +109,11 @@ class Request(NamedTuple):
 
 
 class CompileTimes(NamedTuple):
-    """Totals of this process since it began.
+    """Totals of this process since it began."""
 
-    Attributes
-    ----------
-    modules : int
-        Kernel files compiled, or loaded from CuPy's cache; one per set of compile-time constants.
-    compiling : float
-        Seconds of all threads.
-    waiting : float
-        Seconds that callers waited for kernels: all that compiling has delayed them.
-    """
-
-    modules: int
-    compiling: float
-    waiting: float
+    modules: int  # kernel files compiled, or loaded from CuPy's cache; one per set of compile-time constants
+    compiling: float  # seconds of all threads
+    waiting: float  # seconds that callers waited for kernels: all that compiling has delayed them
 
 
 class Compilation:

@@ -263,8 +263,6 @@ class ResultForm:
         reduction: Reduction | KindOptions | None = None,
     ) -> None:
         graph = plan.graph
-        check_unreached(unreached, graph)
-        rules.check(kind, plan.algorithm, {"unreached": None if unreached == "omit" else "unreached"})
         self.plan, self.kind, self._frames = plan, kind, frames
         self._asked = Asked(
             kind=kind,

@@ -12,26 +12,14 @@ from .._arrays import MAX_HOP_COUNT, UNREACHED
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """One algorithm, by the name that the public functions, the files and the command line use.
+    """One algorithm, by the name that the public functions, the files and the command line use."""
 
-    Attributes
-    ----------
-    name : {"bfs", "sssp"}
-    counts_hops : bool
-        Whether a distance is a number of edges; else it is a sum of weights, and the graph needs weights.
-    limit_name : {"max_depth", "cutoff"}
-        The option that bounds the distance.
-    unreached : int or float
-        Distance of a vertex without a path (in int64 distances, the largest integer stands for it; see ``unreached_of``).
-    no_limit : int or float
-        The bound that every distance meets.
-    """
-
-    name: str
-    counts_hops: bool
-    limit_name: str
+    name: str  # {"bfs", "sssp"}
+    counts_hops: bool  # whether a distance is a number of edges; else it is a sum of weights, and the graph needs weights
+    limit_name: str  # {"max_depth", "cutoff"}: the option that bounds the distance
+    # Distance of a vertex without a path (in int64 distances, the largest integer stands for it; see ``unreached_of``).
     unreached: float
-    no_limit: float
+    no_limit: float  # the bound that every distance meets
 
     @property
     def is_weighted(self) -> bool:

@@ -171,52 +171,34 @@ class SourceValues(Digested):
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """Options of a traversal, without its source.
-
-    Attributes
-    ----------
-    predecessors : bool
-    limit : int, float or None
-        Largest distance of interest (inclusive).
-    limits : SourceValues or None
-        Those of the sources, where they differ; ``limit`` is the largest. A plan cuts its results at them, and a search may
-        end there.
-    targets : int64 array of vertex numbers (NumPy, ascending, distinct) or None
-        The traversal may stop once these are settled.
-    has_target_lists : bool
-        Whether each source has targets of its own, which come with each run as ``TargetLists``. With ``output="targets"``
-        the distances at the targets of all sources are then one array of shape ``(n_targets,)``.
-    knobs : object or None
-        Options of the strategy, an instance of its ``Strategy.knobs``. With None the strategy chooses them.
-    tuning : object or None
-        Tuning parameters of one strategy in place of the measured defaults, an instance of its class in ``bfs.tuning`` or
-        ``sssp.tuning``.
-    output : {"all", "targets", "counts", "paths"}
-        Output of a traversal from many sources: distances of all vertices, distances of the targets, or only the number
-        of vertices at each hop count. ``"paths"``: the paths to the targets of each source, and the distances at these; a
-        strategy that finds no paths returns distances and predecessors of all vertices instead.
-    targets_per_source : float
-        Mean number of targets that each source has of its own, by which the time is estimated.
-    forms : tuple of str
-        In which forms besides an array of rows the caller takes distances from many sources: ``"interleaved"``
-        (``cuda.interleaved.InterleavedDistances``) and ``"sparse"`` (``search.sparse.SparseDistances``).
-    sample : SourcesWithTargets or None
-        Some sources with their targets, by which a plan estimates how far searches go before these are settled.
-    nearest : Nearest or None
-        A search may stop once the nearest of the targets are settled, and those that are as far as the last of them.
-    """
+    """Options of a traversal, without its source."""
 
     predecessors: bool = True
-    limit: float | None = None
+    limit: float | None = None  # largest distance of interest (inclusive)
+    # Those of the sources, where they differ; ``limit`` is the largest. A plan cuts its results at them, and a search may
+    # end there.
     limits: SourceValues | None = None
+    # int64 array of vertex numbers (NumPy, ascending, distinct) or None: the traversal may stop once these are settled.
     targets: Array | None = None
+    # Whether each source has targets of its own, which come with each run as ``TargetLists``. With ``output="targets"`` the
+    # distances at the targets of all sources are then one array of shape ``(n_targets,)``.
     has_target_lists: bool = False
+    # Options of the strategy, an instance of its ``Strategy.knobs``. With None the strategy chooses them.
     knobs: object | None = None
+    # Tuning parameters of one strategy in place of the measured defaults, an instance of its class in ``bfs.tuning`` or
+    # ``sssp.tuning``.
     tuning: Any = None
+    # {"all", "targets", "counts", "paths"}: output of a traversal from many sources: distances of all vertices, distances of
+    # the targets, or only the number of vertices at each hop count. ``"paths"``: the paths to the targets of each source,
+    # and the distances at these; a strategy that finds no paths returns distances and predecessors of all vertices instead.
     output: str = "all"
+    # In which forms besides an array of rows the caller takes distances from many sources: ``"interleaved"``
+    # (``cuda.interleaved.InterleavedDistances``) and ``"sparse"`` (``search.sparse.SparseDistances``).
     forms: tuple[str, ...] = ()
-    targets_per_source: float = 1.0
+    targets_per_source: float = 1.0  # mean number of targets that each source has of its own, by which the time is estimated
+    # Some sources with their targets, by which a plan estimates how far searches go before these are settled.
     sample: SourcesWithTargets | None = None
+    # A search may stop once the nearest of the targets are settled, and those that are as far as the last of them.
     nearest: Nearest | None = None
 
     @property

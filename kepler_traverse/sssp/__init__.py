@@ -170,9 +170,9 @@ def sssp_many(
     sources: Sources,
     *,
     result: FrameResult = "distances",
-    stream: Literal[False] = False,
+    stream: Literal[False, "arrow"] = False,
     **options: Unpack[_Options],
-) -> Frame: ...
+) -> Frame | RecordBatches: ...
 @overload
 def sssp_many(
     graph: Graph,
@@ -182,15 +182,6 @@ def sssp_many(
     stream: Literal[True],
     **options: Unpack[_Options],
 ) -> ResultStream: ...
-@overload
-def sssp_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: FrameResult = "distances",
-    stream: Literal["arrow"],
-    **options: Unpack[_Options],
-) -> RecordBatches: ...
 @overload
 def sssp_many(
     graph: Graph, sources: Sources, *, result: str, stream: bool | Literal["arrow"] = False, **options: Any

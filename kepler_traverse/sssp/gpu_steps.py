@@ -171,6 +171,26 @@ class Run:
 memory = state_bytes(8 + 4, numbers=3)  # at most: float64 distances and predecessor, marks; two queues, parent
 
 
+def finish_each(run: Run | None, sources, distance):
+    """Return predecessors of shape (k, n) from the distances of several searches; None without a run or an array for them.
+
+    Raises
+    ------
+    PrecisionError
+        A distance overflows.
+    """
+    if run is None:
+        return None
+    shape = sources.size, run.graph.n_vertices
+    predecessor = None if run.predecessor is None else cp.empty(shape, run.predecessor.dtype)
+    for i, source in enumerate(sources.tolist()):
+        run.distance[...] = distance[i]
+        run.finish(source)
+        if predecessor is not None:
+            predecessor[i] = run.predecessor
+    return predecessor
+
+
 def relax(scope: str):
     """Return the step in which a ``"warp"`` relaxes the edges of a frontier vertex."""
 

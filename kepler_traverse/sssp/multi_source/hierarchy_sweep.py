@@ -77,7 +77,6 @@ def plan(graph, query, group: int):
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), kind)
     states = [SweepState(graph.n_vertices, swept.offsets.size - 1, integers) for _ in range(threads.max_threads())]
-    single = cpu_steps.Run(graph, query) if query.predecessors else None
     longest = float(hierarchy.longest + 1) * hierarchy.unit
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # of all vertices, from which the caller takes those of lists
@@ -96,13 +95,7 @@ def plan(graph, query, group: int):
         distance = rows[:k]
         if needs_check and _any_beyond(distance, EXACT_BELOW[kind] * hierarchy.unit):
             return source_per_thread.plan(graph, query, k)(sources, lists)
-        predecessor = None
-        if single is not None:
-            predecessor = np.empty(distance.shape, graph.targets.dtype)
-            for i, source in enumerate(numbers.tolist()):
-                single.distance[:] = distance[i]
-                single.find_predecessors(source)
-                predecessor[i] = single.predecessor
+        predecessor = cpu_steps.point_back(graph, numbers, distance) if query.predecessors else None
         return MultiSourceOutcome(distance, predecessor, [query.limit] * k, [hierarchy.levels] * k, below=longest)
 
     return traverse

@@ -163,7 +163,8 @@ class _Run:
             return MultiSourceOutcome(found, None, limits, rounds, below=below)
         out = None if self._rows is None else self._rows[:k]
         distance = found.rows(self._columns, out)
-        return MultiSourceOutcome(distance, self._predecessors(sources, distance), limits, rounds, below=below)
+        predecessor = gpu_steps.finish_each(self._single, sources, distance)
+        return MultiSourceOutcome(distance, predecessor, limits, rounds, below=below)
 
     def _search_upward(self, sources: np.ndarray) -> None:
         """Search upward from all sources; with more capacity if a search reaches more vertices than expected."""
@@ -245,14 +246,3 @@ class _Run:
         rows = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
         sums = found.lines[cp.asarray(lists.vertices), cp.asarray(rows)]
         return cp.where(sums < self._bound, sums * found.unit, np.inf).astype(found.dtype)
-
-    def _predecessors(self, sources: np.ndarray, distance) -> Any:
-        """Predecessors of shape (k, n), by the kernels that all strategies use; None if the query wants none."""
-        if self._single is None:
-            return None
-        predecessor = cp.empty(distance.shape, self._graph.targets.dtype)
-        for i, source in enumerate(sources.tolist()):
-            self._single.distance[...] = distance[i]
-            self._single.finish(source)
-            predecessor[i] = self._single.predecessor
-        return predecessor

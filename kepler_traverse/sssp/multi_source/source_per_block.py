@@ -113,7 +113,7 @@ def plan(graph, query, group: int):
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)
         rounds, (complete, below) = run.search(sources)
-        predecessor = run.finish(sources)
+        predecessor = gpu_steps.finish_each(run.single, sources, run.distance)
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
         highest = float(below.max(initial=0))
         return MultiSourceOutcome(run.distances(sources.size), predecessor, limits, rounds, below=highest)
@@ -131,9 +131,9 @@ class _Run:
         self._kernel = kernel(_variant(n, tuning), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
-        self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
-        self._is_kept = query.output == "all" or self._single is not None
-        self._distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
+        self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
+        self._is_kept = query.output == "all" or self.single is not None
+        self.distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
         self._target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._target_offsets = self._at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
@@ -152,12 +152,12 @@ class _Run:
             return
         self._target_offsets, self._target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
         if self._query.output == "targets":
-            self._at_target_vertices = cp.empty(lists.vertices.size, self._distance.dtype)
+            self._at_target_vertices = cp.empty(lists.vertices.size, self.distance.dtype)
 
     def search(self, sources) -> tuple[list[Any], np.ndarray]:
         """Search from each source. Return its rounds, the distance up to which it is complete, and its last threshold."""
         graph, k = self._graph, sources.size
-        ordered = f"i{self._distance.itemsize}"
+        ordered = f"i{self.distance.itemsize}"
         self._taken.data.memset_async(0, self._taken.nbytes)
         complete, below = self._bounds.view(ordered)
         args = {
@@ -176,7 +176,7 @@ class _Run:
             "piles": self._piles,
             "queued": self._marks,
             "is_per_source": np.int32(self._is_kept),
-            "keys": self._distance.view(ordered),
+            "keys": self.distance.view(ordered),
             "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),
             "rounds": self._rounds,
             "complete": complete,
@@ -185,23 +185,8 @@ class _Run:
         launch_blocks(self._kernel, min(self._n_blocks, k), args)
         return self._rounds[:k].get().tolist(), self._bounds.get()[:, :k]
 
-    def finish(self, sources):
-        """Detect overflows, and compute predecessors of shape (k, n), by the kernels that all strategies use."""
-        if self._single is None:
-            return None
-        query, single = self._query, self._single
-        predecessor = (
-            cp.empty((sources.size, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
-        )
-        for i, source in enumerate(sources.tolist()):
-            single.distance[...] = self._distance[i]
-            single.finish(source)
-            if predecessor is not None:
-                predecessor[i] = single.predecessor
-        return predecessor
-
     def distances(self, k: int):
         """Distances of shape (k, n), or of the targets only."""
         if self._at_target_vertices is None:
-            return self._distance[:k]
+            return self.distance[:k]
         return self._at_target_vertices[: None if self._query.has_target_lists else k]

@@ -206,14 +206,7 @@ class _Run:
         is_full = query.output == "all" or single is not None
         by_vertex = self._distances if is_full else self._distances[self._target_vertices]
         distance = cp.ascontiguousarray(by_vertex[:, :k].T)
-        predecessor = cp.empty((k, self._graph.n_vertices), self._graph.targets.dtype) if query.predecessors else None
-        for i, source in enumerate(sources.tolist()):
-            if single is None:
-                break
-            single.distance[...] = distance[i]
-            single.finish(source)
-            if predecessor is not None:
-                predecessor[i] = single.predecessor
+        predecessor = gpu_steps.finish_each(single, sources, distance)
         if query.output == "targets" and single is not None:
             distance = distance[:, self._target_vertices]
         return distance, predecessor

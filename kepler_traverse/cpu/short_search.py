@@ -9,6 +9,8 @@ A row is the vertices that one source reaches, in ascending order, with their di
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -23,8 +25,49 @@ from .simd_sums import clear_line
 LINE: tuple[int, ...] = (0,) * 4
 ALONE: tuple[int, ...] = ()
 NOTHING, ROWS, COUNTS, GOALS = range(4)
+
+
+class Goals(NamedTuple):
+    """Vertices in groups, at the nearest of which searches end; those as far as the last one are settled, too."""
+
+    first_group: np.ndarray  # int32: where the groups of each vertex begin in ``groups``
+    groups: np.ndarray  # int32
+    needs: np.ndarray  # int32: how many vertices of each group end a search once they are settled
+
+
+class Wanted(NamedTuple):
+    """What is wanted of searches from several sources."""
+
+    # int64 array of shape (k,). Those of a line, which follow each other, take as long as what they reach together.
+    sources: np.ndarray
+    limits: np.ndarray  # of shape (k,), of the type of distances
+    lists: np.ndarray  # int64: vertex numbers of targets
+    # int64 array of shape (k, 2): where in ``lists`` the targets of each source begin and end. A search without targets has
+    # none to stop at.
+    list_of: np.ndarray
+    # {NOTHING, ROWS, COUNTS, GOALS}: whether to return rows in ascending order of the vertices: of all, or of those in
+    # ``goals``. For hops they may hold the number of vertices at 0, 1, 2, ... hops in place of distances.
+    keeps: int
+    # Of the type of distances: receives the distances at the targets, of each source from ``answers[i]`` on. If it is not
+    # empty, sources without targets are not searched from.
+    at_targets: np.ndarray
+    answers: np.ndarray  # int64 array of shape (k,)
+    most: int  # edges after which the searches give up, all together
+    goals: Goals  # empty arrays for searches that end otherwise; others have no targets
+
+
+class _Table(NamedTuple):
+    """Lines of vertices, with room for as many as searches of one line of sources are likely to reach."""
+
+    lines: np.ndarray  # of shape (capacity, sources)
+    met: np.ndarray  # the vertex of each line
+    due: np.ndarray  # the bucket in which it waits
+    entries: np.ndarray  # of shape (4 capacity, 2): entries of buckets, the next one and the line
+    seen: np.ndarray  # the lines of goals
+
+
 _NONE = np.zeros(0, np.int32)
-NO_GOALS = _NONE, _NONE, _NONE  # as ``goals``, for searches that do not end at the nearest of some vertices
+NO_GOALS = Goals(_NONE, _NONE, _NONE)
 CHUNK = 64  # rows that a thread takes at a time
 _FEW, _MANY = 24, 512  # vertices of a row up to which sorting by insertion, and by shorter digits, is faster
 _DIGITS = 6, 10  # bits
@@ -85,24 +128,7 @@ def near_each_other(offsets, targets, sources, place, mark):
 
 
 @njit(cache=True, nogil=True)
-def search_sums(
-    offsets,
-    targets,
-    weights,
-    buckets_per_unit,
-    sources,
-    limits,
-    lists,
-    list_of,
-    keeps,
-    at_targets,
-    answers,
-    most,
-    goals,
-    capacity,
-    place,
-    doublings,
-):
+def search_sums(edges, wanted, capacity, place, doublings):
     """Search from each source, up to its limit or until its targets are settled; from those of one line together.
 
     A vertex that such a search reaches has a line with its distance from each source. Vertices whose lines were lowered wait
@@ -110,29 +136,9 @@ def search_sums(
 
     Parameters
     ----------
-    offsets, targets, weights : arrays
-        Weights are 0 or more.
-    buckets_per_unit : number of the type of distances
-    sources : int64 array of shape (k,)
-        Those of a line, which follow each other, take as long as what they reach together.
-    limits : array of shape (k,), of the type of distances
-    lists : int64 array
-        Vertex numbers of targets.
-    list_of : int64 array of shape (k, 2)
-        Where in ``lists`` the targets of each source begin and end. A search without targets has none to stop at.
-    keeps : {NOTHING, ROWS, COUNTS, GOALS}
-        Whether to return rows in ascending order of the vertices: of all, or of those in ``goals``. For hops they may hold
-        the number of vertices at 0, 1, 2, ... hops in place of distances.
-    at_targets : array, of the type of distances
-        Receives the distances at the targets, of each source from ``answers[i]`` on. If it is not empty, sources without
-        targets are not searched from.
-    answers : int64 array of shape (k,)
-    most : int
-        Edges after which the searches give up, all together.
-    goals : tuple of three int32 arrays
-        Vertices in groups: where the groups of each vertex begin in the second array, those groups, and how many vertices
-        of each group end a search once they are settled. Those as far as the last one are settled, too. Empty arrays for
-        searches that end otherwise; others have no targets.
+    edges : tuple of arrays, and of a number of the type of distances
+        Offsets, targets, weights, which are 0 or more, and buckets per unit of distance.
+    wanted : Wanted
     capacity : int
         Vertices that searches of a line are likely to reach.
     place : int32 array of shape (n_vertices,)
@@ -153,13 +159,15 @@ def search_sums(
     capacity : int
         Vertices that there was room for.
     """
+    sources, limits, lists, list_of, keeps, at_targets, answers, most, goals = wanted
+    vertex = edges[1].dtype
     k, side, unreached = sources.size, 1 << len(doublings), limits.dtype.type(np.inf)
     sizes, stops = np.zeros(k, np.int64), limits.copy()
-    found, kept = np.empty(4 * side, targets.dtype), np.empty(4 * side, limits.dtype)
+    found, kept = np.empty(4 * side, vertex), np.empty(4 * side, limits.dtype)
     heads, ends, next_target = np.full(_RING, -1, np.int32), np.zeros(side, limits.dtype), np.zeros(side, np.int64)
     cursors, counts = np.zeros(side, np.int64), np.zeros(side, np.int32)
     # Arrays that may grow in the inner loop would make it twice as slow: a search that lacks room begins again.
-    lines, met, due, entries, seen = _table_of(capacity, side, limits.dtype, targets.dtype)
+    table = _table_of(capacity, side, limits.dtype, vertex)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for begin in range(0, k, side):
         end = min(begin + side, k)
@@ -169,25 +177,14 @@ def search_sums(
             ends[lane] = limits[i] if is_searched else -1
             next_target[lane] = list_of[i, 0] if i < end else 0
         while True:
-            size, edges, n_seen = _spread(
-                *(
-                    offsets,
-                    targets,
-                    weights,
-                    buckets_per_unit,
-                    sources[begin:end],
-                    ends,
-                    lists,
-                    list_of[begin:end],
-                    next_target,
-                ),
-                *(most - walked, goals, seen, lines, met, due, entries, heads, place, doublings),
-            )
-            walked += edges
+            of_line = sources[begin:end], ends, lists, list_of[begin:end], next_target
+            size, looked, n_seen = _spread(edges, of_line, most - walked, goals, table, heads, place, doublings)
+            walked += looked
             if size:
                 break
             capacity *= 2
-            lines, met, due, entries, seen = _table_of(capacity, side, limits.dtype, targets.dtype)
+            table = _table_of(capacity, side, limits.dtype, vertex)
+        lines, met, seen = table.lines, table.met, table.seen
         while keeps and found.size <= first + side * size:
             found, kept = _longer(found, first), _longer(kept, first)
         for i in range(begin, end):
@@ -228,46 +225,22 @@ def search_sums(
 
 @njit(cache=True, nogil=True)
 def _table_of(capacity, side, distance, vertex):
-    """Return lines, their vertices, the buckets in which these wait, entries of buckets (the next one and the line), and
-    room for the lines of goals.
-    """
-    return (
-        np.empty((capacity, side), distance),
-        np.empty(capacity, vertex),
-        np.empty(capacity, np.int64),
-        np.empty((4 * capacity, 2), np.int32),
-        np.empty(capacity, np.int32),
-    )
+    lines, met = np.empty((capacity, side), distance), np.empty(capacity, vertex)
+    due, entries = np.empty(capacity, np.int64), np.empty((4 * capacity, 2), np.int32)
+    return _Table(lines, met, due, entries, np.empty(capacity, np.int32))
 
 
 @njit(cache=True, nogil=True)
-def _spread(
-    offsets,
-    targets,
-    weights,
-    buckets_per_unit,
-    sources,
-    limits,
-    lists,
-    list_of,
-    next_target,
-    most,
-    goals,
-    seen,
-    lines,
-    met,
-    due,
-    entries,
-    heads,
-    place,
-    doublings,
-):
+def _spread(edges, of_line, most, goals, table, heads, place, doublings):
     """Search from the sources of one line; a limit below 0 stands for none.
 
     Return 1 more than the vertices reached, the edges looked at, and the number of goals reached, whose lines are in
     ``seen``. Line 0 has the limits, which are nearer once all targets of a source are settled. If there is no room, 0 is
     returned, with all places clear.
     """
+    offsets, targets, weights, buckets_per_unit = edges
+    sources, limits, lists, list_of, next_target = of_line
+    lines, met, due, entries, seen = table
     unreached = limits.dtype.type(np.inf)
     size, n_entries, n_waiting, bucket, walked = 1, 0, 0, np.int64(0), 0
     is_endless, fits, n_seen = False, True, 0
@@ -397,9 +370,7 @@ def put_rows(found, kept, sizes, starts, vertices, distance):
 
 
 @njit(cache=True, nogil=True)
-def search_hops(
-    offsets, targets, sources, limits, lists, list_of, keeps, at_targets, answers, most, goals, is_target, stamp
-):
+def search_hops(edges, wanted, is_target, stamp):
     """BFS from each source; parameters and results as of ``search_sums``, with hops in int32.
 
     Parameters
@@ -409,11 +380,12 @@ def search_hops(
     stamp : int32 array of shape (n_vertices + 1,)
         0 in each place at first. The last one is the largest that a search has set, and later ones set larger ones.
     """
-    k, n = sources.size, stamp.size - 1
-    first_group, groups, needs = goals
+    sources, limits, lists, list_of, keeps, at_targets, answers, most, goals = wanted
+    k, n, vertex = sources.size, stamp.size - 1, edges[1].dtype
+    first_group, _, needs = goals
     left = needs.copy()
     sizes, stops = np.zeros(k, np.int64), limits.copy()
-    found, kept = np.empty(max(64, 4 * k), targets.dtype), np.empty(max(64, 4 * k), stamp.dtype)
+    found, kept = np.empty(max(64, 4 * k), vertex), np.empty(max(64, 4 * k), stamp.dtype)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for i in range(k):
         if limits[i] < 0 or (at_targets.size and list_of[i, 0] == list_of[i, 1]):
@@ -430,9 +402,20 @@ def search_hops(
                 for v in range(n + 1):
                     stamp[v] = 0
             base = stamp[n] + 1
-            last, edges, limit, n_levels = _bfs(
-                *(offsets, targets, sources[i], limits[i], missing, most - walked, keeps == COUNTS),
-                *(found[first:], kept[first:], base, is_target, stamp, first_group, groups, left),
+            places = found[first:], kept[first:]
+            last, looked, limit, n_levels = _bfs(
+                edges,
+                sources[i],
+                limits[i],
+                missing,
+                most - walked,
+                keeps == COUNTS,
+                places,
+                base,
+                is_target,
+                stamp,
+                goals,
+                left,
             )
             stamp[n] = base + n_levels
             for j in range(list_of[i, 0], list_of[i, 1]):
@@ -440,7 +423,7 @@ def search_hops(
             if last >= 0:
                 break
             found, kept = _longer(found, first), _longer(kept, first)
-        walked += edges
+        walked += looked
         for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
             at_targets[answers[i] + j - list_of[i, 0]] = max(stamp[lists[j]] - base, -1)
         if keeps == GOALS:
@@ -464,29 +447,14 @@ def search_hops(
 
 
 @njit(cache=True, nogil=True)
-def _bfs(
-    offsets,
-    targets,
-    source,
-    limit,
-    missing,
-    most,
-    only_counts,
-    found,
-    counts,
-    base,
-    is_target,
-    stamp,
-    first_group,
-    groups,
-    left,
-):
+def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_target, stamp, goals, left):
     """Search from one source, and stamp what is found with the base and the hops to it.
 
     Return how many vertices are found, or -1 if there is no room for them; the edges walked; the limit, which is nearer once
     all targets are settled; and the number of levels. The number of vertices at each level is stored in ``counts``. If these
     are all that is wanted, those of the level at the limit need not be found again.
     """
+    (offsets, targets), (found, counts), (first_group, groups, _) = edges, places, goals
     if found.size < 2:
         return -1, 0, limit, 0
     if missing > 0 and is_target[source] == 1:

@@ -173,13 +173,13 @@ class _Searches:
             mean, kind = float(weights.mean(dtype=np.float64)) if graph.n_edges else 0.0, graph.weights.dtype
             self._per_unit = kind.type(_BUCKETS_PER_EDGE / mean if mean > _BUCKETS_PER_EDGE / np.finfo(kind).max else 1)
 
-    def __call__(self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], *wanted: Any) -> tuple[Any, ...]:
+    def __call__(self, line: tuple[int, ...], marks: tuple[np.ndarray, ...], wanted: cpu.Wanted) -> tuple[Any, ...]:
         """As ``cpu.search_sums``, without its last result."""
         graph, (place, mark, stamp) = self._graph, marks
         if self._counts_hops:
-            return cpu.search_hops(graph.offsets, graph.targets, *wanted, mark, stamp)
+            return cpu.search_hops((graph.offsets, graph.targets), wanted, mark, stamp)
         edges = graph.offsets, graph.targets, graph.weights, self._per_unit
-        *found, self._capacity = cpu.search_sums(*edges, *wanted, self._capacity, place, line)
+        *found, self._capacity = cpu.search_sums(edges, wanted, self._capacity, place, line)
         return tuple(found)
 
 
@@ -261,9 +261,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         def search_some(item: int, _thread: int) -> None:
             some = order[item * at_once : (item + 1) * at_once]
             of_lists = values, list_of[some], keep, at_targets.reshape(-1), answers[some]
-            wanted = sources[some], limits[some], *of_lists, _NO_END, goals
+            wanted = cpu.Wanted(sources[some], limits[some], *of_lists, _NO_END, goals)
             with marks.lent() as lent:
-                sizes[some], *parts[item], stops[some], _ = search(line, lent, *wanted)
+                sizes[some], *parts[item], stops[some], _ = search(line, lent, wanted)
 
         threads.for_each(search_some, len(parts))
         offsets = offsets_of(sizes)
@@ -289,7 +289,7 @@ def _ends_of(query: Query, lists: TargetLists | None, k: int) -> tuple[np.ndarra
     return values, np.tile(np.array([0, values.size], np.int64), (k, 1))
 
 
-def goals_of(graph: Any, query: Query) -> tuple[np.ndarray, ...]:
+def goals_of(graph: Any, query: Query) -> cpu.Goals:
     """Return ``goals`` of ``cpu.search_sums``."""
     if query.nearest is None:
         return cpu.NO_GOALS
@@ -298,7 +298,7 @@ def goals_of(graph: Any, query: Query) -> tuple[np.ndarray, ...]:
     order = np.argsort(vertices, kind="stable")
     before = offsets_of(np.bincount(vertices, minlength=graph.n_vertices))
     needs = [min(k, own.size) for own in members]
-    return before.astype(np.int32), groups[order].astype(np.int32), np.array(needs, np.int32)
+    return cpu.Goals(before.astype(np.int32), groups[order].astype(np.int32), np.array(needs, np.int32))
 
 
 def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
@@ -376,9 +376,9 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         rounds = min(rounds, float(query.limit)) if counts_hops and query.limit is not None else rounds
         return found._replace(rounds=rounds, depth=int(rounds))
     of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
-    wanted = sources, limits, *of_lists, most, goals_of(graph, query)
+    wanted = cpu.Wanted(sources, limits, *of_lists, most, goals_of(graph, query))
     with Marks(n).lent() as marks:
-        sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, *wanted)
+        sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, wanted)
     if walked > most:  # few are enough where the other side is one search of the whole graph
         sizes = sizes[: max(np.count_nonzero(sizes) - 1, 0)]
     is_enough = walked <= most if query.nearest is None else sizes.size >= _FEW_SAMPLES

@@ -56,10 +56,10 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     # Lanes are compared with the largest limit together, and only those that differ with their own.
     state = (lines, lane_limits.max(), lane_limits, source_of, bounds, found, doublings)
     if kind.kind == "u":
-        threads.run(_check_hops, len(found), reverse.offsets, reverse.targets, *state)
+        threads.run(_check_hops, len(found), reverse.offsets, reverse.targets, state)
         return _summed(found)
     unfounded = np.zeros(graph.n_vertices, np.uint16)
-    threads.run(_check_sums, len(found), *_csr(reverse), *state, graph.has_negative_weights, unfounded)
+    threads.run(_check_sums, len(found), *_csr(reverse), state, graph.has_negative_weights, unfounded)
     summary = _summed(found)
     farthest = max(np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances)
     if not graph.n_edges or leads_farther(graph.derived.min_weight, farthest):
@@ -129,7 +129,8 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(next_chunk, n_chunks, offsets, neighbours, lines, limit, limits, source_of, bounds, found, doublings):
+def _check_hops(next_chunk, n_chunks, offsets, neighbours, state):
+    lines, limit, limits, source_of, bounds, found, doublings = state
     unreached = ~lines.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -167,23 +168,9 @@ def _check_rows(next_chunk, n_chunks, offsets, neighbours, rows, limits, source_
 
 
 @njit(nogil=True, cache=True)
-def _check_sums(
-    next_chunk,
-    n_chunks,
-    offsets,
-    neighbours,
-    weights,
-    lines,
-    limit,
-    limits,
-    source_of,
-    bounds,
-    found,
-    doublings,
-    negative,
-    unfounded,
-):
+def _check_sums(next_chunk, n_chunks, offsets, neighbours, weights, state, negative, unfounded):
     """Compare distances, and set one bit per source for vertices that no strictly nearer vertex explains."""
+    lines, limit, limits, source_of, bounds, found, doublings = state
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):

@@ -47,9 +47,8 @@ def prove_below(graph, vertices, reach, threshold: float, last: int, certified: 
     n_edges = np.zeros((n_threads, 8), np.int64)
 
     def work(thread: int) -> None:
-        edges = graph.offsets, graph.targets, graph.directed
-        limits = *reach, threshold, last
-        _prove(next_item, *edges, vertices, *limits, certified, distance[thread], queues[thread], verdicts, n_edges[thread])
+        edges, scratch = (graph.offsets, graph.targets, graph.directed), (distance[thread], queues[thread])
+        _prove(next_item, edges, vertices, reach, threshold, last, certified, scratch, verdicts, n_edges[thread])
 
     def stop() -> None:
         next_item[0] = vertices.size
@@ -198,31 +197,15 @@ def _bound_components(offsets, targets, labels, sizes, members, begins, hub, in_
 
 
 @njit(cache=True, nogil=True)
-def _prove(
-    next_item,
-    offsets,
-    targets,
-    directed,
-    vertices,
-    least,
-    most,
-    threshold,
-    last,
-    certified,
-    distance,
-    queue,
-    verdicts,
-    n_edges,
-):
+def _prove(next_item, edges, vertices, reach, threshold, last, certified, scratch, verdicts, n_edges):
+    (offsets, _, _), (least, most), (distance, queue) = edges, reach, scratch
     item = atomic_add(next_item, 0, 1)
     while item < vertices.size:
         v = vertices[item]
         goal = threshold if v <= last else np.nextafter(threshold, np.inf)
-        done, found, is_below = _explore(offsets, targets, directed, v, least[v], most[v], goal, distance, queue)
+        done, found, is_below = _explore(edges, v, least[v], most[v], goal, distance, queue)
         if is_below:
-            is_proven = not certified or _is_proven(
-                offsets, targets, directed, v, least[v], most[v], goal, distance, queue, done, found
-            )
+            is_proven = not certified or _is_proven(edges, v, least[v], most[v], goal, distance, queue, done, found)
             verdicts[item] = BELOW if is_proven else WRONG
         for i in range(found):
             distance[queue[i]] = -1
@@ -231,7 +214,7 @@ def _prove(
 
 
 @njit(cache=True, nogil=True)
-def _explore(offsets, targets, directed, source, least, most, goal, distance, queue):
+def _explore(edges, source, least, most, goal, distance, queue):
     """Search until the closeness is proven to be below the goal, or until all vertices are found.
 
     Returns
@@ -239,7 +222,7 @@ def _explore(offsets, targets, directed, source, least, most, goal, distance, qu
     tuple
         Vertices of the queue whose edges were visited; vertices found; whether the closeness is below the goal.
     """
-    n = distance.size
+    (offsets, targets, directed), n = edges, distance.size
     # Indices are unsigned, so that Numba does not ask whether they are negative.
     one = np.uint64(1)
     distance[source] = 0
@@ -281,7 +264,7 @@ def _explore(offsets, targets, directed, source, least, most, goal, distance, qu
 
 
 @njit(cache=True, nogil=True)
-def _is_proven(offsets, targets, directed, source, least, most, goal, distance, queue, done, found):
+def _is_proven(edges, source, least, most, goal, distance, queue, done, found):
     """Check a proof: distances that are too small prove nothing wrong, and too large ones break a rule.
 
     Each edge from a visited vertex must lead to a vertex that was found, at most one hop farther. So no vertex whose
@@ -289,6 +272,7 @@ def _is_proven(offsets, targets, directed, source, least, most, goal, distance, 
     vertex but the source needs a neighbor that is one hop nearer, since the bound leaves out one edge of each. That all
     vertices with a distance are in the queue is checked at the end, by ``_require_clear``.
     """
+    offsets, targets, directed = edges
     if found < 1 or queue[0] != source or distance[source] != 0 or done >= found:
         return False
     level = np.int64(distance[queue[done]])

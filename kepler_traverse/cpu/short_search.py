@@ -656,23 +656,10 @@ def stats(next_item, n_items, row_offsets, vertices, distance, edges_before, n, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sums_within(
-    next_item,
-    n_items,
-    row_offsets,
-    vertices,
-    distance,
-    lowest,
-    bounds,
-    integers,
-    floats,
-    decay,
-    parameter,
-    n,
-    exact,
-    rounded,
-):
+def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
     """``cpu.opportunities.sums`` of rows, into ``exact`` and ``rounded`` of shape (k, n_attributes, n_cutoffs)."""
+    row_offsets, vertices, distance = rows
+    lowest, bounds, integers, floats, decay, parameter = wanted
     places, values, weights = np.empty(64, np.int64), np.empty(64), np.empty(64)
     within = np.empty((bounds.size + 1, len(integers)), np.int64)
     scratch_places, scratch_values = np.empty(PIECE, np.int64), np.empty(PIECE)

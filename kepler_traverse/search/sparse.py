@@ -203,8 +203,11 @@ class SparseDistances:
         """As ``cpu.opportunities.sums``."""
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
-        args = lowest, bounds, integers, floats, decay, float(parameter), self.n_vertices, exact, rounded
-        self._run(cpu.sums_within, self.offsets, self.vertices, self.distance, *args)
+        rows, wanted = (
+            (self.offsets, self.vertices, self.distance),
+            (lowest, bounds, integers, floats, decay, float(parameter)),
+        )
+        self._run(cpu.sums_within, rows, wanted, self.n_vertices, exact, rounded)
         return exact, rounded
 
     def bins(self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:

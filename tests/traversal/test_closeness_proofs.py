@@ -93,7 +93,7 @@ def _explored(directed):
     graph = graph_from_edges(*np.array(lattice(9, 9)).T, directed=directed)
     n, source = graph.n_vertices, 40 if not directed else 0
     distance, queue = np.full(n, -1, np.int32), np.empty(n + 1, graph.targets.dtype)
-    arrays = graph.offsets, graph.targets, directed, source, n, n
+    arrays = (graph.offsets, graph.targets, directed), source, n, n
     goal = 0.2 if directed else 0.25
     done, found, is_below = closeness._explore(*arrays, goal, distance, queue)
     assert is_below

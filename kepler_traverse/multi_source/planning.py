@@ -117,16 +117,22 @@ class MultiSourcePlan:
             not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges)
         ):
             raise InputError("shape must be that of an earlier plan of the same graph (plan.shape)")
+        whole = None
         if self._ends_early(usable, query):
-            most = max(_FEW_EDGES, int(_SURVEY_SHARE * n_sources * graph.n_edges))
-            short = short_search.sampled(graph, shape or outline(graph), query, algorithm == "bfs", min(most, _MANY_EDGES))
+            most = min(max(_FEW_EDGES, int(_SURVEY_SHARE * n_sources * graph.n_edges)), _MANY_EDGES)
+            known = outline(graph) if shape is None or shape.is_short else shape
+            short = short_search.sampled(graph, known, query, algorithm == "bfs", most)
+            if query.nearest is not None and short.is_short:
+                further = replace(query, targets=None, nearest=None)
+                no_limit = query.limit is None
+                whole = known if no_limit else short_search.sampled(graph, known, further, algorithm == "bfs", most)
             shape = short if short.is_short else shape
         if shape is None:
             # Without a choice, and without a depth to find out, the survey would be wasted.
             needs_survey = len(usable) > 1 or (algorithm == "bfs" and usable != [loop])
             shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
-        shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
-        self.shape = self._shape = shape
+        self.shape = self._shape = shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
+        self._whole = shape if whole is None else whole._replace(keep=query.output, per_source=query.targets_per_source)
         why = [repr(graph)]
         if shape.depth:
             why.append(f"{shape.depth} levels")
@@ -143,7 +149,8 @@ class MultiSourcePlan:
         self.left_out = {} if self.is_named or n_sources <= 1 else _unsupported(graph, strategies)
         self._candidates = self._fitting_memory(usable)
         if not self._candidates:
-            _largest_group(usable[0], shape, query, self._n_sources, memory)  # raises the error that states the sizes
+            # Raises the error that states the sizes.
+            _largest_group(usable[0], self._shape_of(usable[0]), query, self._n_sources, memory)
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -268,7 +275,8 @@ class MultiSourcePlan:
         found = {}
         for each in strategies:
             try:
-                found[each.name] = (each, *_largest_group(each, self._shape, self._asked, self._n_sources, self._memory))
+                shape = self._shape_of(each)
+                found[each.name] = (each, *_largest_group(each, shape, self._asked, self._n_sources, self._memory))
             except CapacityError as error:
                 self.left_out[each.name] = str(error).partition(";")[0]
         return found
@@ -276,7 +284,11 @@ class MultiSourcePlan:
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
         strategy, group, _ = self._candidates[name]
-        return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._shape, group, n_sources)
+        return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._shape_of(strategy), group, n_sources)
+
+    def _shape_of(self, strategy: MultiSourceStrategy) -> Shape:
+        """Return the shape with the reach of a strategy's searches, which may not end at the nearest targets."""
+        return self._shape if strategy.ends_at_nearest else self._whole
 
     def _use_candidate(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid.

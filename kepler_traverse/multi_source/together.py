@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -244,50 +244,59 @@ def frame_of_all(search: SearchTogether, numbers: np.ndarray, members: SourceGro
     return frame_from(columns_on_device(columns, search.graph), search.graph.device)
 
 
-def from_targets(
-    graph: Graph, algorithm: str, plan_for: Callable[..., MultiSourcePlan], nearest: Nearest
-) -> MultiSourceStrategy:
-    """Return the strategy that finds the nearest targets of all vertices at once, by searches over the reversed edges.
+class SearchFromTargets:
+    """Finds the nearest targets of all vertices by searches over the reversed edges, made once for all sources.
 
     Parameters
     ----------
     plan_for : callable
         ``plan_for(graph, n_sources=n)`` returns a plan of distances, for searches from each target.
     """
+
+    def __init__(
+        self, graph: Graph, algorithm: str, plan_for: Callable[..., MultiSourcePlan], nearest: Nearest, query: Query
+    ):
+        self._graph, self._algorithm, self._plan_for = graph, algorithm, plan_for
+        self._nearest, self._query = nearest, query
+
+    @cached_property
+    def _labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where the targets of each vertex begin, the targets by vertex and number, and their distances."""
+        n, limit, k = self._graph.n_vertices, self._query.limit, self._nearest.k
+        back, options, found = graph_in_direction(self._graph, "in"), RunOptions(certified=self._is_certified), []
+        for own in self._nearest.members:
+            search = KNearestSearch(back, self._algorithm, limit, k, own.size, partial(self._plan_for, back))
+            try:
+                vertex, _, target, distance = search.rows_of(own, options)[0]
+            except NegativeCycleError as error:
+                raise cycle_in_direction(error, "in") from None
+            found.append([to_host(each) for each in (vertex, target, distance)])
+        vertex, target, distance = (np.concatenate(each) for each in zip(*found, strict=True))
+        _, first = np.unique(vertex * n + target, return_index=True)
+        return offsets_of(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
+
+    @property
+    def _is_certified(self) -> bool:
+        return self._query.output == "all"
+
+    def __call__(self, sources: np.ndarray) -> MultiSourceOutcome:
+        offsets, targets, distance = self._labels
+        sizes = offsets[sources + 1] - offsets[sources]
+        entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
+        of = self._graph.n_vertices, self._graph if self._graph.device == "cuda" else None, None, self._is_certified
+        rows = SparseDistances(offsets_of(sizes), targets[entries], distance[entries], *of)
+        return MultiSourceOutcome(rows, None, [self._query.limit] * sources.size, [1] * sources.size)
+
+
+def from_targets(
+    graph: Graph, algorithm: str, plan_for: Callable[..., MultiSourcePlan], nearest: Nearest
+) -> MultiSourceStrategy:
+    """Return the strategy of ``SearchFromTargets``, whose parameters these are."""
     k, n = nearest.k, graph.n_vertices
 
-    def plan(_graph: Graph, query: Query, _group: int) -> Any:
-        turned: list[Any] = []
-
-        def labels() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            """Return where the targets of each vertex begin, the targets by vertex and number, and their distances."""
-            back, found = graph_in_direction(graph, "in"), []
-            options = RunOptions(certified=query.output == "all")
-            for own in nearest.members:
-                search = KNearestSearch(back, algorithm, query.limit, k, own.size, partial(plan_for, back))
-                vertex, _, target, distance = search.rows_of(own, options)[0]
-                found.append([to_host(each) for each in (vertex, target, distance)])
-            vertex, target, distance = (np.concatenate(each) for each in zip(*found, strict=True))
-            _, first = np.unique(vertex * n + target, return_index=True)
-            return offsets_of(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
-
-        def traverse(sources: Any) -> MultiSourceOutcome:
-            if not turned:
-                try:
-                    turned.extend(labels())
-                except NegativeCycleError as error:
-                    raise cycle_in_direction(error, "in") from None
-            offsets, targets, distance = turned
-            sizes = offsets[sources + 1] - offsets[sources]
-            entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
-            of = n, graph if graph.device == "cuda" else None, None, query.output == "all"
-            rows = SparseDistances(offsets_of(sizes), targets[entries], distance[entries], *of)
-            return MultiSourceOutcome(rows, None, [query.limit] * sources.size, [1] * sources.size)
-
-        return traverse
-
-    def n_labels(shape: Shape) -> float:
-        return sum(n * min(k, own.size * max(shape.reach, 1 / n)) for own in nearest.members)
+    def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
+        n_labels = sum(n * min(k, own.size * max(shape.reach, 1 / n)) for own in nearest.members)
+        return {"start": n * k, "vertex": n_labels, "row": n_sources * n_labels / max(n, 1)}
 
     return MultiSourceStrategy(
         name="from_targets",
@@ -295,12 +304,8 @@ def from_targets(
         paper="",
         rationale="searches from the targets over the reversed edges, once for all sources",
         default=True,
-        plan=plan,
+        plan=lambda _graph, query, _group: SearchFromTargets(graph, algorithm, plan_for, nearest, query),
         memory=lambda _shape, _query, _group: 24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members),
         group_size=lambda n_sources: n_sources,
-        terms=lambda shape, n_sources, _group, _machine: {
-            "start": n * k,
-            "vertex": n_labels(shape),
-            "row": n_sources * n_labels(shape) / max(n, 1),
-        },
+        terms=terms,
     )

@@ -124,7 +124,7 @@ def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any
 
 def strategies(plan: PrepareMany, **fields: Any) -> tuple[MultiSourceStrategy, ...]:
     """Return the strategies of an algorithm, one per device; ``fields`` are those of both."""
-    fields |= {"name": "short_search", "plan": plan, "takes_target_lists": True, "default": True}
+    fields |= {"name": "short_search", "plan": plan, "default": True, "takes_target_lists": True, "ends_at_nearest": True}
     fields["rationale"] = "a search touches only what it reaches: for those that end early, by a limit or at targets nearby"
     needs = frozenset(fields.pop("needs", ()))
     return (

@@ -353,6 +353,8 @@ class MultiSourceStrategy(BaseStrategy):
         Whether its searches take ``query.TargetLists`` as a second argument. They may stop once the targets of a source are
         settled; with ``Query.output="targets"`` their distances are of shape ``(n_targets,)``, in the order of the lists.
         Other strategies search without stopping.
+    ends_at_nearest : bool
+        Whether its searches end at the targets that ``Query.nearest`` asks for.
     finds_paths : bool
         Whether it takes ``Query.output="paths"``. Other strategies then compute predecessors.
     reverses : bool
@@ -367,6 +369,7 @@ class MultiSourceStrategy(BaseStrategy):
     terms: Callable[[Shape, int, int, object], dict[str, float]]
     repeats: bool = False
     takes_target_lists: bool = False
+    ends_at_nearest: bool = False
     finds_paths: bool = False
     reverses: bool = False
     kernels: Callable[..., list[Any]] | None = None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kepler_traverse import bfs_many, graph_from_edges, plan_bfs_many, plan_sssp_many, sssp_many
 from kepler_traverse._arrays import MAX_INTEGER
+from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_group
 from kepler_traverse.errors import CertificateError, InputError, StrategyError, UnknownVertexError
@@ -86,6 +87,30 @@ def test_a_search_for_the_nearest_targets_ends_at_them_and_is_certified(registry
     found.distance.distance[1] += 1
     with pytest.raises(CertificateError):
         certify_group(graph, found)
+
+
+@pytest.mark.parametrize("limit", [None, 40])
+@pytest.mark.parametrize("registry", [BFS, SSSP])
+def test_searches_that_do_not_end_at_the_nearest_targets_are_estimated_with_all_that_they_reach(registry, limit):
+    n = 30_000
+    graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 1.0), directed=False)
+    ends = np.arange(0, n, 5)
+
+    def estimates(targets, nearest, shape):
+        plan = registry.plan_multi_source(
+            graph, n_sources=100, result="nearest_targets", strategy="auto", limit=limit, targets=targets, knobs=None,
+            memory=None, forms=("sparse",), output="all", nearest=nearest, shape=shape,
+        )  # fmt: skip
+        return plan.shape, {each.name: each.seconds for each in plan.ranked(100)}
+
+    whole, far = estimates(None, None, outline(graph))
+    short, near = estimates(ends, Nearest(1, [ends]), None)
+    assert 1 < short.reach * n < 10 < 60 < whole.reach * n
+    assert near["short_search"] < 0.5 * far["short_search"]
+    assert near["from_targets"] > 0
+    others = set(far) - {"short_search"}
+    assert {name: near[name] for name in others} == {name: far[name] for name in others}
+    assert estimates(ends, Nearest(1, [ends]), short) == (short, near)
 
 
 @given(networks(), st.sampled_from([None, 0, 2]))

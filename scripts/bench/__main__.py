@@ -7,6 +7,7 @@ python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scri
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
 python -m scripts.bench --suite cores --graphs FOLDER --output FILE     see scripts/bench/cores.py
 python -m scripts.bench --suite gpu --graphs FOLDER --output FILE       see scripts/bench/gpu.py
+python -m scripts.bench --suite short GRAPHS                            see scripts/bench/short_searches.py
 python -m scripts.bench --suite loop --output FILE                      see scripts/bench/beside_loop.py
 
 Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import time
 from datetime import date
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -34,6 +36,11 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out"
 PACKAGES = {"readers": ["numpy", "numba", "pyarrow", "pandas", "scipy"], "job": ["numpy", "numba", "scipy"]}
+MODULES = {name: f"scripts.bench.{name}" for name in ("cpu", "cores", "gpu")} | {
+    "papers": "scripts.papers.measure",
+    "loop": "scripts.bench.beside_loop",
+    "short": "scripts.bench.short_searches",
+}
 BASELINES = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
 
 
@@ -222,13 +229,10 @@ def main() -> int:
     suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     suite.add_argument("--suite")
     chosen, others = suite.parse_known_args()
-    if chosen.suite in ("papers", "cpu", "cores", "gpu", "loop"):  # they have options of their own
-        from scripts.bench import beside_loop, cores, cpu, gpu
-        from scripts.papers import measure
-
-        return {"papers": measure, "cpu": cpu, "cores": cores, "gpu": gpu, "loop": beside_loop}[chosen.suite].main(others)
+    if chosen.suite in MODULES:  # they have options of their own
+        return import_module(MODULES[chosen.suite]).main(others)
     parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
-    parser.add_argument("--suite", choices=["readers", "job", "papers", "cpu", "cores", "gpu", "loop"], required=True)
+    parser.add_argument("--suite", choices=["readers", "job", *MODULES], required=True)
     parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sources", type=int, default=16)

@@ -1,16 +1,18 @@
 """Measure searches that end early next to pandana, igraph and NetworKit, in the library and as a job.
 
-``python -m scripts.bench.short_searches GRAPHS`` measures and writes docs/benchmarks/short_searches.json, of which
+``python -m scripts.bench --suite short GRAPHS`` measures and writes docs/benchmarks/short_searches.json, of which
 ``scripts.bench.performance_page`` makes a table. With ``--gpu`` it measures on a GPU instead, and writes that part alone.
-GRAPHS is a folder with USA-road-d.NY.parquet (src, dst, weight), soc-Slashdot0902.parquet and USA-road-NE-topology.parquet
-(src, dst). The other libraries are used where they are installed. Results are compared with those of the peer before a time
-is recorded; a time is the least of several.
+With ``--nearest`` it writes nothing: it prints how long each strategy takes to find the nearest targets, and what ``auto``
+takes, on a GPU where there is one. GRAPHS is a folder with USA-road-d.NY.parquet (src, dst, weight),
+soc-Slashdot0902.parquet and USA-road-NE-topology.parquet (src, dst). The other libraries are used where they are installed.
+Results are compared with those of the peer before a time is recorded; a time is the least of several.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,7 +24,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from kepler_traverse import Graph, bfs_many, graph_from_edges, plan_bfs_many, read_graph, sssp_many, sssp_pairs
+from kepler_traverse import Graph, bfs_many, cuda, graph_from_edges, plan_bfs_many, read_graph, sssp_many, sssp_pairs
+from kepler_traverse.search.query import Nearest
+from kepler_traverse.sssp import REGISTRY
 from scripts.bench.environment import ROOT, about, least
 from scripts.pages import read_record, write_record
 
@@ -38,6 +42,7 @@ CHECKED, WHOLE = (
 )  # sources whose results a CPU checks, and the strategy of searches that are not short
 RUNS = 3
 HAS = {name: find_spec(name) is not None for name in ("pandana", "igraph", "networkit")}
+MOST = 3.0  # estimated seconds of a strategy that is measured next to ``auto``
 WHOLE_SEARCHES = 200  # sources of NetworKit, which cannot end a search early and returns distances to all vertices
 Answer = Callable[[], Any]
 
@@ -182,11 +187,15 @@ def measured(name: str, graph: str, size: int, runs: int, ours: Answer, peer: An
 
 
 def seconds_of_jobs(folder: Path, roads: Graph, hubs: Graph) -> dict[str, float]:
-    """Measure each work as a job, from the command to the finished folder, by the name of the work."""
+    """Measure each work as a job, from the command to the finished folder, by the name of the work.
+
+    Modules are compiled to bytecode once, as an installation leaves them.
+    """
     random = np.random.default_rng(1)
     found = {}
     with tempfile.TemporaryDirectory() as name:
         inputs = Path(name)
+        environment = os.environ | {"PYTHONPYCACHEPREFIX": f"{inputs}/bytecode", "PYTHONDONTWRITEBYTECODE": ""}
         values = {name: random.integers(0, 100, roads.n_vertices) for name in ("jobs", "shops", "beds")}
         points = random.choice(roads.ids, POINTS, replace=False)
         near = sssp_many(roads, random.choice(roads.ids, PAIRS // 8, replace=False), cutoff=PAIRS_WITHIN)
@@ -229,7 +238,7 @@ def seconds_of_jobs(folder: Path, roads: Graph, hubs: Graph) -> dict[str, float]
             def run() -> None:
                 command = [sys.executable, "-m", "pipelines.batch_sources", *words.split()]  # noqa: B023
                 output = ["--output", f"{inputs}/{work} {next(runs)}"]  # noqa: B023
-                subprocess.run([*command, *output], check=True, capture_output=True, cwd=ROOT)
+                subprocess.run([*command, *output], check=True, capture_output=True, cwd=ROOT, env=environment)
 
             found[work] = round(least(run)[0], 3)
             print(work, "as a job", found[work], flush=True)
@@ -284,18 +293,49 @@ def on_a_gpu(folder: Path) -> dict:
         peer_seconds *= graph.n_vertices / few.size
         works.append(row | {"seconds": round(seconds, 4), "peer": WHOLE, "peer_seconds": round(peer_seconds, 4)})
         print(json.dumps(works[-1]), flush=True)
-    return about((), "python -m scripts.bench.short_searches GRAPHS --gpu") | {"works": works}
+    return about((), "python -m scripts.bench --suite short GRAPHS --gpu") | {"works": works}
 
 
-def main(arguments: list[str] | None = None) -> None:
+def nearest_targets(folder: Path) -> None:
+    """Print the seconds of each strategy for the nearest targets of few and of many sources, and what ``auto`` takes."""
+    here = read_graph(folder / "USA-road-d.NY.parquet", directed=True).to("cpu")
+    graph, ids, random = here.to("cuda" if cuda.available() else "cpu"), np.asarray(here.ids), np.random.default_rng(1)
+    points = np.sort(random.choice(graph.n_vertices, POINTS, replace=False))
+    for n_sources in (10, 100, 1000, 10_000):
+        sources = np.sort(random.choice(ids, n_sources, replace=False))
+        plan = REGISTRY.plan_multi_source(
+            graph, n_sources=n_sources, result="nearest_targets", strategy="auto", targets=ids[points], forms=("sparse",),
+            nearest=Nearest(NEAREST, [points]),
+        )  # fmt: skip
+        found = {}
+        for each in plan.ranked(n_sources):
+            if each.seconds > MOST:
+                continue
+
+            def run(strategy: str = each.name) -> Any:
+                options = {"targets": ids[points], "k": NEAREST, "strategy": strategy}
+                return sssp_many(graph, sources, result="nearest", **options)  # noqa: B023
+
+            run()
+            found[each.name] = {"estimated": float(f"{each.seconds:.3g}"), "seconds": round(least(run)[0], 4)}
+        auto = round(least(lambda: run("auto"))[0], 4)
+        line = {"sources": n_sources, "auto": plan.strategy.name, "seconds": auto, "strategies": found}
+        print(json.dumps(line | {"best": min(found, key=lambda name: found[name]["seconds"])}), flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("graphs", type=Path)
     parser.add_argument("--output", type=Path, default=RECORD)
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--nearest", action="store_true")
     options = parser.parse_args(arguments)
+    if options.nearest:
+        nearest_targets(options.graphs)
+        return 0
     if options.gpu:
         write_record(options.output, read_record(RECORD) | {"gpu": on_a_gpu(options.graphs)})
-        return
+        return 0
     roads = options.graphs / "USA-road-d.NY.parquet"
     graph = read_graph(roads, directed=True)
     hubs = read_graph(options.graphs / "soc-Slashdot0902.parquet", directed=True, weighted=False)
@@ -306,11 +346,8 @@ def main(arguments: list[str] | None = None) -> None:
     rows += [measured(name, "soc-Slashdot0902", *work, "NetworKit") for name, *work in work_beside_whole_searches(hubs)]
     large = read_graph(options.graphs / "USA-road-NE-topology.parquet", directed=False, weighted=False)
     small = read_graph(roads, directed=True, weighted=False)
-    record = about(("numpy", "numba", *HAS), "python -m scripts.bench.short_searches GRAPHS")
+    record = about(("numpy", "numba", *HAS), "python -m scripts.bench --suite short GRAPHS")
     record |= {"works": rows, "growth": growth(small, large)}
     before = read_record(RECORD) if RECORD.exists() else {}
     write_record(options.output, record | ({"gpu": before["gpu"]} if "gpu" in before else {}))
-
-
-if __name__ == "__main__":
-    main()
+    return 0

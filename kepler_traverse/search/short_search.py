@@ -53,8 +53,10 @@ def memory(shape: Shape, query: Query, group: int) -> int:
         marks += int(threads.count() * 2 * min(line * reached, shape.n_vertices) * (line * width + 64))
     if query.output == "targets":
         return marks
-    marks += int(8 * group * min(shape.depth, query.limit or shape.depth)) if query.output == "counts" else 0
-    rows = int(2.5 * group * reached * (shape.index * (1 + query.predecessors) + width))
+    row = (shape.index * (1 + query.predecessors) + width) * reached
+    if query.output == "counts":
+        row = (shape.index + width) * min(reached, shape.depth or reached, query.limit or reached)
+    rows = int(2.5 * group * row)
     if query.output in ("all", "paths") and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (width + shape.index * query.predecessors)
     # Larger groups save nothing per source, and those whose rows leave the cache take longer.
@@ -248,9 +250,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         answers = np.arange(k) * values.size if lists is None else lists.offsets[:-1]
         shape = (k, values.size) if lists is None else (values.size,)
         at_targets = np.full(shape if query.output == "targets" and query.nearest is None else 0, unreached, kind)
-        order, line = np.arange(k), cpu.ALONE
+        # One after the other, sources near each other find in the caches what the last one has loaded.
+        order, line = np.argsort(sources, kind="stable"), cpu.ALONE
         if not counts_hops:
-            order = np.argsort(sources, kind="stable")
             with marks.lent() as lent:
                 near, n_near = cpu.near_each_other(graph.offsets, graph.targets, sources[order], *lent[:2])
             order, line = order[near], cpu.LINE if 2 * n_near > k else cpu.ALONE

@@ -288,6 +288,9 @@ def touches_of(algorithm: str, result: str, n: int, monkeypatch) -> int:
     def clear_line(lines, v, value, _):
         lines[v] = value
 
+    def ask_for_line(*_):
+        pass
+
     def lower_by_line(lines, v, u, weight, _):
         through = lines[u] + weight
         is_new = (lines[u] != none) & (through <= lines[0]) & ((through < lines[v]) | (lines[v] == none))
@@ -299,7 +302,7 @@ def touches_of(algorithm: str, result: str, n: int, monkeypatch) -> int:
     for name, function in vars(cpu).items():
         if hasattr(function, "py_func") and name != "_mix_one":
             monkeypatch.setattr(cpu, name, function.py_func)
-    for function in (atomic_add, clear_line, lower_by_line):
+    for function in (atomic_add, ask_for_line, clear_line, lower_by_line):
         monkeypatch.setattr(cpu, function.__name__, function)
     plain = Marks.lent
     monkeypatch.setattr(Marks, "lent", lent)

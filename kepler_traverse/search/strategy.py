@@ -295,9 +295,15 @@ Memory = Callable[[int, int, bool], int]
 
 
 def state_bytes(
-    fixed: float = 0, *, numbers: float = 0, edge_bytes: float = 0, edge_numbers: float = 0, beside: Memory | None = None
+    fixed: float = 0,
+    *,
+    numbers: float = 0,
+    edge_bytes: float = 0,
+    edge_numbers: float = 0,
+    once: int = 0,
+    beside: Memory | None = None,
 ) -> Memory:
-    """Return the ``memory`` of a strategy with so many bytes and vertex numbers per vertex, and per edge.
+    """Return the ``memory`` of a strategy with so many bytes and vertex numbers per vertex, and per edge, and bytes once.
 
     ``beside`` is that of the state that it extends, which has the predecessors; without it they are added here.
     """
@@ -306,7 +312,7 @@ def state_bytes(
         index = index_dtype(n_vertices).itemsize
         own = n_vertices * (fixed + index * numbers) + n_edges * (edge_bytes + index * edge_numbers)
         known = index * n_vertices * predecessors if beside is None else beside(n_vertices, n_edges, predecessors)
-        return math.ceil(own) + known
+        return once + math.ceil(own) + known
 
     return bytes_of
 

@@ -189,4 +189,4 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
 
 
 # Float64 distances and predecessor, stamps; two queues, two piles; edge chunks.
-memory = state_bytes(8 + 4, numbers=4, edge_bytes=32 / sssp_tuning.CHUNK)
+memory = state_bytes(8 + 4, numbers=4, edge_bytes=32 / sssp_tuning.CHUNK, once=16)

@@ -382,9 +382,8 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "delimiter": settings.delimiter,
         "id_type": settings.id_type,
         "weight_type": settings.weight_type,
-        "vertices": settings.vertices,
-        "where": settings.where,
-        "only_vertices": settings.only_vertices,
+        # Settings of earlier runs lack these.
+        **{key: getattr(settings, key, None) for key in ("vertices", "where", "only_vertices")},
         **({"edge_ids": True} if settings.result in ("paths", "flows") else {}),
     }
 

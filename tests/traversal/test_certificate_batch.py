@@ -234,6 +234,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
     )
     traversals = plan_bfs_many(graph, n_sources=5, strategy="bit_parallel").run(range(5))
     work = SimpleNamespace(
+        algorithm="bfs",
         certify="all",
         result="distances",
         targets=None,

@@ -244,7 +244,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
 
     def of(graph):
         plan = planned(graph, n_sources=6, result="distances", strategy="one_at_a_time", **{asked: limit})
-        question = Question(algorithm="bfs", result=result.split()[-1], certify="none", limit=None)
+        question = Question(algorithm=plan.algorithm, result=result.split()[-1], certify="none", limit=None)
         return list(made(question, graph, plan.query, plan.run(sources)))
 
     with running(next(iter(MODES.values()))):

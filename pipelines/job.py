@@ -35,6 +35,7 @@ from .cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError,
 from .cli.settings import MG, settings_of
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
+from .output.store import URL
 from .run import driver
 from .run.engine import Given
 from .scheduling.errors import ClusterError, ProcessUnusableError
@@ -239,6 +240,8 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     """
     values = _values(options)
     names_all = _name_sources(values)
+    if isinstance(output, str) and URL.match(output):
+        raise InputError(f"output={output!r}: run_job reads its results back from a folder; the commands take addresses")
     graph, paths = _graph_of(edges, values)
     if graph is not None:
         _check_ids(graph, values)

@@ -32,6 +32,7 @@ from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
 from .output.manifest_types import Manifest
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
+from .output.store import Store, store_of
 from .question import FACTS, Question
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.prepare import read_options
@@ -56,9 +57,9 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         given = parser().parse_args(argv)
         started = time.perf_counter()
-        refuse_address("DIR", given.folder)
+        refuse_address("DIR", given.folder, takes_stores=True)
         findings = prove_output(
-            Path(given.folder),
+            given.folder,
             given.edges,
             getattr(given, "device", "auto"),
             getattr(given, "targets", None),
@@ -111,7 +112,7 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
 
 
 def prove_output(
-    folder: Path,
+    folder: str | os.PathLike[str],
     edges: list[str],
     device: str = "auto",
     targets_file: str | None = None,
@@ -122,6 +123,8 @@ def prove_output(
 
     Parameters
     ----------
+    folder : path or str
+        The folder, or the URL of one in an object store.
     edges : list of str
         The edge list of the run, at its present paths.
     device : {"auto", "cpu", "cuda"}
@@ -141,11 +144,11 @@ def prove_output(
     InputError
         The folder is not an output of this job, or the edge list is not that of the run.
     """
-    findings = Findings()
-    manifest = _manifest(folder, findings)
+    findings, store = Findings(), store_of(folder)
+    manifest = _manifest(store, findings)
     if manifest is None:
         return findings
-    _check_manifest(folder, manifest, findings)
+    _check_manifest(store, manifest, findings)
     graph = _graph(manifest, edges, device, findings)
     if graph is None:
         return findings
@@ -167,11 +170,12 @@ def prove_output(
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         number = part_number(name)
         if number is not None and number < manifest["batches"]:  # any other is a fault already
-            part_of(folder / name, entry, manifest["fingerprint"], number, prover, findings).check()
+            with store.local([name]) as here:
+                part_of(here / name, entry, manifest["fingerprint"], number, prover, findings).check()
     if manifest["status"] == "done" and not findings.faults:
         tables = answered_tables(settings)
         tables |= {name: partial(_table_of_graph, make, graph) for name, make in tables_of_graph(settings).items()}
-        _check_tables(folder, manifest, tables, findings)
+        _check_tables(store, manifest, tables, findings)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:
@@ -179,7 +183,7 @@ def prove_output(
     return findings
 
 
-def _manifest(folder: Path, findings: Findings) -> Manifest | None:
+def _manifest(store: Store, findings: Findings) -> Manifest | None:
     """Return the manifest, or None and a fault if it contradicts itself.
 
     Raises
@@ -188,20 +192,20 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
         The manifest is missing, cannot be read, or does not fit its schema.
     """
     try:
-        names = os.listdir(folder)
-    except FileNotFoundError:
-        raise OutputError(f"{folder}: no such folder") from None
+        names = store.names()
     except OSError as error:
-        raise OutputError(f"{folder}: the folder cannot be read: {error.strerror}") from None
+        raise OutputError(f"{store}: the folder cannot be read: {error.strerror}") from None
+    if not (names or store.path.exists()):
+        raise OutputError(f"{store}: no such folder")
     if MANIFEST not in names:
-        raise OutputError(f"{folder}: the folder holds no {MANIFEST}, so it is no output of this job")
+        raise OutputError(f"{store}: the folder holds no {MANIFEST}, so it is no output of this job")
     try:
-        manifest = read_manifest(folder)
+        manifest = read_manifest(store)
         identity, settings = manifest["identity"], asdict(checked_settings(manifest["settings"]))
     except OutputError:
         raise
     except ValueError as error:
-        raise OutputError(f"{folder / MANIFEST}: the manifest is damaged ({error}), so nothing can be verified") from None
+        raise OutputError(f"{store}/{MANIFEST}: the manifest is damaged ({error}), so nothing can be verified") from None
     try:
         for key in ("algorithm", "result", "certify", "limit"):
             limit = "max_depth" if identity["algorithm"] == "bfs" else "cutoff"
@@ -219,15 +223,15 @@ def _manifest(folder: Path, findings: Findings) -> Manifest | None:
     return manifest
 
 
-def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> None:
+def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> None:
     """Check what does not need the edge list: completeness of the run, and consistency of manifest and folder."""
-    identity, parts = manifest["identity"], manifest["parts"]
-    if manifest["status"] != "done" or not os.path.lexists(folder / SUCCESS):
+    identity, parts, names = manifest["identity"], manifest["parts"], store.names()
+    if manifest["status"] != "done" or SUCCESS not in names:
         answered = sum(len(part["sources"]) for part in parts)
         findings.add(
             "incomplete", MANIFEST, f"the run is not complete: {answered} of {manifest['sources']} sources are computed"
         )
-    elif not mark_fits(folder):
+    elif not mark_fits(store):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
     for what, said, found in [
         ("fingerprint", manifest["fingerprint"], fingerprint_of(identity)),
@@ -251,7 +255,7 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
             counts = f"{len(parts)} parts with {len(sources)} sources"
             findings.add("manifest", MANIFEST, f"{counts}, not {manifest['batches']} with {manifest['sources']}")
     listed = Counter(part["file"] for part in parts)
-    on_disk = {path.name for path in folder.iterdir() if not path.name.startswith((".", "_"))}
+    on_disk = {name for name in names if not name.startswith((".", "_"))}
     for name, count in listed.items():
         if count > 1:
             findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
@@ -263,20 +267,20 @@ def _check_manifest(folder: Path, manifest: Manifest, findings: Findings) -> Non
             findings.add("extra part", name, "the manifest lists no such part of the run")
 
 
-def _check_tables(folder: Path, manifest: Manifest, tables: dict[str, Make], findings: Findings) -> None:
+def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], findings: Findings) -> None:
     """Check the tables beside the parts: those of the manifest, and no others."""
-    parts = [folder / entry["file"] for entry in manifest["parts"]]
-    listed = {entry["file"]: entry for entry in manifest["tables"]}
-    for name in sorted(tables | listed.keys() | tables_in(folder)):
-        if name not in tables or name not in listed:
-            why = "the manifest lists no such table" if name in tables else "it is no table of the run"
-            findings.add("table", name, why)
-            continue
-        wrong = differing_table(folder / name, tables[name], parts)
-        if not wrong and size_and_digest(folder / name) != (listed[name]["bytes"], listed[name]["sha256"]):
-            wrong = "its bytes are not those that the manifest names"
-        if wrong:
-            findings.add("table", name, wrong)
+    listed, parts = {entry["file"]: entry for entry in manifest["tables"]}, [entry["file"] for entry in manifest["parts"]]
+    with store.local([*tables, *parts] if tables else []) as here:
+        for name in sorted(tables | listed.keys() | tables_in(store.names())):
+            if name not in tables or name not in listed:
+                why = "the manifest lists no such table" if name in tables else "it is no table of the run"
+                findings.add("table", name, why)
+                continue
+            wrong = differing_table(here / name, tables[name], [here / part for part in parts])
+            if not wrong and size_and_digest(here / name) != (listed[name]["bytes"], listed[name]["sha256"]):
+                wrong = "its bytes are not those that the manifest names"
+            if wrong:
+                findings.add("table", name, wrong)
 
 
 def _table_of_graph(make: Callable[[Graph], pa.Table], graph: Graph, _parts: Sequence[Path]) -> list[pa.Table]:

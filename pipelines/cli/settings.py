@@ -19,6 +19,7 @@ from kepler_traverse.kinds import rules
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.store import URL
 from .options import (
     COLUMN_ROLES,
     OPTIONS,
@@ -200,9 +201,19 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
         raise UsageError(f"{name} {path}: the file cannot be read: {error.strerror}") from None
 
 
-def refuse_address(name: str, folder: str) -> None:
-    """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected place."""
+def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
+    """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected place.
+
+    With ``takes_stores``, those of object stores are taken, unless they hold what may be a password or a signature.
+    """
     found = _SCHEME.match(folder)
+    if takes_stores and URL.match(folder):
+        if re.search(r"[?#]|://[^/]*:[^/]*@", folder):
+            raise UsageError(
+                f"{name} {URL.match(folder)[0]}...: the address holds more than a bucket and a path; give credentials by "  # type: ignore[index]
+                "the environment, because addresses are written to manifests"
+            )
+        return
     if found:
         raise UsageError(
             f"{name} {folder}: nothing is written to {found[0]} addresses, and as a path this would be a folder on this "
@@ -336,7 +347,7 @@ def _check_together(settings: Settings) -> None:
     for option in OPTIONS:
         path = getattr(settings, option.key)
         if option.kind == "folder" and path is not None:
-            refuse_address(option.flag, path)
+            refuse_address(option.flag, path, takes_stores=option.key == "output")
         is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
         if is_file and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
             refuse_unreadable(option.flag, path)
@@ -350,6 +361,14 @@ def _check_together(settings: Settings) -> None:
             raise UsageError(f"{_flag(one)} and {_flag(other)} {why}; leave one of them out")
     if settings.shard is not None and OUTPUT_SCHEMAS[settings.result].one_search:
         raise UsageError(f"--shard has no effect: one search computes all of --result {settings.result}; leave it out")
+    if settings.output is not None and URL.match(settings.output):
+        for key in ("scheduler_address", "scheduler_file", "engine"):
+            value = getattr(settings, key)
+            if value not in (None, "auto", "kepler"):
+                raise UsageError(
+                    f"{_flag(key)} {value}: with --output {settings.output}, all workers are on this host; "
+                    "take --shard, or an --output folder that all hosts see"
+                )
     for option in OPTIONS:
         of_sources = option.table == "sources"
         is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)

@@ -18,7 +18,7 @@ from typing import Any
 from kepler_traverse.runtime.regular_files import json_of
 
 from .manifest_types import Commit, Failure, Manifest, PartEntry, TableEntry, checked
-from .store import LocalStore
+from .store import Store
 
 COMMITS = "_commits"
 MAX_COMMIT_BYTES = 2**31
@@ -34,7 +34,7 @@ class CommitLog:
     its writer was killed, is read as the commits that it is made of.
     """
 
-    def __init__(self, store: LocalStore):
+    def __init__(self, store: Store):
         self._store, self._writer = store, uuid.uuid4().hex
         self._next: int | None = None  # the first number that may be free
         self.is_closed = False  # as of the last reading

@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.cpu.exact_sums import PRIME
 from kepler_traverse.errors import OutputError
-from kepler_traverse.runtime.regular_files import irregular, json_of, read_regular, size_and_digest
+from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_digest
 
 from .commits import COMMITS, CommitLog, with_commits
 from .file_locks import NoLocksError, open_lock, take_lock
 from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .schemas import OUTPUT_SCHEMAS
-from .store import LocalStore
+from .store import Store
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _TABLE = re.compile(r"_(vertices|cells|loads|pairs|sources|points|hulls)\.pq")
@@ -48,7 +48,7 @@ _COMMIT_EVERY, _COMMIT_SECONDS_PER_SHARD = 5.0, 0.5
 
 
 @contextlib.contextmanager
-def writing_to(folder: Path) -> Iterator[None]:
+def writing_to(folder: Path | Store) -> Iterator[None]:
     """Raise OutputError in place of an OSError: a file of a run cannot be written, usually because the disk is full."""
     try:
         yield
@@ -65,7 +65,7 @@ def digest_of(fingerprint: str, parts: Sequence[PartEntry], result: str = "dista
     return f"{fingerprint[:16]}-{total:016x}"
 
 
-def check_folder(path: Path, resume: bool, shared: bool = False, log: CommitLog | None = None) -> Manifest | None:
+def check_folder(store: Store, resume: bool, shared: bool = False, log: CommitLog | None = None) -> Manifest | None:
     """Return the manifest of the run to resume, or None if there is none yet; creates nothing.
 
     With ``shared`` the folder may also be new: whichever process comes first begins the run.
@@ -76,33 +76,31 @@ def check_folder(path: Path, resume: bool, shared: bool = False, log: CommitLog 
         The folder holds files that this run must not modify.
     """
     try:
-        names = sorted(os.listdir(path))
-        _refuse_others_files(path, names)
-    except FileNotFoundError:
-        names = []
+        names = sorted(store.names())
+        _refuse_others_files(store, names)
     except NotADirectoryError:
-        raise OutputError(f"{path}: this is a file; --output takes a folder") from None
+        raise OutputError(f"{store}: this is a file; --output takes a folder") from None
     except OSError as error:
-        raise OutputError(f"{path}: the output folder cannot be read: {error.strerror}; take another folder") from None
+        raise OutputError(f"{store}: the output folder cannot be read: {error.strerror}; take another folder") from None
     if not (resume or shared):
         if names:
-            raise OutputError(f"{path}: {_STANDS_THERE[SUCCESS in names]}")
+            raise OutputError(f"{store}: {_STANDS_THERE[SUCCESS in names]}")
         return None
     if not names and not shared:
-        what = "is empty" if path.exists() else "does not exist"
+        what = "is empty" if store.path.exists() and store.is_local else "does not exist"
         raise OutputError(
-            f"{path}: the folder {what}, so there is no run to resume; correct its name, or leave --resume out"
+            f"{store}: the folder {what}, so there is no run to resume; correct its name, or leave --resume out"
         )
     if MANIFEST not in names:
         if any(name.startswith("part-") for name in names):
-            raise OutputError(f"{path}: the folder holds parts but no {MANIFEST}; take a new folder")
+            raise OutputError(f"{store}: the folder holds parts but no {MANIFEST}; take a new folder")
         return None  # a run was stopped before it wrote anything
     try:
-        return read_manifest(path, log)
+        return read_manifest(store, log)
     except ValueError as error:
         if isinstance(error, OutputError):
             raise
-        raise OutputError(f"{path / MANIFEST}: not a manifest of this job ({error}); take a new folder") from None
+        raise OutputError(f"{store}/{MANIFEST}: not a manifest of this job ({error}); take a new folder") from None
 
 
 _STANDS_THERE = {
@@ -111,23 +109,25 @@ _STANDS_THERE = {
 }
 
 
-def _refuse_others_files(path: Path, names: list[str]) -> None:
+def _refuse_others_files(store: Store, names: list[str]) -> None:
     """Raise OutputError for a file that this job has not written, even if it has the name of one of its files."""
     for name in names:
         if not _OURS.fullmatch(name):
-            raise OutputError(f"{path}: the folder holds {name!r}, which is none of this job's files; take a new folder")
+            raise OutputError(f"{store}: the folder holds {name!r}, which is none of this job's files; take a new folder")
+        if not store.is_local:
+            continue
         try:
-            what, expected = irregular(path / name), "a folder" if _FOLDERS.fullmatch(name) else ""
+            what, expected = irregular(store.path / name), "a folder" if _FOLDERS.fullmatch(name) else ""
         except FileNotFoundError:  # a run that writes here has just renamed it
             continue
         if what != expected:
             raise OutputError(
-                f"{path / name}: it is {what or 'a file'} and not {expected or 'a regular file'}, so this job has not "
+                f"{store}/{name}: it is {what or 'a file'} and not {expected or 'a regular file'}, so this job has not "
                 "written it; delete it, or take a new folder"
             )
 
 
-def read_manifest(folder: Path, log: CommitLog | None = None) -> Manifest:
+def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     """Read the manifest of a run; of one that is not finished, with its commits.
 
     Raises
@@ -137,9 +137,9 @@ def read_manifest(folder: Path, log: CommitLog | None = None) -> Manifest:
     ValueError
         It is damaged, or not a manifest of this job.
     """
-    path = folder / MANIFEST
+    path = f"{store}/{MANIFEST}"
     try:
-        data = read_regular(path, MAX_MANIFEST_BYTES)
+        data = store.get(MANIFEST, MAX_MANIFEST_BYTES)
     except OSError as error:
         raise OutputError(f"{path}: the manifest cannot be read: {error.strerror}") from None
     found: Any = json_of(data)
@@ -155,24 +155,26 @@ def read_manifest(folder: Path, log: CommitLog | None = None) -> Manifest:
     manifest = checked(found, Manifest)
     if manifest["status"] == "done":
         return manifest
-    if (folder / COMMITS).is_symlink():
+    if (store.path / COMMITS).is_symlink():
         raise ValueError(f"{COMMITS} is a symbolic link")
-    return with_commits(manifest, (log or CommitLog(LocalStore(folder))).read())
+    try:
+        return with_commits(manifest, (log or CommitLog(store)).read())
+    except OSError as error:
+        raise OutputError(f"{store}/{COMMITS}: the commits of the run cannot be read: {error.strerror}") from None
 
 
-def mark_fits(folder: Path) -> bool:
+def mark_fits(store: Store) -> bool:
     """Return whether ``_SUCCESS`` exists and holds the checksum of the manifest."""
     try:
-        mark = read_regular(folder / SUCCESS, _MAX_MARK_BYTES)
-        manifest = read_regular(folder / MANIFEST, MAX_MANIFEST_BYTES)
+        mark, manifest = store.get(SUCCESS, _MAX_MARK_BYTES), store.get(MANIFEST, MAX_MANIFEST_BYTES)
     except OSError:
         return False
     return mark.strip() == hashlib.sha256(manifest).hexdigest().encode()
 
 
-def tables_in(folder: Path) -> set[str]:
+def tables_in(names: Iterable[str]) -> set[str]:
     """Return the names of the tables beside the parts."""
-    return {name for name in os.listdir(folder) if _TABLE.fullmatch(name)}
+    return {name for name in names if _TABLE.fullmatch(name)}
 
 
 def part_number(name: str) -> int | None:
@@ -190,7 +192,7 @@ _RESUME_NEEDS = "--resume needs the settings of the run that it finishes"
 
 
 def refuse_another_run(
-    path: Path, manifest: Manifest, identity: Identity, n_batches: int, tables: Collection[str], is_shard: bool = False
+    store: Store, manifest: Manifest, identity: Identity, n_batches: int, tables: Collection[str], is_shard: bool = False
 ) -> None:
     """Raise OutputError unless the manifest is of the same run and the folder has no parts or tables beyond its own."""
     before: dict[str, Any] = dict(manifest["identity"])
@@ -199,18 +201,19 @@ def refuse_another_run(
     if differing:
         shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
         what = "--shard needs the settings of the process that began the run" if is_shard else _RESUME_NEEDS
-        raise OutputError(f"{path}: {what}: {shown}")
-    for name in sorted(os.listdir(path)):
+        raise OutputError(f"{store}: {what}: {shown}")
+    names = store.names()
+    for name in sorted(names):
         number = part_number(name)
         if number is not None and number >= n_batches:
             raise OutputError(
-                f"{path / name}: this is none of the {n_batches} parts of the run, and readers of the folder would take its "
-                "rows for results; move it elsewhere, and run again with --resume"
+                f"{store}/{name}: this is none of the {n_batches} parts of the run, and readers of the folder would take "
+                "its rows for results; move it elsewhere, and run again with --resume"
             )
-    for name in sorted(tables_in(path) - set(tables)):
+    for name in sorted(tables_in(names) - set(tables)):
         raise OutputError(
-            f"{path / name}: a run with these settings has no such table; give the settings of the run that it finishes, or "
-            "move the file elsewhere, and run again with --resume"
+            f"{store}/{name}: a run with these settings has no such table; give the settings of the run that it finishes, "
+            "or move the file elsewhere, and run again with --resume"
         )
 
 
@@ -231,17 +234,18 @@ class OutputFolder:
 
     Attributes
     ----------
+    store : Store
     path, graph : Path
-        The folder, and where worker processes find the graph.
+        Where parts are written or prepared, and where worker processes find the graph.
     manifest : dict
         The current manifest; of a shared run, what this process knows of it.
     """
 
-    def __init__(self, path: Path, shard: int | None = None, count: int = 1):
-        self.path, self.graph, self._is_shared = path, graph_folder(path, shard), shard is not None
+    def __init__(self, store: Store, shard: int | None = None, count: int = 1):
+        self.store, self.path, self._is_shared = store, store.path, shard is not None
+        self.graph = graph_folder(store.path, shard)
         self.manifest = cast(Manifest, {})  # until the run is known
-        self._store = LocalStore(path)
-        self._log: CommitLog | None = CommitLog(self._store)  # None if the run is finished
+        self._log: CommitLog | None = CommitLog(store)  # None if the run is finished
         self._added = _nothing()
         self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
         self._commit_again_at = time.monotonic() + self._commit_every * (1 if shard is None else (shard + 1) / count)
@@ -304,8 +308,8 @@ class OutputFolder:
             (self.path / SUCCESS).unlink(missing_ok=True)
         self.save("running")
 
-    def join(self) -> Manifest:
-        """Begin a shared run, unless another process has; return its manifest.
+    def join(self, may_be_there: bool = True) -> Manifest:
+        """Begin a shared run, unless another process has, which is an error if it may not; return its manifest.
 
         Raises
         ------
@@ -313,15 +317,17 @@ class OutputFolder:
             As ``check_folder``; or the other process has another version, which may write other bytes.
         """
         mine: Any = self.manifest | {"seconds": {}}
-        with writing_to(self.path):
-            self._store.put_new(MANIFEST, _text_of(mine))
-        manifest = check_folder(self.path, resume=True)
+        with writing_to(self.store):
+            is_first = self.store.put_new(MANIFEST, _text_of(mine))
+        if not (is_first or may_be_there):
+            raise OutputError(f"{self.store}: {_STANDS_THERE[False]}")
+        manifest = check_folder(self.store, resume=True)
         assert manifest is not None
         for name in ("kepler_traverse", "pyarrow"):
             there, here = (each["versions"].get(name) for each in (manifest, self.manifest))
             if there != here:
                 raise OutputError(
-                    f"{self.path}: --shard needs the versions of the process that began the run: {name} was {there} and is "
+                    f"{self.store}: --shard needs the versions of the process that began the run: {name} was {there} and is "
                     f"{here}; install the same everywhere, or take a new folder"
                 )
         if manifest["status"] == "done":
@@ -330,7 +336,7 @@ class OutputFolder:
 
     def is_complete(self) -> bool:
         """Return whether the folder is unchanged since ``complete``."""
-        return mark_fits(self.path)
+        return mark_fits(self.store)
 
     def add(self, key: Literal["parts", "failed", "retried"], entry: Any) -> None:
         """Add an entry to the manifest; ``save`` writes it."""
@@ -354,7 +360,7 @@ class OutputFolder:
             self.put(MANIFEST, _text_of(self.manifest))
             self._clear_log()
         elif self._log is not None and any(self._added.values()):
-            commit(self.path, self._log, self._added | {"choice": self.manifest.get("choice")})
+            commit(self.store, self._log, self._added | {"choice": self.manifest.get("choice")})
         self._added = _nothing()
         self._commit_again_at = time.monotonic() + self._commit_every
 
@@ -371,14 +377,15 @@ class OutputFolder:
 
     def _clear_log(self) -> None:
         """Delete the commits, which the manifest has now."""
-        shutil.rmtree(self.path / COMMITS, ignore_errors=True)
-        self._log = CommitLog(self._store)
+        with writing_to(self.store):
+            self.store.delete(COMMITS)
+        self._log = CommitLog(self.store)
 
     def keep_tables(self, known: Sequence[TableEntry]) -> None:
         """Add those of the tables of an earlier manifest to this one that are on disk unchanged."""
         for table in known:
             with contextlib.suppress(OSError):
-                if size_and_digest(self.path / table["file"]) == (table["bytes"], table["sha256"]):
+                if size_and_digest_in(self.store, table["file"]) == (table["bytes"], table["sha256"]):
                     self.manifest["tables"].append(table)
 
     def put_table(self, name: str, tables: Iterable[pa.Table]) -> None:
@@ -395,8 +402,8 @@ class OutputFolder:
                 writer.write_table(table)
             if writer is not None:
                 writer.close()
-        with writing_to(self.path):
-            size, digest = size_and_digest(self.path / name)
+        with writing_to(self.store):
+            size, digest = size_and_digest_in(self.store, name)
         others = [table for table in self.manifest["tables"] if table["file"] != name]
         self.manifest["tables"] = [*others, {"file": name, "bytes": size, "sha256": digest}]
 
@@ -408,17 +415,23 @@ class OutputFolder:
     @contextlib.contextmanager
     def _new_file(self, name: str) -> Iterator[BinaryIO]:
         """Yield a file that becomes one of the folder's when it is whole; raises OutputError."""
-        with writing_to(self.path), self._store.new_file(name) as file:
+        with writing_to(self.store), self.store.new_file(name) as file:
             yield file
 
 
-def commit(folder: Path, log: CommitLog, added: Any) -> bool:
+def size_and_digest_in(store: Store, name: str) -> tuple[int, str]:
+    """Return the bytes and the SHA-256 of a file in a store; raises OSError."""
+    with store.local([name]) as folder:
+        return size_and_digest(folder / name)
+
+
+def commit(store: Store, log: CommitLog, added: Any) -> bool:
     """Add a commit to the log of a run; return False if the log is closed. Raises OutputError."""
     try:
-        with writing_to(folder):
+        with writing_to(store):
             return log.append(added)
     except ValueError as error:
-        raise OutputError(f"{folder / COMMITS}: {error}; move it elsewhere, and run again with --resume") from None
+        raise OutputError(f"{store}/{COMMITS}: {error}; move it elsewhere, and run again with --resume") from None
 
 
 def _nothing() -> dict[str, Any]:

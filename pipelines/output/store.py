@@ -1,15 +1,74 @@
-"""The files of a run: whole or not there, and some of them created once, by the first process that does."""
+"""Where the files of a run are: on a disk, or in an object store. Each is whole or not there."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from kepler_traverse.runtime.regular_files import read_regular
+
+URL = re.compile(r"(s3a?|gs|az|abfss?)://")
+
+
+class Store(Protocol):
+    """A place for the files of a run, which ``str`` names. Its methods raise OSError.
+
+    Attributes
+    ----------
+    path : Path
+        A folder on this machine: where the files are, or where they are prepared.
+    is_local : bool
+        Whether the files are in that folder.
+    """
+
+    path: Path
+    is_local: bool
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names in a folder, in no order; none if it does not exist."""
+
+    def get(self, name: str, max_bytes: int) -> bytes:
+        """Read a file."""
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """Create a file; return False, and change nothing, if there is another one of that name."""
+
+    def new_file(self, name: str) -> contextlib.AbstractContextManager[BinaryIO]:
+        """Yield a file that replaces the one of that name when the block ends without an error."""
+
+    def move_in(self, name: str) -> None:
+        """Take a file that was written to ``path``."""
+
+    def local(self, names: Sequence[str]) -> contextlib.AbstractContextManager[Path]:
+        """Yield a folder on this machine with some of the files, as far as they exist."""
+
+    def delete(self, folder: str) -> None:
+        """Delete a folder, if it exists."""
+
+    def close(self) -> object:
+        """Delete what was prepared on this machine."""
+
+
+def store_of(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
+    """Return the store that a path or a URL names.
+
+    Parameters
+    ----------
+    place : path or str
+    scratch : Path, optional
+        Where files of an object store are prepared; a new folder by default, which is deleted with the store.
+    """
+    if isinstance(place, str) and URL.match(place):
+        from .object_store import ObjectStore
+
+        return ObjectStore(place, scratch)
+    return LocalStore(Path(place))
 
 
 def sync_folder(folder: Path) -> None:
@@ -22,18 +81,17 @@ def sync_folder(folder: Path) -> None:
 
 
 class LocalStore:
-    """Files of a folder on a disk. Names are relative to it; all methods raise OSError.
+    """Files of a folder on a disk: a ``Store``."""
 
-    Parameters
-    ----------
-    path : Path
-    """
+    is_local = True
 
     def __init__(self, path: Path):
         self.path = path
 
-    def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, in no order; none if it does not exist."""
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def names(self, folder: str = "") -> list[str]:
         try:
             return os.listdir(self.path / folder)
         except FileNotFoundError:
@@ -43,7 +101,6 @@ class LocalStore:
         return read_regular(self.path / name, max_bytes)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Create a file; return False, and change nothing, if there is one of that name."""
         path = self.path / name
         path.parent.mkdir(exist_ok=True)
         with self._partial(path) as (partial, file):
@@ -59,13 +116,25 @@ class LocalStore:
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
-        """Yield a file that replaces the one of that name when the block ends without an error."""
         path = self.path / name
         with self._partial(path) as (partial, file):
             yield file
             _sync(file)
             os.replace(partial, path)
         sync_folder(path.parent)
+
+    def move_in(self, name: str) -> None:
+        pass
+
+    @contextlib.contextmanager
+    def local(self, names: Sequence[str]) -> Iterator[Path]:  # noqa: ARG002
+        yield self.path
+
+    def close(self) -> None:
+        pass
+
+    def delete(self, folder: str) -> None:
+        shutil.rmtree(self.path / folder, ignore_errors=True)
 
     @contextlib.contextmanager
     def _partial(self, path: Path) -> Iterator[tuple[Path, BinaryIO]]:

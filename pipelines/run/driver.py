@@ -18,7 +18,7 @@ from kepler_traverse.search.exact import describe_distances
 from ..cli import steps
 from ..cli.options import Settings
 from ..cli.settings import MG, unfit_for_mg
-from ..cli.shards import shard_of
+from ..cli.shards import Shard, shard_of
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
@@ -38,12 +38,14 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.store import URL, LocalStore, Store, store_of
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of
 from .answered_tables import answered_tables, tables_of, tables_of_graph
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
+from .finishing import finish_run
 from .memory_plan import Sizing
 from .prepare import Prepared
 from .question import identity_of
@@ -79,10 +81,12 @@ def run(settings: Settings, resume_command: str, supervision: Supervision = UNWA
 
 def _what_stands(settings: Settings, resume_command: str) -> str:
     """Describe what an interrupt at any moment has left in the output folder."""
+    if settings.output is not None and URL.match(settings.output):
+        return f"interrupted. To finish: {resume_command}"
     folder = None if settings.output is None or settings.plan else Path(settings.output).absolute()
     if folder is None or not (folder / MANIFEST).exists():
         return "interrupted before anything was written"
-    if mark_fits(folder):
+    if mark_fits(LocalStore(folder)):
         return f"interrupted: all results are in {folder}. To write the report too: {resume_command}"
     return f"interrupted: {folder} holds a run that is not finished. To finish: {resume_command}"
 
@@ -110,15 +114,29 @@ def execute(
     KeyboardInterrupt
         Recorded in the manifest first.
     """
-    output = None if settings.output is None else Path(settings.output).absolute()
+    output = None if settings.output is None or settings.plan else _store_of(settings.output)
+    with contextlib.closing(output) if output is not None else contextlib.nullcontext():
+        return _execute(settings, output, resume_command, supervision, given)
+
+
+def _store_of(output: str) -> Store:
+    return store_of(output if URL.match(output) else Path(output).absolute())
+
+
+def _execute(
+    settings: Settings, output: Store | None, resume_command: str, supervision: Supervision, given: Given
+) -> Finished | None:
     shard = shard_of(settings.shard, {})
+    is_alone = shard is None
+    if output is not None and not output.is_local and is_alone:  # without locks, so that others may write there as well
+        shard = Shard(0, 1)
     index, count = (None, 1) if shard is None else (shard.index, shard.count)
-    before = None if output is None or settings.plan else check_folder(output, settings.resume, shard is not None)
+    before = None if output is None else check_folder(output, settings.resume, shared=not is_alone)
     with engine_of(settings, supervision, given) as engine:
         started = time.perf_counter()
         steps.begin("reading the edge list and building the graph")
         with proposed(settings):
-            stored = None if output is None or before is None else graph_folder(output, index)
+            stored = None if output is None or before is None else graph_folder(output.path, index)
             prepared = engine.prepare(stored)
             batch_size = settings.batch_size
             if before is not None and batch_size == "auto":  # so that the parts hold the same sources
@@ -134,15 +152,15 @@ def execute(
             return None
         assert output is not None  # settings_of requires --output, except with --plan
         if before is not None:
-            refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), shard is not None)
+            refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), not is_alone)
         with OutputFolder(output, index, count) as folder:
             if choice is not None and before is not None:
                 choice.resume(before.get("choice"))
             folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
             if shard is not None:
-                before = folder.join()
-                refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), is_shard=True)
-            job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice)
+                before = folder.join(may_be_there=settings.resume or not is_alone)
+                refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), not is_alone)
+            job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice, shard)
             if before is not None:
                 job.keep_what_is_done(before)
                 if supervision.needs_workers:
@@ -157,6 +175,8 @@ def execute(
                     job.run()
             finally:
                 job.write_report()
+            if shard is not None and is_alone and not folder.manifest["failed"]:
+                folder.manifest, _ = finish_run(output)
         return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
 
 
@@ -244,10 +264,11 @@ class _Job:
         resume_command: str,
         engine: Engine,
         choice: StrategyChoice | None,
+        shard: Shard | None = None,
     ):
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
         self._folder, self._resume_command, self._engine, self._choice = folder, resume_command, engine, choice
-        self._shard = shard_of(settings.shard, {})
+        self._shard = shard
         batches = batches_of(prepared.numbers, sizing.batch_size)
         self._batches = {part: batch for part, batch in batches if self._shard is None or self._shard.takes(part)}
         self._n_sources = sum(map(len, self._batches.values()))
@@ -265,17 +286,19 @@ class _Job:
         manifest = self._folder.manifest
         self._folder.keep_tables(before["tables"])
         known = {part["file"]: part for part in before["parts"]}
-        for part in list(self._batches):
+        there = set(self._folder.store.names())
+        for part in [part for part in self._batches if self._name(part) in there]:
             names = self._names(part)
-            summary = checked_part(
-                self._folder.path,
-                part,
-                manifest["fingerprint"],
-                names,
-                self._prepared.graph,
-                known.get(part_name(part, manifest["result"])),
-                manifest["result"],
-            )
+            with self._folder.store.local([self._name(part)]) as here:
+                summary = checked_part(
+                    here,
+                    part,
+                    manifest["fingerprint"],
+                    names,
+                    self._prepared.graph,
+                    known.get(self._name(part)),
+                    manifest["result"],
+                )
             if summary is not None:
                 entry: PartEntry = {**summary, "sources": names}
                 if entry["file"] in known:
@@ -394,7 +417,7 @@ class _Job:
         except OutputError as error:
             say(f"no {REPORT}: {error}")
         else:
-            say(f"report: {self._folder.path / REPORT}")
+            say(f"report: {self._folder.store}/{REPORT}")
 
     def batch_run(self, kept: Collection[str] = ()) -> BatchRun:
         """Return the input of the engine; ``kept`` are the names of the parts that an earlier run has written."""
@@ -404,6 +427,7 @@ class _Job:
             sizing=self._sizing,
             folder=self._folder.path,
             graph=self._folder.graph,
+            url="" if self._folder.store.is_local else str(self._folder.store),
             fingerprint=self._folder.manifest["fingerprint"],
             choice=self._choice,
             announce=self._announce,

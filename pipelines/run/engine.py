@@ -63,6 +63,7 @@ class BatchRun:
     # The output folder of the parts, and where the graph is stored for worker processes if it is stored nowhere else.
     folder: Path
     graph: Path
+    url: str  # the object store of the run, if it has one
     fingerprint: str  # fingerprint of the run
     choice: StrategyChoice | None  # the result of ``Engine.choose``; None if there is nothing to choose
     # Called with the client once the cluster has started, and with the seconds of each step so far; the client is None if
@@ -315,6 +316,7 @@ class KeplerEngine:
             run=run.fingerprint,
             graph_folder=run.prepared.folder or run.graph,
             output=run.folder,
+            url=run.url,
             device=run.prepared.graph.device,
             threads=0 if self._is_external else run.sizing.threads,
             writers=1 if self._is_external else run.sizing.writers,

@@ -28,6 +28,7 @@ from ..output.part_file import Answer, write_part
 from ..output.rows import warm_up
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.store import store_of
 from ..scheduling.errors import ClusterError
 from ..scheduling.heartbeat import Mark
 from ..scheduling.package_version import version_here
@@ -57,6 +58,7 @@ class Work:
     writers: int = 1  # maximum number of threads per worker that write parts while it traverses
     # Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
     version: str = ""
+    url: str = ""  # the object store to which parts are moved from ``output``; "" if they stay there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +104,7 @@ class TraversalWorker:
 
     def __init__(self, work: Work, address: str = ""):
         self.work, self.address = work, address
+        self._store = store_of(work.url or work.output, work.output)
         self.loaded: Loaded | None = None
         self._threads = work.threads
         self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
@@ -199,7 +202,7 @@ class TraversalWorker:
         ``make_way`` is called once all batches are traversed, so that the next task may begin. It is called only if writer
         threads write the parts.
         """
-        with writing_to(self.work.output), Mark(mark_path) as mark:
+        with writing_to(self._store), Mark(mark_path) as mark:
             try:
                 with self._lock:  # a plan runs one traversal at a time; an external worker may have several threads
                     self._take_fair_share()
@@ -296,6 +299,8 @@ class TraversalWorker:
         """Write a part and return its outcome."""
         with context.clock("write"):
             summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
+            if summary is not None:
+                self._store.move_in(summary["file"])
         if summary is not None:
             context.finish(summary, self.address)
         measured = answers.measured.pop(part, None)

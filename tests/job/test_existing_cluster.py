@@ -153,7 +153,7 @@ def test_a_worker_of_another_version_that_joins_unseen_writes_nothing(monkeypatc
     from pipelines.worker.plugin import TraversalPlugin
 
     monkeypatch.setattr("pipelines.worker.traversal_worker.version_here", lambda: "0.0.9, sources 000000000000")
-    plugin = TraversalPlugin(SimpleNamespace(threads=1, version=version_here()), "plugin")
+    plugin = TraversalPlugin(SimpleNamespace(threads=1, version=version_here(), url="", output="out"), "plugin")
     with pytest.raises(ClusterError, match=r"has another version of this package \(0\.0\.9, .*\) than the job"):
         plugin._load()
     assert plugin.loaded is None

@@ -13,6 +13,8 @@ import pytest
 from kepler_traverse.errors import InputError
 from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
 from pipelines.cli.settings import settings_of
+from pipelines.cli.shards import shard_of
+from pipelines.output.store import LocalStore
 from pipelines.run import driver, engine, prepare
 from pipelines.run.question import identity_of
 from pipelines.scheduling import cluster, existing_cluster
@@ -165,8 +167,8 @@ def what_a_run_does(argv, folder, monkeypatch):
     sizing = kepler.size(prepared, settings.batch_size)
     identity = identity_of(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
     choice = kepler.choose(prepared, sizing)
-    result_folder = SimpleNamespace(path=folder, graph=folder, manifest={"fingerprint": ""})
-    the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice)
+    result_folder = SimpleNamespace(path=folder, graph=folder, store=LocalStore(folder), manifest={"fingerprint": ""})
+    the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice, shard_of(settings.shard, {}))
     window = kepler.window(the_job.batch_run(), None, None, prepared.graph.n_vertices)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)

@@ -187,8 +187,9 @@ def _hold(folder, held, done):
     from pathlib import Path
 
     from pipelines.output.run_folder import OutputFolder
+    from pipelines.output.store import LocalStore
 
-    with OutputFolder(Path(folder)):
+    with OutputFolder(LocalStore(Path(folder))):
         held.set()
         done.wait(PATIENCE)
 

@@ -20,6 +20,7 @@ from pipelines.cli.options import OPTIONS
 from pipelines.output import file_locks
 from pipelines.output.part_file import FOOTER_KEY
 from pipelines.output.run_folder import LEFT, LOCK, OutputFolder, check_folder, sweep
+from pipelines.output.store import LocalStore
 from tests.support import tiers
 from tests.support.processes import ran
 
@@ -58,8 +59,13 @@ def test_the_options_that_name_folders_are_known_as_such():
 
 
 @pytest.mark.parametrize("where", ["flag", "file"])
-@pytest.mark.parametrize("scheme", ["s3", "gs", "gcs", "abfs", "hdfs", "https", "file", "memory", "S3", "a+b.c-d"])
-@pytest.mark.parametrize("option", FOLDERS, ids=lambda option: option.key)
+@pytest.mark.parametrize(
+    ("option", "scheme"),
+    [
+        *((option, scheme) for option in FOLDERS for scheme in ("gcs", "hdfs", "https", "file", "memory", "S3", "a+b.c-d")),
+        *((option, scheme) for option in FOLDERS if option.key != "output" for scheme in ("s3", "gs", "abfs")),
+    ],
+)
 def test_an_address_is_no_folder_to_write_to(edges, tmp_path, capsys, monkeypatch, option, scheme, where):
     monkeypatch.chdir(tmp_path)
     address = f"{scheme}://bucket/out"
@@ -77,8 +83,26 @@ def test_an_address_is_no_folder_to_write_to(edges, tmp_path, capsys, monkeypatc
 
 
 def test_an_address_is_no_folder_to_verify(edges, capsys):
-    message = refused(capsys, verify.main(["s3://bucket/out", str(edges)]))
-    assert "s3://bucket/out" in message
+    message = refused(capsys, verify.main(["hdfs://bucket/out", str(edges)]))
+    assert "hdfs://bucket/out" in message
+
+
+@pytest.mark.parametrize("address", ["s3://key:word@bucket/out", "az://bucket/out?sig=abc", "gs://bucket/out#x"])
+def test_an_address_with_a_password_is_refused_and_not_repeated(edges, capsys, address):
+    for call in (lambda: main(edges, "--output", address), lambda: verify.main([address, str(edges)])):
+        message = refused(capsys, call())
+        assert "give credentials by the environment" in message
+        assert not any(word in message for word in ("key:word", "sig=abc", "bucket/out"))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [["--scheduler-address", "tcp://127.0.0.1:1"], ["--engine", "cugraph-mg", "--device", "cuda"]],
+    ids=lambda m: m[0],
+)
+def test_an_object_store_is_for_workers_of_this_host(edges, capsys, more):
+    words = [str(edges), "--sources", "1", "--output", "s3://bucket/out", *more]
+    assert "take --shard" in refused(capsys, batch_sources.main(words))
 
 
 def test_a_path_with_colons_is_a_path(edges, tmp_path, monkeypatch):
@@ -167,7 +191,7 @@ def test_a_file_system_without_locks_is_not_called_another_run(edges, tmp_path, 
 
 
 def test_a_lock_that_is_held_is_called_another_run(edges, tmp_path, capsys):
-    with OutputFolder(tmp_path / "out"):
+    with OutputFolder(LocalStore(tmp_path / "out")):
         held = os.open(tmp_path / "out" / LOCK, os.O_RDWR)
         assert not file_locks.take_lock(held)
         os.close(held)
@@ -183,8 +207,8 @@ def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_fo
 
     monkeypatch.setattr("pipelines.output.run_folder.irregular", vanished)
     with pytest.raises(OutputError, match="not finished"):
-        check_folder(tmp_path, resume=False)
-    assert check_folder(tmp_path, resume=True) is None
+        check_folder(LocalStore(tmp_path), resume=False)
+    assert check_folder(LocalStore(tmp_path), resume=True) is None
 
 
 def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monkeypatch):
@@ -198,7 +222,7 @@ def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monk
         return real(descriptor, wait)
 
     monkeypatch.setattr("pipelines.output.run_folder.take_lock", slow)
-    with OutputFolder(tmp_path):
+    with OutputFolder(LocalStore(tmp_path)):
         assert len(taken) == 2
         other = file_locks.open_lock(tmp_path / LOCK)
         assert not file_locks.take_lock(other)
@@ -214,7 +238,7 @@ def test_a_lock_is_never_opened_by_way_of_a_link(tmp_path):
 
 @pytest.mark.parametrize(("status", "swept"), [("done", True), ("failed", True), ("interrupted", False)])
 def test_temporary_files_of_killed_workers_are_deleted_when_a_run_ends(tmp_path, status, swept):
-    with OutputFolder(tmp_path) as folder:
+    with OutputFolder(LocalStore(tmp_path)) as folder:
         folder.manifest["status"] = status
         for name in (".part-000001.0123.tmp", ".task-000002.0123.tmp"):
             (tmp_path / name).write_bytes(b"half a file")
@@ -228,7 +252,7 @@ def test_deleting_temporary_files_follows_no_links(tmp_path):
     victim.mkdir()
     (victim / "kept").touch()
     out = tmp_path / "out"
-    with OutputFolder(out):
+    with OutputFolder(LocalStore(out)):
         (out / ".part-000001.0123.tmp").symlink_to(victim)
         sweep(out, LEFT)
         assert not list(out.glob(".part-*"))

@@ -1,0 +1,159 @@
+"""Complete a run whose parts are all computed: check them, close the log, write tables, manifest and ``_SUCCESS``."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from kepler_traverse.errors import OutputError, several
+
+from ..cli.options import Settings
+from ..cli.settings import checked_settings
+from ..cli.terminal import called_as
+from ..monitoring.html_report import page_of
+from ..output.commits import CommitLog
+from ..output.manifest_types import Manifest, PartEntry
+from ..output.part_file import part_name
+from ..output.run_folder import (
+    LEFT_BY_SHARDS,
+    LOCK,
+    MANIFEST,
+    REPORT,
+    OutputFolder,
+    check_folder,
+    mark_fits,
+    refuse_another_run,
+    size_and_digest_in,
+    sweep,
+    writing_to,
+)
+from ..output.store import Store
+from .answered_tables import answered_tables, tables_of, tables_of_graph
+
+_LISTED = 5
+
+
+class IncompleteError(OutputError):
+    """The run lacks parts."""
+
+
+def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Manifest, bool]:
+    """Complete a run in shards.
+
+    Parameters
+    ----------
+    store : Store
+    tables : dict of str to str, optional
+        Paths of given tables that were moved, by their settings.
+
+    Returns
+    -------
+    manifest : Manifest
+    was_finished : bool
+        Whether the run was complete before, or another call has closed it.
+
+    Raises
+    ------
+    IncompleteError
+        Parts are missing, damaged or not recorded, or sources failed.
+    OutputError
+        There is no such run, or the folder cannot be written to.
+    InputError
+        A given table cannot be read, or has changed.
+    """
+    given, checked, log = tables or {}, set[str](), CommitLog(store)
+    manifest, is_first = _read(store, log), False
+    if manifest["status"] == "done" and mark_fits(store):
+        return manifest, True
+    if LOCK in store.names():
+        raise OutputError(f"{store}: a run without --shard writes to the folder, or was stopped; finish it with --resume")
+    while True:
+        settings = replace(checked_settings(manifest["settings"]), **given)
+        refuse_another_run(store, manifest, manifest["identity"], manifest["batches"], tables_of(settings))
+        _check_parts(store, manifest, checked)
+        folder = OutputFolder(store)
+        folder.manifest = manifest
+        if log.is_closed or manifest["status"] == "done":  # by this call, or by one that may have been stopped since
+            break
+        _put_tables(folder, settings)
+        # If another call has completed the run meanwhile, the log is gone.
+        with writing_to(store), contextlib.suppress(FileNotFoundError):
+            is_first = log.close(manifest["tables"])
+        manifest = _read(store, log)  # with what a shard has committed meanwhile
+    folder.complete()
+    if settings.report:
+        folder.put(REPORT, page_of(manifest, f"{called_as('finish')} {store}").encode())
+    if store.is_local:
+        with writing_to(store):
+            sweep(store.path, LEFT_BY_SHARDS)
+    return manifest, not is_first
+
+
+def _read(store: Store, log: CommitLog) -> Manifest:
+    for is_last in (False, True):
+        try:
+            manifest = check_folder(store, resume=True, log=log)
+        except OutputError:
+            if is_last:
+                raise  # else another call may just have completed the run, and deleted its log
+        else:
+            if manifest is None:
+                raise OutputError(f"{store}: the folder holds no {MANIFEST}, so there is no run to finish")
+            return manifest
+    raise AssertionError
+
+
+def _check_parts(store: Store, manifest: Manifest, checked: set[str]) -> None:
+    """Raise IncompleteError unless all parts are there as they were recorded; ``checked`` are the SHA-256 of known ones."""
+    recorded = {part["file"]: part for part in manifest["parts"]}
+    names = [part_name(number, manifest["result"]) for number in range(manifest["batches"])]
+    new = [recorded[name] for name in names if name in recorded and recorded[name]["sha256"] not in checked]
+    with ThreadPoolExecutor() as pool:
+        damaged = [
+            part["file"]
+            for part, whole in zip(new, pool.map(lambda each: _is_whole(store, each), new), strict=True)
+            if not whole
+        ]
+    failed = Counter(failure["error"] for failure in manifest["failed"] for _ in failure["sources"])
+    faults = [
+        _listed("is missing", "are missing", [name for name in names if name not in recorded]),
+        _listed("is damaged", "are damaged", damaged),
+        *(f"{several(count, 'source')} failed: {error}" for error, count in failed.most_common(_LISTED)),
+    ]
+    if any(faults):
+        raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run their shards again, and then finish")
+    sources = [source for name in names for source in recorded[name]["sources"]]
+    if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != manifest["identity"]["sources"]:
+        raise OutputError(f"{store}: the recorded parts do not hold the sources of the run; take a new folder")
+    checked.update(part["sha256"] for part in new)
+
+
+def _is_whole(store: Store, part: PartEntry) -> bool:
+    try:
+        return size_and_digest_in(store, part["file"]) == (part["bytes"], part["sha256"])
+    except OSError:
+        return False
+
+
+def _listed(one: str, many: str, names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+    return f"{several(len(names), 'part')} {one if len(names) == 1 else many} ({shown})" if names else ""
+
+
+def _put_tables(folder: OutputFolder, settings: Settings) -> None:
+    """Write the tables that are made of all parts; those of the graph are written by the shards."""
+    store, folder.manifest["tables"] = folder.store, []
+    for name in tables_of_graph(settings):
+        with writing_to(store):
+            size, digest = size_and_digest_in(store, name)
+        folder.manifest["tables"].append({"file": name, "bytes": size, "sha256": digest})
+    parts = [part["file"] for part in folder.manifest["parts"]]
+    for name, make in answered_tables(settings).items():
+        with store.local([*tables_of_graph(settings), *parts]) as here:
+            folder.put_table(name, make([here / part for part in parts]))

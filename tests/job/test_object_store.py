@@ -1,0 +1,227 @@
+"""Runs whose output is in an object store: the interface of a store, and runs against an S3 server with faults."""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+from pipelines import batch_sources, finish, verify
+from pipelines.output import object_store
+from pipelines.output.commits import CommitLog
+from pipelines.output.store import LocalStore, store_of
+from pipelines.run import finishing
+from tests.job.test_shards import argv, entry, files, folder, manifest_of, numbers_in  # noqa: F401
+from tests.support.object_store import served
+from tests.support.processes import SILENT, started
+
+pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
+pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
+URL = "s3://bucket/run"
+
+
+pytestmark = pytest.mark.usefixtures("server")
+
+
+@pytest.fixture(scope="module")
+def server():
+    with pytest.MonkeyPatch.context() as patch, served(patch) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def no_faults(server):
+    server.fail_share = server.cut_share = 0.0
+
+
+@pytest.fixture(params=["disk", "objects"])
+def store(request, tmp_path):
+    (tmp_path / "here").mkdir()
+    return LocalStore(tmp_path / "here") if request.param == "disk" else store_of(f"s3://bucket/{tmp_path.name}")
+
+
+def put(store, name, data):
+    with store.new_file(name) as file:
+        file.write(data)
+
+
+def test_a_store_has_whole_files_and_creates_one_once(store):
+    assert store.names() == store.names("folder") == []
+    assert store.put_new("folder/a", b"1")
+    assert not store.put_new("folder/a", b"2")
+    put(store, "b", b"3")
+    put(store, "b", b"4" * 10)
+    with pytest.raises(TypeError):
+        put(store, "c", "no bytes")
+    assert (store.get("folder/a", 9), store.get("b", 10)) == (b"1", b"4" * 10)
+    assert (sorted(store.names()), store.names("folder")) == (["b", "folder"], ["a"])
+    with pytest.raises(OSError, match="bytes"):
+        store.get("b", 9)
+    with pytest.raises(FileNotFoundError):
+        store.get("none", 9)
+    (store.path / "part").write_bytes(b"5")
+    store.move_in("part")
+    with store.local(["part", "none"]) as here:
+        assert ((here / "part").read_bytes(), (here / "none").exists()) == (b"5", False)
+    store.delete("folder")
+    store.delete("none")
+    assert (sorted(store.names()), store.names("folder")) == (["b", "part"], [])
+
+
+def test_writers_of_one_log_lose_nothing(store):
+    def write(writer):
+        log = CommitLog(store)
+        for number in range(6):
+            assert log.append(entry(100 * writer + number))
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers_in(CommitLog(store))) == [100 * writer + number for writer in range(4) for number in range(6)]
+
+
+def test_an_object_store_cleans_up_and_names_itself():
+    store = store_of(URL)
+    scratch = store.path
+    assert (scratch.is_dir(), str(store), str(store_of(URL + "/"))) == (True, URL, URL)
+    store.close()
+    assert not scratch.exists()
+
+
+def run(folder, url, *more, **options):  # noqa: F811
+    return batch_sources.main(argv(folder, url, *more, **options))
+
+
+def downloaded(url, path):
+    store = store_of(url)
+    path.mkdir()
+    with store.local(store.names()) as here:
+        for each in here.iterdir():
+            each.rename(path / each.name)
+    return path
+
+
+@pytest.fixture(scope="module")
+def alone(folder, tmp_path_factory):  # noqa: F811
+    path = tmp_path_factory.mktemp("alone") / "out"
+    assert batch_sources.main(argv(folder, path)) == 0
+    return path
+
+
+def check(folder, url, alone, tmp_path):  # noqa: F811
+    """The objects are the files of a run on a disk, and nothing says what the credentials are."""
+    found = downloaded(url, tmp_path / "found")
+    assert files(found) == files(alone)
+    assert sorted(os.listdir(found)) == sorted(os.listdir(alone))
+    assert manifest_of(found)["digest"] == manifest_of(alone)["digest"]
+    for path in found.iterdir():
+        assert not any(word in path.read_bytes() for word in (b"OFTHETEST", b"AWS_"))
+    assert verify.main([url, str(folder / "edges.parquet"), "--device", "cpu"]) == 0
+
+
+def test_a_run_to_an_object_store_has_the_bytes_of_one_to_a_disk(folder, alone, tmp_path, capsys):  # noqa: F811
+    url = "s3://bucket/one/run"
+    assert run(folder, url) == 0
+    captured = capsys.readouterr()
+    assert manifest_of(alone)["digest"] in captured.out
+    assert "OFTHETEST" not in captured.err + captured.out
+    check(folder, url, alone, tmp_path)
+    assert run(folder, url) == 2
+    assert "holds a finished run" in capsys.readouterr().err
+    assert run(folder, url, "--resume", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["computed"] == 0
+    assert finish.main([url]) == 0
+    assert "was finished before" in capsys.readouterr().out
+    store = store_of(url)
+    put(store, "part-000001.parquet", b"damaged")
+    assert verify.main([url, str(folder / "edges.parquet"), "--device", "cpu"]) == verify.EXIT_WRONG
+    assert run(folder, url, "--resume", "--json") == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["computed"] == 1
+    assert verify.main([url, str(folder / "edges.parquet"), "--device", "cpu"]) == 0
+
+
+@pytest.mark.parametrize("kind", ["pairs", "matrix", "flows"])
+def test_tables_beside_the_parts_are_in_the_store(folder, tmp_path, kind):  # noqa: F811
+    url, out = f"s3://bucket/{kind}", tmp_path / "out"
+    assert (run(folder, url, kind=kind), batch_sources.main(argv(folder, out, kind=kind))) == (0, 0)
+    check(folder, url, out, tmp_path)
+
+
+def test_shards_of_a_store_with_faults_write_the_same(folder, server, alone, tmp_path, capsys, monkeypatch):  # noqa: F811
+    """Puts fail before or after they are done, reads are cut short, and two calls of finish are at once."""
+    url = "s3://bucket/shards"
+    monkeypatch.setitem(object_store._RETRIES["backoff"], "init_backoff", object_store.timedelta(seconds=0.01))
+    server.fail_share, server.cut_share = 0.2, 0.2
+    server.log.clear()
+    assert [run(folder, url, "--shard", f"{index}/3") for index in range(3)] == [0, 0, 0]
+    assert run(folder, url, "--shard", "1/3", "--json") == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["computed"] == 0
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(finishing.finish_run(store_of(url))[0]["digest"])) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [manifest_of(alone)["digest"]] * 3
+    assert server.log["failed"] > 0
+    assert server.log["cut"] > 0
+    check(folder, url, alone, tmp_path)
+
+
+SLOW = """
+import sys, time
+from pipelines.worker import traversal_worker
+write = traversal_worker.write_part
+def slow(*args):
+    time.sleep(0.3)
+    return write(*args)
+traversal_worker.write_part = slow
+from pipelines import batch_sources
+sys.exit(batch_sources.program())
+"""
+
+
+@pytest.mark.exhaustive
+def test_shards_that_are_killed_again_and_again_lose_nothing(folder, server, tmp_path):  # noqa: F811
+    """Shards are killed at any moment and started again, while the server fails and cuts what it answers."""
+    url, alone, words = "s3://bucket/killed", tmp_path / "alone", ["--random-sources", "200"]
+    assert batch_sources.main([*argv(folder, alone, kind="none"), *words]) == 0
+    server.fail_share, server.cut_share = 0.01, 0.01
+    left, kills, luck = dict.fromkeys(range(3)), 0, random.Random(3)
+    while left:
+        with contextlib.ExitStack() as stack:
+            for index in left:
+                command = [sys.executable, "-c", SLOW, *argv(folder, url, "--shard", f"{index}/3", kind="none"), *words]
+                left[index] = stack.enter_context(started(command, **SILENT))
+            victim = luck.choice(list(left)) if kills < 6 else None
+            if victim is not None:
+                time.sleep(luck.uniform(2, 8))
+                os.killpg(left[victim].pid, signal.SIGKILL)
+                kills += 1
+            codes = {index: child.wait() for index, child in left.items()}
+            left = {index: None for index, code in codes.items() if code}
+            assert {code for index, code in codes.items() if index != victim} <= {0}
+    server.fail_share = server.cut_share = 0.0
+    assert finish.main([url]) == 0
+    check(folder, url, alone, tmp_path)
+
+
+def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(folder, server, capsys, monkeypatch):  # noqa: F811
+    monkeypatch.setitem(object_store._RETRIES, "max_retries", 1)
+    assert run(folder, "s3://nobucket/run") == 2
+    message = capsys.readouterr().err
+    assert "s3://nobucket/run" in message
+    assert "NoSuchBucket" in message
+    assert len([line for line in message.splitlines() if line.startswith("error: ")]) == 1
+    server.fail_share = 1.0
+    assert run(folder, "s3://bucket/failing") == 2
+    assert "s3://bucket/failing" in capsys.readouterr().err.splitlines()[-1]

@@ -1,0 +1,82 @@
+"""An S3 server on loopback (moto) that answers some requests wrongly, and keeps a log of them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+ERRORS = ("500 Internal Server Error", "503 Slow Down")
+
+
+class Server:
+    """A WSGI application around moto's.
+
+    Attributes
+    ----------
+    fail_share, cut_share : float
+        Of the puts that are answered with an error, half of them after they have been done; of the reads whose body is cut.
+    log : Counter
+        Requests by method and by what was done to them.
+    """
+
+    def __init__(self, app: Any, seed: int = 0):
+        self._app, self._random, self._lock = app, random.Random(seed), threading.Lock()
+        self.fail_share = self.cut_share = 0.0
+        self.log: Counter[str] = Counter()
+        self.url = ""
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        method = environ["REQUEST_METHOD"]
+        with self._lock:
+            fails = method == "PUT" and self._random.random() < self.fail_share
+            cuts = method == "GET" and "list-type" not in environ["QUERY_STRING"] and self._random.random() < self.cut_share
+            error, done_first = self._random.choice(ERRORS), self._random.random() < 0.5
+            self.log.update([method, *(["failed"] if fails else []), *(["cut"] if cuts else [])])
+        if fails:
+            if done_first:  # the answer of a request that was done is lost
+                b"".join(self._app(environ, lambda *_: None))
+            else:
+                environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+            start_response(error, [("Content-Length", "0")])
+            return []
+        body = self._app(environ, start_response)
+        if not cuts:
+            return body
+        whole = b"".join(body)
+        return [whole[: len(whole) // 2]]  # fewer bytes than the header says
+
+
+@contextlib.contextmanager
+def served(monkeypatch: Any) -> Iterator[Server]:
+    """Start a server with a bucket called ``bucket``; the environment names it."""
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    class Quiet(WSGIRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log(self, *_: Any) -> None:
+            pass
+
+    app = Server(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    app.url = f"http://127.0.0.1:{server.server_port}"
+    values = {"ACCESS_KEY_ID": "AKIDOFTHETEST", "SECRET_ACCESS_KEY": "SECRETOFTHETEST", "REGION": "us-east-1"}
+    for name, value in (values | {"ENDPOINT_URL": app.url, "ALLOW_HTTP": "true"}).items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    try:
+        import urllib.request
+
+        with urllib.request.urlopen(urllib.request.Request(f"{app.url}/bucket", method="PUT")):
+            pass
+        yield app
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

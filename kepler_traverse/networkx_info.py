@@ -9,9 +9,13 @@ _LAZY = "Paths are computed when they are read; ``dict(result)`` computes them a
 
 _NOTES = {
     "average_shortest_path_length": _EQUAL_TO_ROUNDING,
+    "betweenness_centrality": _EQUAL_TO_ROUNDING,
+    "betweenness_centrality_subset": _EQUAL_TO_ROUNDING,
     "closeness_centrality": _EQUAL_TO_ROUNDING,
+    "edge_betweenness_centrality": _EQUAL_TO_ROUNDING,
     "global_efficiency": _EQUAL_TO_ROUNDING,
     "harmonic_centrality": _EQUAL_TO_ROUNDING,
+    "newman_betweenness_centrality": _EQUAL_TO_ROUNDING + " Weighted calls are NetworkX's own.",
     "wiener_index": _EQUAL_TO_ROUNDING,
     "all_pairs_bellman_ford_path": _LAZY,
     "all_pairs_dijkstra": _LAZY,

@@ -250,6 +250,8 @@ def bfs_many(
         - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what each edge carries if one
           unit goes from each source to each target, or to each vertex, on its shortest path. Volumes are multiplied by
           ``source_weights``, ``target_weights`` (one per target) and ``decay``. ``of="vertices"``: ``vertex, volume``.
+        - ``"betweenness"``: a frame ``vertex, betweenness``; with ``of="edges"`` ``src, dst, betweenness``;
+          see ``docs/results.md``.
     strategy : str
         ``"auto"``, a name that ``strategies()`` lists for many sources, or a name for one source. The latter runs once per
         source. ``result="nearest"`` is one search and takes a name for one source.
@@ -299,7 +301,8 @@ def bfs_many(
         For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
         Sums of integers stay exact if the weights are integers. For ``"flows"`` it multiplies the volumes.
     **options
-        ``of`` and ``target_weights`` of ``"flows"``, and options of result kinds that a plug-in has added; see
+        ``of`` and ``target_weights`` of ``"flows"``; ``of``, ``endpoints``, ``normalized``, ``samples``, ``seed``,
+        ``epsilon`` and ``delta`` of ``"betweenness"``; and options of result kinds that a plug-in has added; see
         ``kepler_traverse.plugins``.
 
     Returns

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import numba
 import numpy as np
@@ -31,7 +32,7 @@ def count() -> int:
     return numba.get_num_threads() if getattr(numbas, "_is_initialized", False) else max_threads()
 
 
-def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequence[np.ndarray] = ()) -> None:
+def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequence[Sequence[Any] | np.ndarray] = ()) -> None:
     """Call a kernel on up to as many threads as there are items; return when all items are done.
 
     Parameters
@@ -41,7 +42,7 @@ def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequenc
         is ``n_items`` or more.
     *args
         The same for all threads.
-    own : sequence of arrays
+    own : sequence of arrays, or of lists
         With a row for each of ``count()`` threads. The rows of a thread are its last arguments.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)

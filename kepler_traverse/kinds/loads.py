@@ -112,6 +112,10 @@ class Loads:
         sums, last = self.sums, np.array([self.n_cells + LOST])
         return {"pairs": int(sums.low[self.n_cells + LOST_PAIRS]), self.value: values_at(sums, last, self.value)[0].item()}
 
+    def facts(self) -> dict[str, Any]:
+        """Return what the ``attrs`` of a frame have."""
+        return {"kepler_traverse.lost": self.lost()}
+
 
 def values_at(sums: ExactSums, places: np.ndarray, what: str) -> np.ndarray:
     """Return some sums as int64 if their unit is 1, else as float64."""

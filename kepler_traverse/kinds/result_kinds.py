@@ -104,6 +104,22 @@ class FlowOptions(KindOptions):
         return _call("flows", "question_of", graph, algorithm, **vars(self), numbers=numbers)
 
 
+@dataclass(frozen=True, kw_only=True)
+class BetweennessOptions(KindOptions):
+    """Options of ``betweenness``; ``checked`` returns a ``BetweennessQuestion``."""
+
+    of: Literal["vertices", "edges"] = "vertices"
+    endpoints: bool = False
+    normalized: bool = True
+    samples: int | None = None
+    seed: int = 0
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:  # noqa: ARG002
+        return _call("betweenness", "question_of", graph, algorithm, **vars(self), numbers=numbers)
+
+
 class RowSize(NamedTuple):
     """The size of the records of a source.
 
@@ -554,6 +570,17 @@ _KINDS = (
         options=("targets", "pairs"),
         options_class=FlowOptions,
         **_made_by("flows", loads_of="Flows"),
+    ),
+    ResultKind(
+        name="betweenness",
+        reads=("sparse",),
+        means="",
+        columns=CELL_COLUMNS,
+        adds_to="",
+        on_gpu=("kinds.betweenness_gpu",),
+        options=("targets",),
+        options_class=BetweennessOptions,
+        **_made_by("betweenness", loads_of="Betweenness"),
     ),
 )
 

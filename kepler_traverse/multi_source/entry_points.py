@@ -48,6 +48,7 @@ FrameResult = Literal[
     "within",
     "isochrones",
     "flows",
+    "betweenness",
 ]
 
 
@@ -164,6 +165,8 @@ class Registry:
         if kind.options_class is not None:
             given = {each: value for each, value in question.of_kind.items() if value is not None}
             options = kind.options_class(**given).checked(kind, graph, name, numbers)
+            sample = getattr(options, "sources", None)
+            numbers = numbers if sample is None else sample
         bound: Any = question.limit if options is None or options.limit is None else options.limit
         limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
         bound = bound if limits is None else limits.largest

@@ -319,7 +319,7 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
     if lost["pairs"]:
         LOG.warning("%s pairs have no path, and their %s of %s is on no edge", *lost.values(), loads.value)
     if hasattr(found, "attrs"):
-        found.attrs["kepler_traverse.lost"] = lost
+        found.attrs |= loads.facts()
     return found
 
 

@@ -10,14 +10,14 @@ from functools import partial
 from types import SimpleNamespace
 
 from ..networkx_info import get_info
-from . import all_sources, single_source, traversal
+from . import all_sources, loads, single_source, traversal
 from .graph import KeplerGraph, convert_from_nx, convert_to_nx
 from .lazy_paths import Paths
 from .refusals import can_run, should_run
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
 
-_OWN = vars(all_sources) | vars(single_source) | vars(traversal)
+_OWN = vars(all_sources) | vars(loads) | vars(single_source) | vars(traversal)
 FUNCTIONS = {name: _OWN[name] for name in get_info()["functions"]}
 
 backend = SimpleNamespace(

@@ -15,6 +15,7 @@ import numpy as np
 from .. import cuda
 from ..bfs import bfs_many
 from ..extremes import extremes
+from ..graph import Graph
 from ..sssp import sssp_many
 from . import kernels
 from .graph import KeplerGraph
@@ -35,10 +36,14 @@ class _Summary(NamedTuple):
     harmonic: list[float]
 
 
-def _summary(graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out") -> _Summary:
+def searched_where_fast(graph: KeplerGraph, weight: Weight, n_sources: int) -> Graph:
+    """The graph to search, on a GPU if that takes less time."""
     searched = graph.searched(weight)
-    if sources.size * searched.n_edges >= _EDGES_FOR_GPU and cuda.available():
-        searched = searched.to("cuda")
+    return searched.to("cuda") if n_sources * searched.n_edges >= _EDGES_FOR_GPU and cuda.available() else searched
+
+
+def _summary(graph: KeplerGraph, sources: np.ndarray, weight: Weight, direction: str = "out") -> _Summary:
+    searched = searched_where_fast(graph, weight, sources.size)
     search = bfs_many if weight is None else sssp_many
     table = search(searched, sources, result="summary", direction=direction, stream="arrow").read_all()
     return _Summary(*(table[name].to_pylist() for name in ("reached", "eccentricity", "sum", "harmonic")))

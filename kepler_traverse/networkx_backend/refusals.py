@@ -20,7 +20,11 @@ MIN_SIZE_FOR_ALL_SOURCES = 400
 _ONE_PAIR = frozenset({
     "bidirectional_dijkstra", "bidirectional_shortest_path", "has_path",
 })  # fmt: skip
-_ALL_SOURCES = frozenset({
+_LOADS = frozenset({
+    "betweenness_centrality", "betweenness_centrality_subset", "edge_betweenness_centrality",
+    "newman_betweenness_centrality",
+})  # fmt: skip
+_ALL_SOURCES = _LOADS | frozenset({
     "average_shortest_path_length", "barycenter", "center", "closeness_centrality", "diameter", "eccentricity",
     "global_efficiency", "harmonic_centrality", "periphery", "radius", "wiener_index",
 })  # fmt: skip
@@ -60,7 +64,9 @@ def can_run(
     bound.apply_defaults()
     given = bound.arguments
     for argument, harmless in _HANDED_OVER.items():
-        if argument in given and not (name in _MANY_SOURCES | {"bfs_layers"} and argument == "sources"):
+        if argument in given and not (
+            name in _MANY_SOURCES | {"betweenness_centrality_subset", "bfs_layers"} and argument == "sources"
+        ):
             value = given[argument]
             if not any(value is each for each in harmless):
                 return f"{argument} is given"
@@ -79,6 +85,10 @@ def can_run(
     if name in ("center", "barycenter") and given["weight"] is None and _may_be_tree(graph):
         return "the graph may be a tree, for which NetworkX takes linear time"
     weight = given.get("distance") if name in ("closeness_centrality", "harmonic_centrality") else given.get("weight")
+    if name in _LOADS:
+        problem = _load_problem(graph, name, given)
+        if problem:
+            return problem
     if weight is None or given.get("method") == "unweighted":
         return True
     return _weight_problem(graph, name, weight) or True
@@ -90,6 +100,27 @@ def _limit_problem(argument: str, value: Any) -> str:
     if type(value) is float:
         return f"{argument} is not a number" if math.isnan(value) else ""
     return f"{argument} is of type {type(value).__name__}"
+
+
+def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
+    if name.startswith("edge_") and graph.is_multigraph():
+        return "edges of multigraphs have keys"
+    if name == "newman_betweenness_centrality" and given["weight"] is not None:
+        return "NetworkX leaves out predecessors after the source, in the order of its search"
+    if (
+        name == "newman_betweenness_centrality"
+        and given["cutoff"]
+        and not (type(given["cutoff"]) is int and given["cutoff"] > 0)
+    ):
+        return "cutoff is not a whole number above 0"
+    if name == "betweenness_centrality_subset":
+        try:
+            sources, _ = list(given["sources"]), set(given["targets"])
+            if len(set(sources)) < len(sources) or not all(node in graph for node in sources):
+                return "a source is given twice, or is not in the graph"
+        except TypeError:
+            return "sources or targets are not lists of nodes"
+    return ""
 
 
 def _may_be_tree(graph: Any) -> bool:
@@ -108,6 +139,8 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
     weights = _checked_weights(graph, weight)
     if weights.problem:
         return weights.problem
+    if name in _LOADS and weights.values.size and not weights.values.min() > 0:
+        return "a weight is 0 or less, and shortest paths are not counted"
     if weights.has_negative and name in _ALL_SOURCES | _MANY_SOURCES:
         return "weights are negative, and NetworkX's result depends on the order of the search"
     if name in _NEEDS_ONE_KIND and weights.kind == "mixed":

@@ -14,7 +14,10 @@ part=(
     networkx.algorithms.shortest_paths networkx.algorithms.traversal networkx.algorithms.tests.test_distance_measures
     networkx.algorithms.tests.test_voronoi networkx.algorithms.tests.test_wiener networkx.algorithms.tests.test_efficiency
     networkx.algorithms.centrality.tests.test_closeness_centrality
-    networkx.algorithms.centrality.tests.test_harmonic_centrality networkx.algorithms.components.tests.test_connected
+    networkx.algorithms.centrality.tests.test_harmonic_centrality
+    networkx.algorithms.centrality.tests.test_betweenness_centrality
+    networkx.algorithms.centrality.tests.test_betweenness_centrality_subset
+    networkx.algorithms.centrality.tests.test_load_centrality networkx.algorithms.components.tests.test_connected
     networkx.algorithms.tests.test_dag
 )
 whole=(

@@ -19,9 +19,11 @@ from kepler_traverse.networkx_backend import (
     backend,
     convert_from_nx,
     convert_to_nx,
+    loads,
     single_source,
     traversal,
 )
+from tests.networkx.test_equal_to_networkx import of_networkx
 from tests.support.processes import ran
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,14 +66,14 @@ def test_the_entry_points_name_objects_that_exist():
 
 
 def test_the_information_lists_exactly_the_functions_of_the_backend():
-    modules = all_sources, single_source, traversal
-    own = {name for each in modules for name in vars(each) if hasattr(getattr(nx, name, None), "orig_func")}
+    modules = all_sources, loads, single_source, traversal
+    own = {name for each in modules for name in vars(each) if hasattr(of_networkx(name), "orig_func")}
     assert set(networkx_info.get_info()["functions"]) == own == set(FUNCTIONS)
 
 
 def test_each_function_has_the_parameters_of_networkx():
     for name, function in FUNCTIONS.items():
-        theirs = list(inspect.signature(getattr(nx, name).orig_func).parameters)
+        theirs = list(inspect.signature(of_networkx(name).orig_func).parameters)
         assert list(inspect.signature(function).parameters) == theirs, name
 
 

@@ -44,6 +44,8 @@ ARGUMENTS = {
     "bellman_ford_path": "source target weight",
     "bellman_ford_path_length": "source target weight",
     "bellman_ford_predecessor_and_distance": "source weight heuristic",
+    "betweenness_centrality": "*k seed normalized endpoints weight",
+    "betweenness_centrality_subset": "several targets normalized weight",
     "bfs_edges": "source reverse depth_limit",
     "bfs_layers": "several",
     "bfs_predecessors": "source depth_limit",
@@ -61,6 +63,7 @@ ARGUMENTS = {
     "dijkstra_path_length": "source target weight",
     "dijkstra_predecessor_and_distance": "source cutoff weight",
     "eccentricity": "*v weight",
+    "edge_betweenness_centrality": "*k seed normalized weight",
     "global_efficiency": "",
     "harmonic_centrality": "*nbunch distance",
     "has_path": "source target",
@@ -68,6 +71,7 @@ ARGUMENTS = {
     "multi_source_dijkstra": "several *target cutoff weight",
     "multi_source_dijkstra_path": "several cutoff weight",
     "multi_source_dijkstra_path_length": "several cutoff weight",
+    "newman_betweenness_centrality": "*v cutoff normalized",
     "node_connected_component": "n",
     "number_connected_components": "",
     "periphery": "weight",
@@ -100,6 +104,11 @@ UNDIRECTED_ONLY = {
 ROUNDED = _ALL_SOURCES
 
 
+def of_networkx(name):
+    """Return a function of NetworkX by its name in backends, or None."""
+    return nx.load_centrality if name == "newman_betweenness_centrality" else getattr(nx, name, None)
+
+
 def test_each_function_of_the_backend_has_arguments_to_draw():
     assert set(ARGUMENTS) == set(FUNCTIONS)
 
@@ -125,6 +134,9 @@ def drawn(draw, name, graph):
     strategies = {
         **dict.fromkeys(("source", "target", "u", "v", "n"), nodes),
         "several": st.lists(nodes, max_size=3),
+        "targets": st.lists(nodes, max_size=4),
+        "k": st.integers(2, 4),
+        "seed": st.integers(0, 3),
         "nbunch": st.lists(nodes, max_size=4),
         "cutoff": st.sampled_from([None, None, -1, 0, 1, 2, 1.5, 0.3, math.inf]),
         "depth_limit": st.sampled_from([None, 0, 1, 2]),
@@ -132,7 +144,7 @@ def drawn(draw, name, graph):
         "weight": st.sampled_from(["weight", "weight", "weight", None, "none has it"]),
         "distance": st.sampled_from(["weight", None]),
         "method": st.sampled_from(["dijkstra", "bellman-ford"]),
-        **dict.fromkeys(("reverse", "heuristic", "return_seen", "wf_improved"), st.booleans()),
+        **dict.fromkeys(("reverse", "heuristic", "return_seen", "wf_improved", "normalized", "endpoints"), st.booleans()),
     }
     found = {}
     for word in ARGUMENTS[name].split():
@@ -186,7 +198,7 @@ def test_a_function_gives_what_networkx_gives(name, data):
         return  # NetworkX answers; test_dispatch.py holds which calls these are
     attribute = keywords.get("weight", keywords.get("distance"))
     converted = convert_from_nx(graph, {attribute: 1} if isinstance(attribute, str) else None)
-    expected = outcome(lambda: getattr(nx, name)(graph, **keywords, backend="networkx"))
+    expected = outcome(lambda: of_networkx(name)(graph, **keywords, backend="networkx"))
     found = outcome(lambda: getattr(backend, name)(converted, **keywords))
     assert_equal(expected, found, name in ROUNDED)
 

@@ -1,0 +1,421 @@
+"""What each vertex or edge carries of the shortest paths from one source, by its distances alone (Brandes 2001).
+
+An edge is on a shortest path if its length makes up the distance between its ends. So paths are counted forward and
+dependencies added backward whatever the search was, and all paths of equal length count. Each sum has one order, that of
+adjacency lists in chunks of ``CHUNK``, as on a GPU; sums over sources are exact (``exact_sums``). So the bits do not depend
+on threads, groups, workers and devices.
+
+By hops, the edges between two levels are read from the level that has fewer, and a vector that is 0 outside a level stands
+for a comparison of levels. Pushed along lists that ascend, terms arrive in the order in which they would be pulled; a list
+of ``CHUNK`` or more is pulled, and so are counts of paths that float64 may round.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .atomics import atomic_add
+from .exact_sums import add
+
+CHUNK = 256  # edges that are added before they are added to the rest; that of kinds.betweenness_gpu, for equal bits
+EXPONENT = -64  # of the unit of the sums
+MAX_PATHS = 2.0**1000  # from which on counts have an exponent of their own
+_EXACT = 2.0**53  # below which sums of counts are exact, in any order
+DONE, OVERFLOW, NOT_EXPLAINED = 0, 1, 2
+
+
+class Scratch(NamedTuple):
+    """Memory of one thread: an entry per vertex, but where it says otherwise.
+
+    Attributes
+    ----------
+    order, stack : int32 arrays
+        The vertices reached, none before its predecessors; and those that are ready.
+    waits : int32 array, 0 before and after
+        Predecessors that have no place in the order yet.
+    is_on_path : uint8 array of shape (n_edges,)
+    paths : float64 array
+    values : float64 array, 0 before and after by hops
+        Of a vertex, (1 + dependency) / paths.
+    front : float64 array, 0 before and after
+    starts, degrees : int64 arrays of three more entries, 0 before and after
+        Where each level begins; and the edges out of and into each level.
+    distance : array of the type of the distances, unreached before and after a sparse row
+    """
+
+    order: np.ndarray
+    stack: np.ndarray
+    waits: np.ndarray
+    is_on_path: np.ndarray
+    paths: np.ndarray
+    values: np.ndarray
+    front: np.ndarray
+    starts: np.ndarray
+    degrees: np.ndarray
+    distance: np.ndarray
+
+
+class Edges(NamedTuple):
+    """The edges out of and into each vertex."""
+
+    offsets: np.ndarray
+    targets: np.ndarray
+    in_offsets: np.ndarray
+    in_targets: np.ndarray
+
+
+def new_scratch(n: int, n_edges: int, unreached: Any) -> Scratch:
+    """Return the memory of one thread for distances of the type of ``unreached``; by hops, ``n_edges`` may be 0."""
+    order, stack = np.empty((2, n), np.int32)
+    paths, values, front = np.zeros((3, n))
+    starts, degrees = np.zeros(n + 3, np.int64), np.zeros((2, n + 3), np.int64)
+    distance = np.full(n, unreached, unreached.dtype)
+    return Scratch(
+        order, stack, np.zeros(n, np.int32), np.zeros(n_edges, np.uint8), paths, values, front, starts, degrees, distance
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _add_float(low, high, i, x):
+    """Add a number of at least 0, in units of 2**-64, rounded toward zero."""
+    whole = math.floor(x)
+    add(low, high, i, np.uint64((x - whole) * 18446744073709551616.0), np.int64(whole))
+
+
+@njit(cache=True, nogil=True)
+def _pulled(vector, targets, begin, end):
+    """Return the sum of a vector over a part of an adjacency list, in its order and in chunks."""
+    total = 0.0
+    for first in range(begin, end, CHUNK):
+        part = 0.0
+        for e in range(first, min(first + CHUNK, end)):
+            part += vector[targets[e]]
+        total += part
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _by_levels(source, limit, vertices, edges, is_target, scratch, low, high, of_edges, is_even):
+    """Add the loads of one source by hops; return ``DONE``, or ``OVERFLOW`` if there are too many paths.
+
+    ``vertices`` are those that it reaches, or empty for all.
+    """
+    offsets, targets, in_offsets, in_targets = edges
+    order, _, _, _, paths, values, front, starts, degrees, hops = scratch
+    depth = np.int64(0)
+    n_reached = vertices.size or offsets.size - 1
+    for i in range(n_reached):
+        v = np.int64(vertices[i]) if vertices.size else i
+        level = np.int64(hops[v])
+        if 0 <= level <= limit:
+            starts[level + 2] += 1
+            degrees[0, level] += offsets[v + 1] - offsets[v]
+            degrees[1, level] += in_offsets[v + 1] - in_offsets[v]
+            depth = max(depth, level)
+    for level in range(depth + 2):
+        starts[level + 1] += starts[level]
+    for i in range(n_reached):
+        v = np.int64(vertices[i]) if vertices.size else i
+        level = np.int64(hops[v])
+        if 0 <= level <= limit:
+            order[starts[level + 1]] = v
+            starts[level + 1] += 1
+    result = DONE
+    paths[source] = front[source] = 1.0
+    last = np.int64(0)
+    for level in range(1, depth + 1):
+        before, begin, end = starts[level - 1], starts[level], starts[level + 1]
+        is_pulled = degrees[1, level] <= degrees[0, level - 1]
+        most = 0.0
+        if not is_pulled:
+            for i in range(begin, end):
+                paths[order[i]] = 0.0
+            for i in range(before, begin):
+                u = order[i]
+                own = 1.0 if is_even else paths[u]
+                for e in range(offsets[u], offsets[u + 1]):
+                    w = targets[e]
+                    if hops[w] == level:
+                        paths[w] += own
+            for i in range(begin, end):
+                most = max(most, paths[order[i]])
+        if is_pulled or most >= _EXACT:
+            for i in range(begin, end):
+                v = order[i]
+                paths[v] = _pulled(front, in_targets, in_offsets[v], in_offsets[v + 1])
+                most = max(most, paths[v])
+        for i in range(before, begin):
+            front[order[i]] = 0.0
+        last = level
+        if most >= MAX_PATHS:
+            result = OVERFLOW
+            break
+        for i in range(begin, end):
+            front[order[i]] = 1.0 if is_even else paths[order[i]]
+    for i in range(starts[last], starts[last + 1]):
+        v = order[i]
+        front[v] = 0.0
+        if result == DONE:
+            values[v] = (1.0 if not is_target.size or is_target[v] else 0.0) / paths[v]
+    if result == OVERFLOW:
+        last = 0
+    for level in range(last - 1, -1, -1):
+        begin, end, after = starts[level], starts[level + 1], starts[level + 2]
+        is_pulled = degrees[0, level] <= degrees[1, level + 1]
+        if not is_pulled:
+            for i in range(end, after):
+                w = order[i]
+                own = values[w]
+                for e in range(in_offsets[w], in_offsets[w + 1]):
+                    v = in_targets[e]
+                    if hops[v] == level:
+                        front[v] += own
+        if of_edges:
+            for i in range(end, after):
+                w = order[i]
+                for e in range(in_offsets[w], in_offsets[w + 1]):
+                    v = in_targets[e]
+                    if hops[v] == level:
+                        _add_float(low, high, e, paths[v] * values[w])
+        for i in range(begin, end):
+            v = order[i]
+            if is_pulled or offsets[v + 1] - offsets[v] >= CHUNK:
+                front[v] = _pulled(values, targets, offsets[v], offsets[v + 1])
+        for i in range(end, after):
+            values[order[i]] = 0.0
+        for i in range(begin, end):
+            v = order[i]
+            load = front[v] if is_even else paths[v] * front[v]
+            front[v] = 0.0
+            if level > 0:
+                values[v] = ((1.0 if not is_target.size or is_target[v] else 0.0) + load) / paths[v]
+                if not of_edges and load > 0.0:
+                    _add_float(low, high, v, load)
+    values[source] = 0.0
+    starts[: depth + 3] = 0
+    degrees[:, : depth + 1] = 0
+    return result
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _is_tight(distance, weights, u, e, v, limit):
+    return 0 <= distance[u] < distance[v] <= limit and distance[u] + weights[e] == distance[v]
+
+
+@njit(cache=True, nogil=True)
+def _aligned(a, a_exponent, b, b_exponent):
+    """Return the sum of two numbers with exponents of their own, in the larger one."""
+    if a == 0.0:
+        return b, b_exponent
+    if b == 0.0:
+        return a, a_exponent
+    if a_exponent < b_exponent:
+        a, a_exponent, b, b_exponent = b, b_exponent, a, a_exponent
+    mantissa, more = math.frexp(a + math.ldexp(b, max(b_exponent - a_exponent, -2000)))
+    return mantissa, a_exponent + more
+
+
+@njit(cache=True, nogil=True)
+def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, exponents):
+    """Return the paths to a vertex from those to its predecessors, in the order of its list, and their exponent."""
+    total, exponent = 0.0, 0
+    for first in range(in_offsets[v], in_offsets[v + 1], CHUNK):
+        part, part_exponent = 0.0, 0
+        for e in range(first, min(first + CHUNK, in_offsets[v + 1])):
+            u = in_targets[e]
+            if _is_tight(distance, in_weights, u, e, v, limit):
+                if exponents is None:
+                    part += paths[u]
+                else:
+                    part, part_exponent = _aligned(part, part_exponent, paths[u], exponents[u])
+        if exponents is None:
+            total += part
+        else:
+            total, exponent = _aligned(total, exponent, part, part_exponent)
+    return total, exponent
+
+
+@njit(cache=True, nogil=True)
+def _by_order(source, limit, vertices, edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents):
+    """Add the loads of one source by any distances.
+
+    ``exponents`` is None, or an int64 array: the counts of paths are then ``paths * 2**exponents``, of which ``values`` are
+    the reciprocals. Their mantissas are those that counts without an exponent would have.
+
+    Returns
+    -------
+    int
+        ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, and nothing is added.
+    """
+    offsets, targets, in_offsets, in_targets = edges
+    order, stack, waits, is_on_path, paths, values, _, _, _, distance = scratch
+    n_reached, n_all = np.int64(0), vertices.size or offsets.size - 1
+    for i in range(n_all):
+        u = np.int64(vertices[i]) if vertices.size else i
+        if not 0 <= distance[u] <= limit:
+            continue
+        n_reached += 1
+        paths[u] = 0.0
+        for e in range(offsets[u], offsets[u + 1]):
+            w = targets[e]
+            is_on_path[e] = _is_tight(distance, weights, u, e, w, limit)
+            waits[w] += is_on_path[e]
+    paths[source], stack[0] = 1.0, source
+    if exponents is not None:
+        paths[source], exponents[source] = 0.5, 1
+    count, size = np.int64(0), np.int64(1)
+    most = 1.0
+    while size:
+        size -= 1
+        u = stack[size]
+        order[count] = u
+        count += 1
+        own = paths[u]
+        for e in range(offsets[u], offsets[u + 1]):
+            if not is_on_path[e]:
+                continue
+            w = targets[e]
+            paths[w] += own
+            waits[w] -= 1
+            if waits[w] > 0:
+                continue
+            stack[size] = w
+            size += 1
+            if exponents is None:
+                if paths[w] >= _EXACT:
+                    paths[w] = _count(w, in_offsets, in_targets, in_weights, distance, limit, paths, None)[0]
+                most = max(most, paths[w])
+            else:
+                paths[w], exponents[w] = _count(w, in_offsets, in_targets, in_weights, distance, limit, paths, exponents)
+    if count < n_reached or most >= MAX_PATHS:
+        for i in range(n_all):
+            waits[np.int64(vertices[i]) if vertices.size else i] = 0
+        return NOT_EXPLAINED if count < n_reached else OVERFLOW
+    for i in range(count - 1, -1, -1):
+        v = order[i]
+        total, exponent = 0.0, 0
+        for first in range(offsets[v], offsets[v + 1], CHUNK):
+            part, part_exponent = 0.0, 0
+            for e in range(first, min(first + CHUNK, offsets[v + 1])):
+                if is_on_path[e]:
+                    w = targets[e]
+                    if exponents is None:
+                        part += values[w]
+                    else:
+                        part, part_exponent = _aligned(part, part_exponent, values[w], -exponents[w])
+            if exponents is None:
+                total += part
+            else:
+                total, exponent = _aligned(total, exponent, part, part_exponent)
+        load = paths[v] * total
+        if exponents is not None:
+            load = math.ldexp(load, exponents[v] + exponent)
+        values[v] = ((1.0 if not is_target.size or is_target[v] else 0.0) + load) / paths[v]
+        if of_edges:
+            for e in range(in_offsets[v], in_offsets[v + 1]):
+                u = in_targets[e]
+                if _is_tight(distance, in_weights, u, e, v, limit):
+                    load = paths[u] * values[v]
+                    if exponents is not None:
+                        load = math.ldexp(load, exponents[u] - exponents[v])
+                    _add_float(low, high, e, load)
+        elif v != source and load > 0.0:
+            _add_float(low, high, v, load)
+    return DONE
+
+
+@njit(cache=True, nogil=True)
+def _add_ends(source, limit, vertices, distance, is_target, high):
+    """Count each path from the source at both of its ends."""
+    ends = 0
+    for i in range(vertices.size or distance.size):
+        v = np.int64(vertices[i]) if vertices.size else i
+        if v != source and 0 <= distance[v] <= limit and (not is_target.size or is_target[v]):
+            high[v] += 1
+            ends += 1
+    high[source] += ends
+
+
+@njit(cache=True, nogil=True)
+def _farthest(distance, targets, limit):
+    found = distance.dtype.type(0)
+    for t in targets:
+        if found < distance[t] <= limit:
+            found = distance[t]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def add_rows(
+    next_item, n_items, sources, bounds, vertices, distance, limit, unreached, edges, weights, in_weights, is_target,
+    farthest, of_edges, endpoints, is_even, status, scratch, low, high,
+):  # fmt: skip
+    """Add the loads of several sources.
+
+    Parameters
+    ----------
+    sources : int64 array of shape (n_items,)
+    bounds, vertices : arrays, or None
+        Those of ``SparseDistances``.
+    distance : array of shape (n_items, n_vertices), or as ``SparseDistances`` has it
+    limit, unreached : scalars of the type of the distances in ``scratch``
+    edges : Edges
+    weights, in_weights : arrays of that type, or None by hops
+    is_target : uint8 array of shape (n_vertices,), or empty
+        Where 0, paths that end at the vertex do not count.
+    farthest : int64 array
+        The targets, if not all vertices are: vertices beyond the last of them are on no path, and a search may not have
+        settled them.
+    of_edges, endpoints, is_even : bool
+        Whether cells are positions in the reversed graph, and not vertices; whether ends of paths count at vertices;
+        whether each predecessor carries the same share, by hops (Newman's load), and not that of its paths.
+    status : int64 array of shape (n_items,), output
+        ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, and nothing is added.
+    scratch : Scratch
+    low, high : uint64 and int64 arrays
+    """
+    while True:
+        i = atomic_add(next_item, 0, 1)
+        if i >= n_items:
+            return
+        source, own, here = sources[i], scratch.distance, scratch.order[:0]
+        if vertices is None:
+            own[:] = distance[i]
+        else:
+            here = vertices[bounds[i] : bounds[i + 1]]
+            for j in range(here.size):
+                own[here[j]] = distance[bounds[i] + j]
+        bound = limit
+        if farthest.size:
+            bound = _farthest(own, farthest, limit)
+        if weights is None:
+            status[i] = _by_levels(source, bound, here, edges, is_target, scratch, low, high, of_edges, is_even)
+        else:
+            status[i] = _by_order(
+                source, bound, here, edges, weights, in_weights, is_target, scratch, low, high, of_edges, None
+            )
+        if endpoints and status[i] == DONE:
+            _add_ends(source, bound, here, own, is_target, high)
+        for j in range(here.size):
+            own[here[j]] = unreached
+
+
+@njit(cache=True, nogil=True)
+def add_scaled(
+    source, distance, limit, edges, weights, in_weights, is_target, farthest, of_edges, endpoints, scratch, exponents,
+    low, high,
+):  # fmt: skip
+    """Add the loads of one source whose counts of paths have an exponent of their own; return what ``add_rows`` writes."""
+    scratch.distance[:] = distance
+    if farthest.size:
+        limit = _farthest(scratch.distance, farthest, limit)
+    found = _by_order(
+        source, limit, scratch.order[:0], edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents
+    )
+    if endpoints and found == DONE:
+        _add_ends(source, limit, scratch.order[:0], scratch.distance, is_target, high)
+    return found

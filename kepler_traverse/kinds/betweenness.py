@@ -1,0 +1,335 @@
+"""``result="betweenness"``: the share of the shortest paths between all pairs that each vertex or edge is on.
+
+All shortest paths count, by their edges and the distances that a search has found. So each strategy, hierarchy and device
+serves: contracting a graph loses ties, and no contracted graph is looked at here.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .. import arguments
+from .._arrays import as_distance, device_of, is_hops, is_reached, is_rows, namespace, to_host, unreached_of
+from ..cpu import betweenness as cpu
+from ..cpu import threads
+from ..cpu.exact_sums import ExactSums
+from ..errors import InputError, PrecisionError
+from ..graph import Graph
+from ..search.algorithms import ALGORITHMS
+from ..search.frames import Column
+from ..search.query import Digested, digest_of
+from ..search.results import Traversals
+from ..search.sparse import closed_cycle_error
+from . import betweenness_gpu as gpu
+from .loads import CELLS, Loads, columns_of_cells
+from .path_counts import require_path_counts
+from .records import Asked
+
+DELTA = 0.1  # of a bound that is shown without being asked for
+
+
+class BetweennessQuestion(Digested):
+    """Checked options of betweenness.
+
+    Attributes
+    ----------
+    of : {"vertices", "edges"}
+    endpoints, normalized : bool
+    sources : int64 array of vertex numbers, NumPy, or None
+        The sample, in place of all vertices.
+    epsilon, delta : float
+        With probability 1 - delta or more, no normalized value has an error beyond epsilon.
+    """
+
+    limit = None
+    values: Mapping[str, Any] = MappingProxyType({})
+    rows_per_source = 1
+
+    def __init__(
+        self, of: str, endpoints: bool, normalized: bool, sources: np.ndarray | None, epsilon: float, delta: float
+    ) -> None:
+        self.of, self.endpoints, self.normalized = of, endpoints, normalized
+        self.sources, self.epsilon, self.delta = sources, epsilon, delta
+
+    def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
+        return gpu.bytes_needed(n_sources, n_vertices, 0, 8, one_byte_hops=True)
+
+    @property
+    def digest(self) -> str:
+        of = [self.of, self.endpoints, self.normalized, self.epsilon, self.delta]
+        return digest_of(of, [] if self.sources is None else [self.sources])
+
+
+def question_of(
+    graph: Graph,
+    algorithm: str,
+    of: str = "vertices",
+    endpoints: bool = False,
+    normalized: bool = True,
+    samples: int | None = None,
+    seed: int = 0,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    numbers: np.ndarray | None = None,
+) -> BetweennessQuestion:
+    """Check the options of betweenness.
+
+    Raises
+    ------
+    InputError
+        An option has a wrong value, or does not go with another; an edge has a weight of 0 or less; a source is given twice;
+        a sample is requested of some sources.
+    """
+    arguments.choice("of", of, CELLS)
+    for name, value in (("endpoints", endpoints), ("normalized", normalized)):
+        arguments.flag(name, value)
+    if endpoints and of == "edges":
+        raise InputError("endpoints is for of='vertices': each edge of a path lies between its ends; leave it out")
+    if ALGORITHMS[algorithm].is_weighted:
+        _refuse_weights_of_zero(graph)
+    n = graph.n_vertices
+    if numbers is not None:
+        distinct, counts = np.unique(numbers, return_counts=True)
+        if distinct.size < numbers.size:
+            name = arguments.describe(graph.ids_at(namespace(graph.offsets).asarray(distinct[counts > 1][:1])).tolist()[0])
+            raise InputError(f"source {name} is given twice, and its paths would count twice; give it once")
+    if samples is None and epsilon is None:
+        if delta is not None:
+            raise InputError("delta is the probability that epsilon fails; give epsilon, or samples")
+        return BetweennessQuestion(of, endpoints, normalized, None, 0.0, 0.0)
+    if samples is not None and epsilon is not None:
+        raise InputError("samples and epsilon both say how many sources are searched; leave one of them out")
+    if numbers is not None and numbers.size < n:
+        raise InputError("samples and epsilon choose among all vertices; give sources='all', or leave them out")
+    cells = max(n if of == "vertices" else graph.n_edges, 1)
+    delta = DELTA if delta is None else _share("delta", delta)
+    if samples is None:
+        samples = samples_for(_share("epsilon", epsilon), delta, n, cells)
+    elif not 2 <= arguments.whole("samples", samples) <= n:
+        raise InputError(f"samples must be from 2 to the number of vertices, {n}, not {samples}")
+    if samples >= n:
+        return BetweennessQuestion(of, endpoints, normalized, None, 0.0, 0.0)
+    sources = np.sort(np.array(random.Random(seed).sample(range(n), samples), np.int64))
+    return BetweennessQuestion(of, endpoints, normalized, sources, bound_of(samples, delta, n, cells), delta)
+
+
+def _share(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise InputError(f"{name} must be a number between 0 and 1, not {arguments.describe(value)}")
+    return float(value)
+
+
+def bound_of(samples: int, delta: float, n: int, cells: int) -> float:
+    """Return the largest error of a normalized value, but with probability ``delta`` at most.
+
+    The values of a cell for one source each are between 0 and 1, and the sources are drawn without being put back. So
+    Serfling's bound holds for each cell (1974, corollary 1.1), and for all of them together as the sum of their
+    probabilities.
+    A vertex has no paths from itself, so its own sample may be one less.
+    """
+    return math.sqrt((1 - (samples - 2) / n) * math.log(2 * cells / delta) / (2 * (samples - 1)))
+
+
+def samples_for(epsilon: float, delta: float, n: int, cells: int) -> int:
+    """Return how many sources make ``bound_of`` at most ``epsilon``: all of them, if nothing less does."""
+    low, high = 2, n
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound_of(middle, delta, n, cells) <= epsilon else (middle + 1, high)
+    return high
+
+
+def _refuse_weights_of_zero(graph: Graph) -> None:
+    if graph.weights is None or not graph.n_edges or graph.derived.min_weight > 0:
+        return
+    host = graph.derived.on_host
+    edge = int(np.flatnonzero(~(host.weights > 0))[0])
+    ends = np.array([np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge]])
+    src, dst = (arguments.describe(each) for each in graph.ids_at(namespace(graph.offsets).asarray(ends)).tolist())
+    raise InputError(
+        f"the edge from {src} to {dst} has weight {host.weights[edge]}: shortest paths cannot be counted unless all weights "
+        "are above 0; give a small weight instead, or contract the edge"
+    )
+
+
+class Betweenness(Loads):
+    """Betweenness of one call or of one part."""
+
+    value = "betweenness"
+
+    def __init__(self, asked: Asked, is_even: bool = False) -> None:
+        """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's ``load_centrality``."""
+        question: BetweennessQuestion = asked.options
+        super().__init__(asked, question.of, cpu.EXPONENT)
+        self._question, self._is_even = question, is_even
+        self._scratch: list[cpu.Scratch | None] = [None] * threads.max_threads()
+        self._is_certified = False
+        self._targets, self._is_target = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        if asked.targets is not None:
+            if not asked.targets.size:
+                raise InputError("result='betweenness' needs at least one target; leave targets out for all vertices")
+            self._targets = np.unique(asked.targets)
+            self._is_target = np.zeros(self.graph.n_vertices, np.uint8)
+            self._is_target[self._targets] = 1
+
+    def add(self, group: Traversals) -> None:
+        distance: Any = group.distance
+        if not self._is_even and len(group) and (is_rows(distance) or not self._is_certified):
+            self.certify(group)
+            self._is_certified = True
+        if is_rows(distance) and device_of(distance) == "cuda":
+            self._add_on_gpu(group)
+            return
+        kind = self._kind_of(distance)
+        rows = None, None, distance
+        if not is_rows(distance):
+            rows = distance.offsets, distance.vertices, distance.distance
+        n_threads = max(1, min(threads.count(), len(group)))
+        own = [self._scratch_of(thread, kind) for thread in range(n_threads)]
+        self._add_rows(group.sources, rows, kind, own, [self.of_thread(thread) for thread in range(n_threads)])
+
+    def _add_rows(
+        self,
+        sources: np.ndarray,
+        rows: tuple[Any, Any, np.ndarray],
+        kind: np.dtype,
+        scratch: list[cpu.Scratch],
+        sums: list[ExactSums],
+        exponents: np.ndarray | None = None,
+    ) -> None:
+        """Add loads by distances in host memory; ``exponents``, if given, are for vertices, of a single source."""
+        edges, weights = self._edges(kind)
+        of_edges, endpoints = self.of == "edges" and exponents is None, self._question.endpoints and exponents is None
+        of = of_edges, endpoints
+        status, targets = np.zeros(sources.size, np.int64), (self._is_target, self._targets)
+        threads.run(
+            *(cpu.add_rows, sources.size, sources, *rows[:2], np.ascontiguousarray(rows[2])),
+            *(self._bound(kind), unreached_of(kind), edges, *weights, *targets, *of, self._is_even, status),
+            own=(scratch, [each.low for each in sums], [each.high for each in sums]),
+        )
+        for i in np.flatnonzero(status).tolist():
+            if status[i] == cpu.OVERFLOW:
+                row = rows[2][i]
+                if rows[1] is not None:
+                    row = np.full(self.graph.n_vertices, unreached_of(kind), kind)
+                    part = slice(*rows[0][i : i + 2].tolist())
+                    row[rows[1][part]] = rows[2][part]
+                one = None if exponents is None else (scratch[0], exponents)
+                self._add_scaled(int(sources[i]), row, kind, sums[0], of, one)
+            else:
+                raise closed_cycle_error(kind)
+
+    def _add_scaled(
+        self, source: int, row: Any, kind: np.dtype, sums: ExactSums, of: tuple[bool, bool], memory: Any = None
+    ) -> None:
+        """Add the loads of one source, whose counts of paths need exponents; ``memory`` has its scratch and exponents."""
+        if self._is_even:
+            raise PrecisionError("a vertex has 2**1000 shortest paths or more, which this load does not count")
+        n, n_edges = self.graph.n_vertices, self.graph.n_edges
+        edges, weights = self._edges(kind)
+        if weights[0] is None:
+            weights = (np.ones(n_edges, kind),) * 2
+        scratch, exponents = memory or (cpu.new_scratch(n, n_edges, unreached_of(kind)), np.zeros(n, np.int64))
+        targets = self._is_target, self._targets
+        bound = self._bound(kind)
+        if cpu.add_scaled(
+            source, to_host(row), bound, edges, *weights, *targets, *of, scratch, exponents, sums.low, sums.high
+        ):
+            raise closed_cycle_error(kind)
+
+    def _kind_of(self, distance: Any) -> np.dtype:
+        """Return the type in which distances are compared."""
+        return np.dtype(np.int32) if is_hops(distance.dtype) else distance.dtype
+
+    def _bound(self, kind: np.dtype) -> Any:
+        limit = self.asked.query.limit
+        largest = np.finfo(kind).max if kind.kind == "f" else np.iinfo(kind).max - 1
+        return kind.type(min(as_distance(np.inf if limit is None else limit, kind), largest))
+
+    def _edges(self, kind: np.dtype) -> tuple[cpu.Edges, tuple[Any, Any]]:
+        weights: tuple[Any, Any] = (None, None)
+        graph = self.graph
+        if not is_hops(kind):
+            graph = graph.derived.sums_in(kind.name)
+            weights = graph.weights, graph.reverse.weights
+        return cpu.Edges(graph.offsets, graph.targets, graph.reverse.offsets, graph.reverse.targets), weights
+
+    def _scratch_of(self, thread: int, kind: np.dtype) -> cpu.Scratch:
+        found = self._scratch[thread]
+        if found is None or found.distance.dtype != kind:
+            n_edges = 0 if is_hops(kind) else self.graph.n_edges
+            found = self._scratch[thread] = cpu.new_scratch(self.graph.n_vertices, n_edges, unreached_of(kind))
+        return found
+
+    def _add_on_gpu(self, group: Traversals) -> None:
+        graph, xp = self.asked.graph, namespace(group.distance)
+        is_target = xp.asarray(self._is_target) if self._targets.size else None
+        if self._targets.size:
+            ends = group.distance[:, xp.asarray(self._targets)]
+            ends = xp.where(is_reached(ends), ends, ends.dtype.type(0)).max(axis=1)
+            group = group.within([each.item() for each in to_host(ends)])
+        sums = gpu.ExactSums(self.n_cells)
+        of = self.of == "edges", self._question.endpoints
+        cells: dict[str, Any] = {"edge_sums" if of[0] else "vertex_sums": sums, "is_target": is_target, "endpoints": of[1]}
+        is_left = gpu.add_loads(graph, group.sources, group.distance, **cells)
+        sums, mine = gpu.by_in_edges(graph, sums) if of[0] else sums, self.of_thread(0)
+        mine.add_at(np.arange(self.n_cells), to_host(sums.low), to_host(sums.high))
+        for i in np.flatnonzero(is_left).tolist():
+            self._add_scaled(int(group.sources[i]), group.distance[i], self._kind_of(group.distance), mine, of)
+
+    def certify(self, group: Traversals, i: int = 0) -> None:
+        """Check the counts of paths and the dependencies of one source of a group; see ``certificate.path_counts``.
+
+        Raises
+        ------
+        CertificateError
+        """
+        n, kind = self.graph.n_vertices, self._kind_of(group.distance)
+        row = np.ascontiguousarray(to_host(group.distance[i]).astype(kind, copy=False))
+        sums, scratch = ExactSums(n, cpu.EXPONENT), cpu.new_scratch(n, self.graph.n_edges, unreached_of(kind))
+        exponents = np.zeros(n, np.int64)
+        self._add_rows(group.sources[i : i + 1], (None, None, row[None]), kind, [scratch], [sums], exponents)
+        source, bound, loads = int(group.sources[i]), self._bound(kind), sums.floats(np.arange(n))
+        if self._targets.size:  # a search may not have settled what lies beyond them
+            ends = row[self._targets]
+            bound = ends[(ends >= 0) & (ends <= bound)].max(initial=0)
+        require_path_counts(self.graph, source, row, bound, scratch.paths, exponents, loads, self._is_target)
+
+    def columns(self) -> dict[str, Column]:
+        """Return the columns of the result: a row per vertex, or per edge, once if it is undirected."""
+        sums, cells = self.sums, np.arange(self.n_cells)
+        if self.of == "edges" and not self.graph.directed:
+            dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
+            cells = cells[self.graph.reverse.targets <= dst]
+        found = sums.floats(cells) * self._scales(cells)
+        return {**columns_of_cells(self.asked.graph, self.of, cells), self.value: Column(found)}
+
+    def _scales(self, cells: np.ndarray) -> Any:
+        """Return what sums are multiplied by: NetworkX's definitions."""
+        question, n = self._question, self.graph.n_vertices
+        counts_ends = question.endpoints or self.of == "edges"
+        others = n if counts_ends else n - 1
+        if others < 2:
+            return 1.0
+
+        def scale(k: int) -> float:
+            return 1 / (k * (others - 1)) if question.normalized else others / (k * (1 if self.graph.directed else 2))
+
+        if question.sources is None:
+            return scale(others)
+        k = question.sources.size
+        return scale(k) if counts_ends else np.where(np.isin(cells, question.sources), scale(k - 1), scale(k))
+
+    def facts(self) -> dict[str, Any]:
+        """Return the bound of an estimate, for the ``attrs`` of a frame."""
+        question = self._question
+        if question.sources is None:
+            return {}
+        of = {"sources": question.sources.size, "epsilon": question.epsilon, "delta": question.delta}
+        return {"kepler_traverse.estimate": of | {"bound": "Serfling 1974, for all rows together, normalized"}}

@@ -1,0 +1,75 @@
+"""Certify counts of shortest paths and dependencies of one source (Brandes 2001), by given distances.
+
+An edge (u, v) of weight w is on a shortest path if d(u) + w == d(v). Weights are above 0, so these edges have no cycle, and
+two recurrences have one solution: the paths to v are the sum of those to its predecessors u, and what u carries is the sum
+over its successors v of paths(u) / paths(v) * (1 + what v carries). Both are checked at each vertex, in NumPy and without
+the kernels: of the ratios paths(u) / paths(v) into a vertex the sum is 1. With distances that are certified, this proves the
+counts and what each vertex carries for this source, but for rounding. It does not prove the sum over all sources.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import CertificateError
+from ..graph import Graph
+
+_TOLERANCE = 1e-10  # relative; a list of a million edges rounds by less
+
+
+def require_path_counts(
+    graph: Graph,
+    source: int,
+    distance: np.ndarray,
+    limit: Any,
+    paths: np.ndarray,
+    exponents: np.ndarray,
+    carried: np.ndarray,
+    is_target: np.ndarray | None = None,
+) -> None:
+    """Check the counts of paths, and what each vertex carries.
+
+    Parameters
+    ----------
+    graph : Graph
+        In host memory.
+    source : int
+    distance : int32, int64, float32 or float64 array of shape (n_vertices,)
+        Hops are int32.
+    limit : scalar of that type
+        Vertices beyond it are not reached, and those below 0.
+    paths, exponents : float64 and int64 arrays of shape (n_vertices,)
+        There are ``paths * 2**exponents`` shortest paths to a vertex that is reached.
+    carried : float64 array of shape (n_vertices,)
+        0 at the source.
+    is_target : uint8 array of shape (n_vertices,), or empty, optional
+        Where not 0, paths that end at the vertex count; by default all do. The source itself never does.
+
+    Raises
+    ------
+    CertificateError
+    """
+    kind = distance.dtype
+    src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))
+    weights = kind.type(1) if kind == np.int32 else graph.derived.sums_in(kind.name).weights
+    before, after = distance[src], distance[graph.targets]
+    with np.errstate(over="ignore"):
+        on_path = (before >= 0) & (before < after) & (after <= limit) & (before + weights == after)
+    src, dst = src[on_path], graph.targets[on_path].astype(np.int64)
+    share = np.ldexp(paths[src] / paths[dst], exponents[src] - exponents[dst])
+    reached = np.flatnonzero((distance >= 0) & (distance <= limit))
+    into = np.bincount(dst, share, graph.n_vertices)
+    into[source] += np.ldexp(paths[source], exponents[source])
+    ends = np.ones(graph.n_vertices) if is_target is None or not is_target.size else is_target.astype(np.float64)
+    out = np.bincount(src, share * (ends[dst] + carried[dst]), graph.n_vertices)
+    out[source] = 0.0
+    for what, found, expected in (("paths to", into, np.ones(graph.n_vertices)), ("load of", out, carried)):
+        wrong = reached[~(np.abs(found[reached] - expected[reached]) <= _TOLERANCE * (1 + np.abs(expected[reached])))]
+        if wrong.size:
+            raise CertificateError(
+                f"the {what} vertex {graph.ids_at(wrong[:1])[0]} from source {graph.ids_at(np.array([source]))[0]} "
+                "are wrong: "
+                f"its edges on shortest paths give {found[wrong[0]]}, not {expected[wrong[0]]} ({wrong.size} vertices)"
+            )

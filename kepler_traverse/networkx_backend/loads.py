@@ -1,0 +1,138 @@
+"""NetworkX's betweenness and load of nodes and edges, by ``result="betweenness"``.
+
+``refusals`` leaves to NetworkX what has another meaning there, or none here: weights of 0 or less, sources that are given
+twice, edges of multigraphs, and ``load_centrality`` by weights, where NetworkX leaves out predecessors after the source.
+``edge_betweenness_centrality_subset`` is not served: NetworkX shares evenly among the predecessors of a node that is no
+target, and not by their paths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from ..bfs import bfs_many, plan_bfs_many
+from ..kinds.betweenness import Betweenness, question_of
+from ..kinds.records import Asked
+from ..kinds.result_kinds import RESULT_KINDS
+from ..sssp import sssp_many
+from .all_sources import Weight, searched_where_fast
+from .graph import KeplerGraph
+
+
+def betweenness_centrality(
+    G: KeplerGraph,
+    k: int | None = None,
+    normalized: bool = True,
+    weight: Weight = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    """Share of shortest paths through each node."""
+    sample = None if k is None or k == len(G) else _sample(G, k, seed)
+    found = _of_nodes(G, weight, sample, endpoints=endpoints)
+    return _rescaled(G, found, normalized, endpoints, sample)
+
+
+def betweenness_centrality_subset(
+    G: KeplerGraph, sources: Any, targets: Any, normalized: bool = False, weight: Weight = None
+) -> dict[Any, float]:
+    """Share of the shortest paths from some nodes to some others through each node."""
+    return _rescaled(G, _of_nodes(G, weight, sources, targets), normalized, False)
+
+
+def edge_betweenness_centrality(
+    G: KeplerGraph, k: int | None = None, normalized: bool = True, weight: Weight = None, seed: Any = None
+) -> dict[Any, float]:
+    """Share of shortest paths over each edge."""
+    sample = None if k is None else _sample(G, k, seed)
+    return _rescaled(G, _of_edges(G, weight, sample), normalized, True, sample)
+
+
+def newman_betweenness_centrality(
+    G: KeplerGraph,
+    v: Any = None,
+    cutoff: Any = None,
+    normalized: bool = True,
+    weight: None = None,  # noqa: ARG001
+) -> Any:
+    """NetworkX's ``load_centrality``: each predecessor carries an equal share of what a node carries (Newman 2001)."""
+    n = len(G)
+    if not n:
+        return {} if v is None else 0.0
+    graph, kind = searched_where_fast(G, None, 0), RESULT_KINDS["betweenness"]
+    plan = plan_bfs_many(graph, n_sources=n, result="betweenness", max_depth=cutoff or None)
+    asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=question_of(graph, "bfs"))
+    loads = Betweenness(asked, is_even=True)
+    for group in plan.iter_groups(np.arange(n)):
+        loads.add(group)
+    scale = 1.0 / ((n - 1) * (n - 2)) if normalized and n > 2 else 1.0
+    found = dict(zip(G.nodes, (loads.sums.floats(np.arange(n)) * scale).tolist(), strict=True))
+    return found if v is None else found.get(v, 0.0)
+
+
+def _sample(graph: KeplerGraph, k: int, seed: Any) -> list[Any]:
+    nodes: list[Any] = nx.utils.create_py_random_state(seed).sample(graph.nodes, k)
+    return nodes
+
+
+def _sums(graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, **options: Any) -> Any:
+    """The table of sums over ordered pairs; None if there is no pair."""
+    starts = np.arange(len(graph)) if sources is None else np.array([graph._adj[node] for node in sources], np.int64)
+    ends = None if targets is None else [graph._adj[node] for node in set(targets) if node in graph]
+    if not starts.size or (ends is not None and not ends):
+        return None
+    search = bfs_many if weight is None else sssp_many
+    searched = searched_where_fast(graph, weight, starts.size)
+    table = search(searched, starts, result="betweenness", targets=ends, normalized=False, **options)
+    return table.to_pandas() if hasattr(table, "to_pandas") else table
+
+
+def _as_ordered(graph: KeplerGraph, table: Any) -> np.ndarray:
+    return table["betweenness"].to_numpy() * (1 if graph.directed else 2)
+
+
+def _of_nodes(
+    graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any = None, endpoints: bool = False
+) -> dict[Any, float]:
+    table = _sums(graph, weight, sources, targets, endpoints=endpoints)
+    if table is None:
+        return dict.fromkeys(graph.nodes, 0.0)
+    return dict(zip(graph.nodes, _as_ordered(graph, table).tolist(), strict=True))
+
+
+def _of_edges(graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None) -> dict[Any, float]:
+    """Sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself carries nothing."""
+    offsets, dst = graph.outgoing
+    src = np.repeat(np.arange(len(graph)), np.diff(offsets))
+    listed = np.ones(src.size, bool) if graph.directed else src <= dst
+    src, dst = src[listed], dst[listed].astype(np.int64)
+    found, table = np.zeros(src.size), _sums(graph, weight, sources, None, of="edges")
+    if table is not None and len(table):
+        keys = table["src"].to_numpy() * len(graph) + table["dst"].to_numpy()
+        order = np.argsort(keys)
+        own = src * len(graph) + dst
+        at = np.minimum(np.searchsorted(keys, own, sorter=order), keys.size - 1)
+        found = np.where(keys[order[at]] == own, _as_ordered(graph, table)[order[at]], 0.0)
+    return dict(zip(zip(graph.names(src), graph.names(dst), strict=True), found.tolist(), strict=True))
+
+
+def _rescaled(
+    graph: KeplerGraph, found: dict[Any, float], normalized: bool, counts_ends: bool, sample: list[Any] | None = None
+) -> dict[Any, float]:
+    """Sums over ordered pairs as NetworkX scales them; a sampled node has no paths from itself, unless ends count."""
+    others = len(graph) if counts_ends else len(graph) - 1
+    if others < 2:
+        return found
+
+    def scale(k: int) -> float:
+        return 1 / (k * (others - 1)) if normalized else others / (k * (1 if graph.directed else 2))
+
+    k = others if sample is None else len(sample)
+    own = set() if counts_ends or sample is None else set(sample)
+    of_others, of_sample = scale(k), scale(k - 1) if k > 1 else math.nan
+    return {cell: value * (of_sample if cell in own else of_others) for cell, value in found.items()}

@@ -370,7 +370,7 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
             weight_type=values.pop("weight_type", "auto"),
             where=values.pop("where", None),
             only_vertices=values.pop("only_vertices", None),
-            edge_ids=values.get("result") in ("paths", "flows"),
+            edge_ids=values.get("result") in ("paths", "flows", "betweenness"),
         )
     else:
         raise InputError(f"edges must be a Graph, a table, a path or a list of paths, not {arguments.describe(edges)}")

@@ -90,7 +90,7 @@ def question_of(
     for name, value in (("endpoints", endpoints), ("normalized", normalized)):
         arguments.flag(name, value)
     if endpoints and of == "edges":
-        raise InputError("endpoints is for of='vertices': each edge of a path lies between its ends; leave it out")
+        raise InputError("endpoints is for vertices: each edge of a path lies between its ends; leave it out")
     if ALGORITHMS[algorithm].is_weighted:
         _refuse_weights_of_zero(graph)
     n = graph.n_vertices
@@ -158,10 +158,20 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
     )
 
 
+def scale_of(options: Any, n_vertices: int, directed: bool, samples: int | None = None) -> float:
+    """Return what sums are multiplied by, over all sources or over samples of them: NetworkX's definitions.
+
+    ``options`` has ``of``, ``endpoints`` and ``normalized``.
+    """
+    others = n_vertices if options.endpoints or options.of == "edges" else n_vertices - 1
+    if others < 2:
+        return 1.0
+    k = others if samples is None else samples
+    return 1 / (k * (others - 1)) if options.normalized else others / (k * (1 if directed else 2))
+
+
 class Betweenness(Loads):
     """Betweenness of one call or of one part."""
-
-    value = "betweenness"
 
     def __init__(self, asked: Asked, is_even: bool = False) -> None:
         """``is_even``: each predecessor carries the same share, by hops, as in NetworkX's ``load_centrality``."""
@@ -312,19 +322,14 @@ class Betweenness(Loads):
 
     def _scales(self, cells: np.ndarray) -> Any:
         """Return what sums are multiplied by: NetworkX's definitions."""
-        question, n = self._question, self.graph.n_vertices
-        counts_ends = question.endpoints or self.of == "edges"
-        others = n if counts_ends else n - 1
-        if others < 2:
-            return 1.0
-
-        def scale(k: int) -> float:
-            return 1 / (k * (others - 1)) if question.normalized else others / (k * (1 if self.graph.directed else 2))
-
+        question, n, directed = self._question, self.graph.n_vertices, self.graph.directed
         if question.sources is None:
-            return scale(others)
+            return scale_of(question, n, directed)
         k = question.sources.size
-        return scale(k) if counts_ends else np.where(np.isin(cells, question.sources), scale(k - 1), scale(k))
+        if question.endpoints or self.of == "edges":
+            return scale_of(question, n, directed, k)
+        of_source, of_other = scale_of(question, n, directed, k - 1), scale_of(question, n, directed, k)
+        return np.where(np.isin(cells, question.sources), of_source, of_other)
 
     def facts(self) -> dict[str, Any]:
         """Return the bound of an estimate, for the ``attrs`` of a frame."""

@@ -25,8 +25,9 @@ class KindOptions:
     """Options of a result kind: a field each, with a default, and with ``help`` in its metadata.
 
     A field is a keyword argument of ``bfs_many`` and ``sssp_many``, and a flag and a key of the settings file of the job,
-    whose type it has. The metadata may have what ``pipelines.cli.options.setting`` takes. ``__post_init__`` or ``checked``
-    raises InputError for a wrong value. ``limit``, if it is not None, is the limit of the searches.
+    whose type it has, unless its metadata has ``job=False``. The metadata may have what ``pipelines.cli.options.setting``
+    takes. ``__post_init__`` or ``checked`` raises InputError for a wrong value. ``limit``, if it is not None, is the limit
+    of the searches.
     """
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:  # noqa: ARG002
@@ -88,36 +89,43 @@ class OpportunityOptions(CutoffOptions):
     source_weights: str | None = None
 
 
+_NOT_IN_JOB = {"job": False}
+Cells = Literal["edges", "vertices"] | None  # None: ResultKind.cells
+_OF = {
+    "help": "what carries the loads: the edges, or the vertices; by default edges for flows, vertices for betweenness",
+    "example": "vertices",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class FlowOptions(KindOptions):
     """Options of ``flows``; ``checked`` returns a ``FlowQuestion``."""
 
-    of: Literal["edges", "vertices"] = field(
-        default="edges", metadata={"help": "what carries the volumes: the edges, or the vertices"}
-    )
+    of: Cells = field(default=None, metadata=_OF)
     decay: str | None = field(default=None, metadata=_DECAY)
     source_weights: Any = None
     target_weights: Any = None
     volumes: Any = None
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:  # noqa: ARG002
-        return _call("flows", "question_of", graph, algorithm, **vars(self), numbers=numbers)
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:
+        return _call("flows", "question_of", graph, algorithm, **vars(self) | {"of": self.of or kind.cells}, numbers=numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BetweennessOptions(KindOptions):
     """Options of ``betweenness``; ``checked`` returns a ``BetweennessQuestion``."""
 
-    of: Literal["vertices", "edges"] = "vertices"
-    endpoints: bool = False
-    normalized: bool = True
-    samples: int | None = None
-    seed: int = 0
-    epsilon: float | None = None
-    delta: float | None = None
+    of: Cells = field(default=None, metadata=_OF)
+    endpoints: bool = field(default=False, metadata={"help": "count a path also at the vertices where it begins and ends"})
+    normalized: bool = field(default=True, metadata={"help": "divide by the number of pairs"})
+    samples: int | None = field(default=None, metadata=_NOT_IN_JOB)
+    seed: int = field(default=0, metadata=_NOT_IN_JOB)
+    epsilon: float | None = field(default=None, metadata=_NOT_IN_JOB)
+    delta: float | None = field(default=None, metadata=_NOT_IN_JOB)
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:  # noqa: ARG002
-        return _call("betweenness", "question_of", graph, algorithm, **vars(self), numbers=numbers)
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:
+        of = vars(self) | {"of": self.of or kind.cells}
+        return _call("betweenness", "question_of", graph, algorithm, **of, numbers=numbers)
 
 
 class RowSize(NamedTuple):
@@ -217,6 +225,10 @@ class ResultKind:
         Whether the user names further columns, by ``values``.
     load : str
         The column of what an edge or a vertex carries, of kinds with ``loads_of``.
+    cells : {"edges", "vertices"}
+        What carries it by default.
+    scale_of : callable or None
+        ``scale_of(options, n_vertices, directed)`` returns what sums over all sources are multiplied by.
     reads : tuple of str
         The forms of distances, besides an array of rows, that its records are made from; see ``Query.forms``.
     """
@@ -247,6 +259,8 @@ class ResultKind:
     options_class: type[KindOptions] | None = None
     names_values: bool = False
     load: str = "volume"
+    cells: Literal["edges", "vertices"] = "edges"
+    scale_of: Callable[..., float] | None = None
     reads: tuple[str, ...] = ()
 
     def fits(self, names: Sequence[str]) -> bool:
@@ -267,6 +281,12 @@ class ResultKind:
     def all_options(self) -> tuple[str, ...]:
         """Options that not all kinds take, those of its dataclass included."""
         return self.options + (() if self.options_class is None else tuple(each.name for each in fields(self.options_class)))
+
+    @cached_property
+    def options_of_job(self) -> tuple[str, ...]:
+        """Those of them that the job takes, too."""
+        own = () if self.options_class is None else fields(self.options_class)
+        return self.options + tuple(each.name for each in own if each.metadata.get("job", True))
 
     @property
     def needs_pairs(self) -> bool:
@@ -574,13 +594,18 @@ _KINDS = (
     ResultKind(
         name="betweenness",
         reads=("sparse",),
-        means="",
+        means="a row for each vertex, or edge, on shortest paths from the sources of this file: (high 2^64 + low) "
+        "2^exponent is their share, where low is unsigned, and cell is its row in _cells.pq",
         columns=CELL_COLUMNS,
+        order=("cell",),
+        numbers=4,
         adds_to="",
+        cells="vertices",
+        load="betweenness",
         on_gpu=("kinds.betweenness_gpu",),
         options=("targets",),
         options_class=BetweennessOptions,
-        **_made_by("betweenness", loads_of="Betweenness"),
+        **_made_by("betweenness", "scale_of", loads_of="Betweenness"),
     ),
 )
 

@@ -213,7 +213,8 @@ class Settings:
         "opportunities: one row per source and cutoff with the sums of --values; within: one row per source and cutoff with "
         "the number of vertices; isochrones: one row per source and vertex with the smallest of --cutoffs that holds it; "
         "pairs: one row per row of --pairs; paths: one row per vertex of the shortest path of each row of --pairs; flows: "
-        "what each edge carries of the rows of --pairs, or of all sources and --targets; "
+        "what each edge carries of the rows of --pairs, or of all sources and --targets; betweenness: the share of shortest "
+        "paths that lead through each vertex, or edge; "
         "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources",
     )
     geometry: Literal["points", "hulls"] | None = _result(
@@ -445,7 +446,7 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
         hints = typing.get_type_hints(kind.options_class) if kind.options_class else {}
         for each in fields(kind.options_class) if kind.options_class else ():
             key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
-            if "." in key:
+            if "." in key or each.name not in kind.options_of_job:
                 continue
             metadata = {"group": "result", **each.metadata, "help": f"for --result {able}: {each.metadata['help']}"}
             added[key] = (key, hints[each.name], setting(each.default, **metadata))

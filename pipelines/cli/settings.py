@@ -330,7 +330,7 @@ def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None
 def _keys_of_options(settings: Settings) -> dict[str, str]:
     """Return the settings for the options in ``kinds.rules``; of several the one that is given."""
     keys = {name: name for names, *_ in rules.RULES for name in names if name != "stream"}
-    keys |= {name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.all_options} | SETTINGS
+    keys |= {name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.options_of_job} | SETTINGS
     keys["limit"] = "max_depth" if settings.algorithm == "bfs" else "cutoff"
     for name, choices in (("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
         keys[name] = next((key for key in choices if _is_given(settings, key)), name)
@@ -339,8 +339,10 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
 
 def _is_given(settings: Settings, key: str) -> bool:
     """Whether a setting asks for something, which a default does not, nor do these two values for any result."""
-    value, none = settings.value(key), {"workers": 1, "hierarchy": "no"}.get(key)
-    return not (value is None or value is False or value in (getattr(Settings, key, None), none))
+    value, default = settings.value(key), getattr(Settings, key, None)
+    if value is None or value == default or value == {"workers": 1, "hierarchy": "no"}.get(key):
+        return False
+    return value is not False or default is True
 
 
 def _check_together(settings: Settings) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,16 +22,18 @@ from .part_reader import open_part
 
 CELLS, LOADS = "_cells.pq", "_loads.pq"
 LOST_KEY = b"kepler_traverse.lost"  # metadata: what pairs without a path would carry
+_GRAPH_KEY = b"kepler_traverse.graph"  # metadata of the cells
 
 
 def cells_table(graph: Graph, of: str) -> pa.Table:
     """Return what the cells are, in their order: all edges, or all vertices."""
     n = graph.n_edges if of == "edges" else graph.n_vertices
-    return arrow_table(columns_of_cells(graph, of, np.arange(n)))
+    facts = {"n_vertices": graph.n_vertices, "directed": graph.directed}
+    return arrow_table(columns_of_cells(graph, of, np.arange(n))).replace_schema_metadata({_GRAPH_KEY: json.dumps(facts)})
 
 
-def merged_loads(kind: ResultKind, parts: Sequence[Path]) -> Iterable[pa.Table]:
-    """Return the sums of all parts: a row per edge, or vertex, that carries something.
+def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
+    """Return the sums of all parts: a row per edge, or vertex, that carries something. ``options`` are those of the kind.
 
     Raises
     ------
@@ -53,9 +56,10 @@ def merged_loads(kind: ResultKind, parts: Sequence[Path]) -> Iterable[pa.Table]:
     sums = sums or ExactSums(len(cells) + EXTRA)
     rows = sums.nonzero()
     rows = rows[rows < len(cells)]
-    lost = {
-        "pairs": int(sums.low[len(cells) + LOST_PAIRS]),
-        kind.load: values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item(),
-    }
-    found = cells.take(pa.array(rows)).append_column(kind.load, pa.array(values_at(sums, rows, kind.load)))
-    return [found.replace_schema_metadata({LOST_KEY: json.dumps(lost)})]
+    values, metadata = values_at(sums, rows, kind.load), {}
+    if kind.scale_of is None:
+        lost = values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item()
+        metadata[LOST_KEY] = json.dumps({"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost})
+    else:
+        values = values * kind.scale_of(options, **json.loads((cells.schema.metadata or {})[_GRAPH_KEY]))
+    return [cells.take(pa.array(rows)).append_column(kind.load, pa.array(values)).replace_schema_metadata(metadata)]

@@ -7,7 +7,9 @@ sources. Both are in the order of the given table. ``geometry`` makes the others
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +46,9 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
     """
     kind = OUTPUT_SCHEMAS[settings.result]
     if kind.adds_up:
-        return {LOADS: lambda parts: merged_loads(kind, parts)}
+        of: dict[str, Any] = {"of": settings.value("of") or kind.cells}
+        options = replace(settings, **of)
+        return {LOADS: lambda parts: merged_loads(kind, options, parts)}
     if kind.adds_to == "pairs":
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
@@ -67,7 +71,7 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
     """Return the functions that make the tables which say what positions in the parts are, by the names of their files."""
     kind = OUTPUT_SCHEMAS[settings.result]
     if kind.adds_up:
-        return {CELLS: lambda graph: cells_table(graph, settings.value("of"))}
+        return {CELLS: lambda graph: cells_table(graph, settings.value("of") or kind.cells)}
     return {VERTICES: vertices_table} if kind.lists else {}
 
 

@@ -384,7 +384,7 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "weight_type": settings.weight_type,
         # Settings of earlier runs lack these.
         **{key: getattr(settings, key, None) for key in ("vertices", "where", "only_vertices")},
-        **({"edge_ids": True} if settings.result in ("paths", "flows") else {}),
+        **({"edge_ids": True} if settings.result == "paths" or OUTPUT_SCHEMAS[settings.result].adds_up else {}),
     }
 
 

@@ -91,7 +91,8 @@ def options_of_kind(graph: Graph, settings: Settings) -> Any:
     kind = OUTPUT_SCHEMAS[settings.result]
     if kind.options_class is None:
         return None
-    given = {each.name: settings.value(SETTINGS.get(each.name, each.name)) for each in fields(kind.options_class)}
+    names = [each.name for each in fields(kind.options_class) if each.name in kind.options_of_job]
+    given = {name: settings.value(SETTINGS.get(name, name)) for name in names}
     if given.get("values") is not None:
         ids, columns = read_vertex_table(str(settings.vertices), given["values"])
         given["values"] = {VERTEX: ids.ids(graph.has_string_ids), **columns}

@@ -60,6 +60,8 @@ VALUES = {
     "values": "b",
     "decay": "linear:2",
     "of": "vertices",
+    "endpoints": None,
+    "normalized": "--no-normalized",
     "nearest_k": "2",
     "along": "b,c",
     "unconnected": "largest",

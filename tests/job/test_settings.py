@@ -177,7 +177,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--result", "bitmap"], "invalid choice: 'bitmap'"),
         (
             [*ENOUGH, "--result", "matrix", "--targets", "1"],
-            "--targets is for --result distances, predecessors, targets, nearest_targets or flows, not matrix",
+            "--targets is for --result distances, predecessors, targets, nearest_targets, flows or betweenness, not matrix",
         ),
         ([*ENOUGH, "--result", "targets"], "--result targets needs --targets, the vertices where the ways end"),
         ([*ENOUGH, "--result", "summary", "--targets", "1"], "--targets is for --result distances"),

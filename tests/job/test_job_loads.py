@@ -1,4 +1,4 @@
-"""``--result flows``: the sums of the parts are those of the library, for any batches; faults in each file are found."""
+"""Loads in a job: the sums of the parts are those of the library, for any batches; faults in each file are found."""
 
 import json
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import bfs_many, read_graph, sssp_pairs
+from kepler_traverse import bfs_many, read_graph, sssp_many, sssp_pairs
 from pipelines import run_job, verify
 from pipelines.output.load_tables import CELLS, LOADS, LOST_KEY
 
@@ -62,6 +62,25 @@ def test_flows_of_sources_and_weighted_targets(files, tmp_path):
     graph = read_graph(folder / "edges.parquet", device="cpu", weighted=False)
     right = bfs_many(graph, "all", targets=targets, target_weights=table["jobs"], of="vertices", result="flows")
     pd.testing.assert_frame_equal(pq.read_table(tmp_path / "out" / LOADS).to_pandas(), right)
+
+
+@pytest.mark.parametrize(("of", "normalized"), [("vertices", True), ("edges", False)])
+def test_betweenness_of_a_job_is_that_of_the_library_for_any_batches(of, normalized, files, tmp_path):
+    edges = pd.read_parquet(files[0] / "edges.parquet")
+    edges["weight"] += 1
+    edges.to_parquet(tmp_path / "edges.parquet", index=False)
+    graph = read_graph(tmp_path / "edges.parquet", device="cpu", edge_ids=True, directed=False)
+    right = sssp_many(graph, "all", result="betweenness", of=of, normalized=normalized)
+    right = right[right["betweenness"] > 0].reset_index(drop=True)
+    options = {"algorithm": "sssp", "result": "betweenness", "all_sources": True, "directed": False, "device": "cpu"}
+    options |= {"of": of, "normalized": normalized, "report": False}
+    digests = set()
+    for size in (7, 64):
+        done = run_job(str(tmp_path / "edges.parquet"), output=str(tmp_path / str(size)), batch_size=size, **options)
+        digests.add(done.digest)
+        pd.testing.assert_frame_equal(pq.read_table(tmp_path / str(size) / LOADS).to_pandas(), right, check_exact=True)
+    assert len(digests) == 1
+    assert not verify.prove_output(tmp_path / "7", [str(tmp_path / "edges.parquet")], "cpu").faults
 
 
 def one_more(table, name):

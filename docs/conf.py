@@ -33,7 +33,7 @@ suppress_warnings = ["toc.not_included"]
 
 # The pages by subject. Others, such as logs of measurements, are reached by links.
 CONTENTS = {
-    "First steps": ["quickstart", "gallery", "inputs", "results", "hierarchies"],
+    "First steps": ["quickstart", "gallery", "inputs", "results", "traffic", "hierarchies"],
     "From other libraries": ["semantics", *sorted(f"from/{path.stem}" for path in HERE.glob("from/*.md"))],
     "Reference": ["api", "settings", "operations", "strategies", "glossary", "versions"],
     "Evidence": ["guarantees", "performance", "conformance", "published/README"],

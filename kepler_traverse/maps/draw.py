@@ -30,13 +30,14 @@ def plot(
     y: str = "y",
     ax: Any = None,
 ) -> Any:
-    """Draw a result with matplotlib: isochrones, nearest sources, distances, closeness, paths.
+    """Draw a result with matplotlib: isochrones, nearest sources, distances, closeness, paths, loads of edges.
 
     Parameters
     ----------
     frame : pandas.DataFrame, cudf.DataFrame or pyarrow.Table
         With a column ``vertex``, each vertex once; or a frame of ``paths``; or with a row per source, such as that of
-        ``result="summary"``.
+        ``result="summary"``; or with a row per edge, such as that of ``result="flows"``: edges are drawn as wide as their
+        values.
     vertices : table
         With the columns ``vertex``, and those of the coordinates. It may have more vertices than the frame.
     graph : Graph, optional
@@ -80,6 +81,8 @@ def plot(
         ax.add_collection(LineCollection(list(streets.lines), colors=_GREY, linewidths=0.6, zorder=1))
     if "position" in table.column_names:
         _draw_paths(ax, table, places)
+    elif _is_of_edges(table):
+        _draw_edges(ax, table, places, _column(table, column))
     else:
         _draw_values(ax, table, places, streets, _column(table, column))
     ax.autoscale_view()
@@ -107,6 +110,8 @@ def explore(frame: Any, vertices: Any, *, column: str | None = None, x: str = "x
     InputError, UnknownVertexError
         As of ``plot``; lonboard is missing.
     """
+    if _is_of_edges(frame):
+        raise InputError("explore() shows vertices and paths, and frame has a row per edge; draw it by plot()")
     lonboard = _module("lonboard", "explore() needs lonboard; install it by: pip install lonboard 'kepler-traverse[plot]'")
     table, places = _table(frame, vertices, x, y)
     if "position" in table.column_names:
@@ -180,7 +185,9 @@ def _module(name: str, advice: str) -> Any:
 
 
 def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]:
-    """Return the frame with a column ``vertex``, which of a row per source is that of the sources, and the coordinates."""
+    """Return the frame and the coordinates. Without edges it has a column ``vertex``; of a row per source, the sources."""
+    if _is_of_edges(frame):
+        return on_map(frame, vertices, x, y, needed=("src", "dst"))
     if "vertex" not in getattr(frame, "columns", ()) and "source" in getattr(frame, "columns", ()):
         frame = frame.rename(columns={"source": "vertex"})
     elif isinstance(frame, pa.Table) and "vertex" not in frame.column_names and "source" in frame.column_names:
@@ -190,6 +197,11 @@ def _table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordinates]
     if "position" not in table.column_names and len(pc.unique(table["vertex"])) < table.num_rows:
         raise InputError("frame has a vertex twice, as of several sources; draw one of them: frame[frame['source'] == ...]")
     return table, places
+
+
+def _is_of_edges(frame: Any) -> bool:
+    names = frame.column_names if isinstance(frame, pa.Table) else getattr(frame, "columns", ())
+    return {"src", "dst"} <= set(names) and "vertex" not in names
 
 
 def _column(table: Any, column: str | None) -> str:
@@ -257,6 +269,21 @@ def _draw_values(ax: Any, table: Any, places: Coordinates, streets: _Streets | N
         sources = sources.filter(pa.array(places.has(sources)))
         if 0 < len(sources) <= 5 * _FEW:
             ax.scatter(*places.of(sources), s=50, c="white", edgecolors="black", linewidths=1.5, zorder=4)
+
+
+def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
+    """Draw each edge in the colour of its value and as wide, the largest on top, and a colour bar."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import LineCollection
+
+    table = table.sort_by(column)
+    colours = _Colours.of(table[column])
+    if colours.norm is None:
+        raise InputError(f"the column {column!r} of frame has no numbers, which widths of edges could show")
+    lines = np.stack([np.stack(places.of(table[end]), axis=1) for end in ("src", "dst")], axis=1)
+    widths = 0.3 + 5 * np.clip(colours.values / (colours.values.max(initial=0) or 1), 0, 1)
+    ax.add_collection(LineCollection(list(lines), colors=colours.rgba, linewidths=widths, capstyle="round", zorder=2))
+    ax.figure.colorbar(ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6)
 
 
 def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:

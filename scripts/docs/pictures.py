@@ -1,4 +1,4 @@
-"""Draw the pictures of the README, docs/gallery.md and docs/results.md, by the examples of the first two.
+"""Draw the pictures of the README, docs/gallery.md, docs/traffic.md and docs/results.md, by the examples of the first three.
 
 ``python -m scripts.docs.pictures`` writes docs/pictures; with ``--check`` nothing is written, and the exit code is 1 if a
 picture is stale. ``--only`` and ``--folder`` draw some of them, or elsewhere.
@@ -23,7 +23,11 @@ matplotlib.use("agg")  # no display is needed
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER, README = ROOT / "docs/pictures", ROOT / "README.md"
 # The pages whose examples save pictures. Other examples of the README are about something else.
-PAGES = {README: {"isochrones.png"}, ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"}}
+PAGES = {
+    README: {"isochrones.png"},
+    ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"},
+    ROOT / "docs/traffic.md": {"flows.png", "betweenness.png"},
+}
 PICTURES = [name for saved in PAGES.values() for name in sorted(saved)]
 # Another version of matplotlib may set other letters. Another result colours more of the picture.
 DIFFERENCE, SHARE = 0.2, 0.01

@@ -112,9 +112,21 @@ def test_paths_are_lines_from_origin_to_destination(here, roads):
     assert sum(len(line.get_xydata()) for line in axes.lines) == len(found)
 
 
+def test_edges_are_as_wide_as_their_loads_and_the_largest_is_on_top():
+    flows = sssp_many(graph_from_edges(TRIANGLE), "all", result="flows", source_weights=[1, 2, 4])
+    lines = plot(flows, PLACES).collections[0]
+    at = {vertex: [x, y] for vertex, x, y in PLACES.itertuples(index=False)}
+    edges = [("b", "c"), ("a", "b"), ("c", "a")]  # they carry 1 + 2 + 2, 1 + 1 + 4 and 4 + 4 + 2
+    assert [line.tolist() for line in lines.get_segments()] == [[at[src], at[dst]] for src, dst in edges]
+    np.testing.assert_allclose(lines.get_linewidths(), [2.8, 3.3, 5.3])
+    with pytest.raises(InputError, match="a row per edge; draw it by"):
+        explore(flows, PLACES)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
+        ({"frame": TRIANGLE.assign(weight=list("xyz"))}, InputError, "'weight' of frame has no numbers"),
         ({"column": "bend"}, InputError, "frame has no column 'bend'"),
         ({"frame": PLACES[["vertex"]]}, InputError, "no column but 'vertex'"),
         ({"frame": pd.DataFrame({"vertex": ["a", "a"], "distance": [1, 2]})}, InputError, "a vertex twice"),

@@ -8,6 +8,7 @@ python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scri
 python -m scripts.bench --suite cores --graphs FOLDER --output FILE     see scripts/bench/cores.py
 python -m scripts.bench --suite gpu --graphs FOLDER --output FILE       see scripts/bench/gpu.py
 python -m scripts.bench --suite short GRAPHS                            see scripts/bench/short_searches.py
+python -m scripts.bench --suite loads GRAPHS                            see scripts/bench/loads.py
 python -m scripts.bench --suite loop --output FILE                      see scripts/bench/beside_loop.py
 
 Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
@@ -40,6 +41,7 @@ MODULES = {name: f"scripts.bench.{name}" for name in ("cpu", "cores", "gpu")} | 
     "papers": "scripts.papers.measure",
     "loop": "scripts.bench.beside_loop",
     "short": "scripts.bench.short_searches",
+    "loads": "scripts.bench.loads",
 }
 BASELINES = {"cpu": "pandas + SciPy csr_matrix", "cuda": "cuDF + cuGraph Graph"}
 

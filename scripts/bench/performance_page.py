@@ -38,6 +38,7 @@ MEASUREMENTS = BENCHMARKS / "measurements.json"
 STARTUP = BENCHMARKS / "startup.json"
 CORES = BENCHMARKS / "cores.json"
 SHORT_SEARCHES = BENCHMARKS / "short_searches.json"
+LOADS = BENCHMARKS / "loads.json"
 LOG = BENCHMARKS / "log"
 PAGE = DOCS / "performance.md"
 README = DOCS.parent / "README.md"
@@ -424,6 +425,54 @@ def short_table_of(short: dict) -> list[str]:
     ]
 
 
+def loads_table_of(loads: dict) -> list[str]:
+    """Betweenness and flows, next to libraries on the same processor, and on a GPU."""
+
+    def each(taken: float | None, row: dict) -> str:
+        return "-" if taken is None else f"{1e3 * taken / row['size']:.3g}"
+
+    rows = [
+        [
+            *(row["graph"], row["work"], seconds(row["seconds"])),
+            *(each(row["seconds"], row), each(row["processor_seconds"], row), row.get("peer") or "-"),
+            *(each(row.get("peer_seconds"), row), each(row.get("peer_processor_seconds"), row)),
+            *(factor(row.get(f"peer_{name}"), row[name]) for name in ("seconds", "processor_seconds")),
+        ]
+        for row in loads["works"]
+    ]
+    header = [
+        *("graph", "work", "seconds", "ms per source", "of processor", "peer", "its ms", "of processor"),
+        *("ratio", "ratio of processor"),
+    ]
+    machine, gpu = loads["machine"], loads["gpu"]
+    on_gpu = [
+        [
+            row["graph"],
+            row["algorithm"],
+            row["method"],
+            f"{row['sources']:,}",
+            f"{row['distances_ms'] + row['loads_ms']:.3f}",
+        ]
+        for row in gpu["rows"]
+    ]
+    return [
+        "## Loads\n",
+        "Betweenness and flows, from vertices drawn at random or from all. Values from the same sources are equal within",
+        "1e-12, relative, and within 1e-11 of NetworKit's floats added over all sources. `EstimateBetweenness` selects its",
+        "sources itself. Flows agree with distances: volume times weight, over edges, is volume times distance, over pairs.",
+        "",
+        table(header, rows),
+        f"{machine['cpu']}, {machine['cores']} cores ({loads['date']}, commit `{loads['commit']}`).",
+        *(["", *loads["notes"]] if loads.get("notes") else []),
+        "",
+        "Betweenness of vertices on a GPU, with its distances, compared with a plain loop on the CPU for two sources:",
+        "",
+        table(["graph", "algorithm", "method", "sources", "ms per source"], on_gpu),
+        f"{gpu['machine']['gpu']} ({gpu['date']}, commit `{gpu['commit']}`). {gpu['note']}",
+        "",
+    ]
+
+
 def reading_table(runs: list[dict]) -> list[str]:
     newest = {}
     for run in runs:
@@ -560,9 +609,11 @@ def performance_page(
     cores: dict | None = None,
     notes: Sequence[str] = (),
     short: dict | None = None,
+    loads: dict | None = None,
 ) -> str:
     """The whole text of docs/performance.md: the newest figure of each kind, on one screen."""
     sections = [*gpu_table(runs), *cpu_tables(runs), *(short_table_of(short) if short else [])]
+    sections += loads_table_of(loads) if loads else []
     sections += cores_table(cores) if cores else []
     sections += startup_table(startup) if startup else []
     sections += ["Where the seconds are:\n", *notes, ""] if notes else []
@@ -605,7 +656,9 @@ def pages(measured: dict) -> dict[Path, str]:
     levels_page, plots = roofline.page(runs)
     startup = read_record(STARTUP)
     texts = {
-        PAGE: performance_page(runs, startup["runs"], read_record(CORES), startup["notes"], read_record(SHORT_SEARCHES)),
+        PAGE: performance_page(
+            runs, startup["runs"], read_record(CORES), startup["notes"], read_record(SHORT_SEARCHES), read_record(LOADS)
+        ),
         README: readme_with(README.read_text(encoding="utf-8"), runs, measured["readme"]),
         LOG / "README.md": log_index(runs),
         BENCHMARKS / "levels.md": levels_page,

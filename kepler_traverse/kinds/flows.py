@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..search.query import Digested, SourceValues, digest_of
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import flows_gpu as gpu
+from .conservation import require_conserved, require_inflow
 from .loads import CELLS, LOST, LOST_PAIRS, Loads
 from .opportunities import decay_of, source_weights_of
 from .records import Asked
@@ -128,7 +129,7 @@ class Flows(Loads):
     Paths are walked back by distances alone, so that those of every strategy, hierarchy and device serve alike.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, of: str | None = None) -> None:
         question: FlowQuestion = asked.options
         one = np.ones(1, np.int64)
         if asked.pairs is not None:
@@ -157,49 +158,96 @@ class Flows(Loads):
             largest = int(of_sources.max(initial=0)) * int(of_targets.max(initial=0))
             if largest > MAX_INTEGER or bound >= 2.0**BITS:
                 raise PrecisionError("the sum of all volumes exceeds int64; scale them down, or give floats")
-        super().__init__(asked, question.of, 0 if is_exact else exponent_of(max(bound, 2.0**-900)) or -1)
+        super().__init__(asked, of or question.of, 0 if is_exact else exponent_of(max(bound, 2.0**-900)) or -1)
         self._question = question
+        self._targets = np.arange(self.graph.n_vertices) if asked.targets is None else asked.targets
+        self._of_one: dict[str, Flows] = {}
         self._trees: list[tuple[Tree, tuple[np.ndarray, ...]] | None] = [None] * threads.max_threads()
 
     def add(self, group: Traversals) -> None:
-        asked, question, n = self.asked, self._question, self.graph.n_vertices
-        found: Any = group.distance
-        kind = found.dtype
+        if len(group):
+            self.certify(group)
+        self._add(group)
+
+    def certify(self, group: Traversals, i: int = 0) -> None:
+        """Add up the flows of one source of a group alone and check them; see ``conservation``.
+
+        Raises
+        ------
+        CertificateError
+        """
+        one = cast(Traversals, group[i : i + 1])
+        found: dict[str, tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]] = {}
+        for of in dict.fromkeys(("edges", self.of)):
+            flows = self._of_one[of] = self._of_one.get(of) or Flows(self.asked, of)
+            flows._add(one)
+            sums = flows.sums_of_cells
+            places = sums.nonzero()
+            cells = places[places < flows.n_cells]
+            found[of] = cells, (sums.low[cells], sums.high[cells])
+            sums.low[places], sums.high[places] = 0, 0
+        edges, bound, _, volumes_of = self._ask(one)
+        row = to_host(one.distance[0]) if is_rows(one.distance) else one.distance[0]
+        targets, (low, high) = volumes_of(0, row)
+        served = (row[targets] >= 0) & (row[targets] <= bound)
+        source, taken = int(one.sources[0]), (targets[served], (low[served], high[served]))
+        cells, loads = found["edges"]
+        require_conserved(self.graph, source, row, edges[2], cells, loads, taken)
+        if self.of == "vertices":
+            require_inflow(self.graph, source, cells, loads, taken[1], *found["vertices"])
+
+    def _ask(self, group: Traversals) -> tuple[tuple[Any, Any, Any, None], Any, Any, Any]:
+        """Return edges, the bound, pairs and factors, and a function that returns the targets and volumes of a source."""
+        asked, question = self.asked, self._question
+        kind: Any = group.distance.dtype
         is_weighted = ALGORITHMS[asked.algorithm].is_weighted
         reverse = (self.graph.derived.sums_in(kind.name) if is_weighted else self.graph).reverse
-        edges = reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None
         bound = as_distance(np.inf if asked.query.limit is None else asked.query.limit, kind)
         bound = min(bound, np.finfo(kind).max) if kind.kind == "f" else bound
         table = None if asked.pairs is None else asked.pairs_of(group)
-        targets = np.arange(n) if asked.targets is None else asked.targets
-        of_targets = self._of_targets
-        factors = [1] * len(group) if question.source_weights is None else question.source_weights.of(group.sources)
+        amounts, weights = self._of_targets, question.source_weights
+        factors = np.array([1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype)
+
+        def volumes_of(i: int, row: np.ndarray) -> Any:
+            own, amount = self._targets, amounts
+            if table is not None:
+                part = slice(*table.lists.offsets[i : i + 2].tolist())
+                own, amount = table.lists.vertices[part], amounts[table.rows[part]]
+            decay = bound, question.decay, question.parameter, self.exponent
+            return own, volumes_at(row, own, amount, factors[i], *decay)
+
+        return (
+            (reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None),
+            bound,
+            (table, factors),
+            volumes_of,
+        )
+
+    def _add(self, group: Traversals) -> None:
+        question = self._question
+        found: Any = group.distance
+        edges, bound, (table, factors), volumes_of = self._ask(group)
         left = np.arange(len(group))
         if is_rows(found) and device_of(found) == "cuda":
             volumes = gpu.Volumes(
-                targets=targets if table is None else table.lists.vertices,
-                amounts=of_targets if table is None else of_targets[table.rows],
-                factors=np.array(factors, of_targets.dtype),
+                targets=self._targets if table is None else table.lists.vertices,
+                amounts=self._of_targets if table is None else self._of_targets[table.rows],
+                factors=factors,
                 offsets=None if table is None else table.lists.offsets,
                 bound=bound,
                 exponent=self.exponent,
                 decay=question.decay,
                 parameter=question.parameter,
             )
-            args = asked.graph, group.sources, found, volumes, self.of, self.on_gpu
+            args = self.asked.graph, group.sources, found, volumes, self.of, self.on_gpu
             left = np.flatnonzero(gpu.add_flows(*args))  # edges of length zero lead there, along which the CPU walks
         wrong = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
             tree, scratch = self._scratch_of(thread)
             row = to_host(found[i]) if is_rows(found) else found[i]
-            own, amount = targets, of_targets
-            if table is not None:
-                part = slice(*table.lists.offsets[i : i + 2].tolist())
-                own, amount = table.lists.vertices[part], of_targets[table.rows[part]]
+            own, volumes = volumes_of(i, row)
             sums = self.of_thread(thread)
-            factor = amount.dtype.type(factors[i])
-            volumes = volumes_at(row, own, amount, factor, bound, question.decay, question.parameter, sums.exponent)
             lost, walks = np.zeros(own.size, np.bool_), Walks(*edges, row, None, *scratch)
             args = int(group.sources[i]), own, volumes, bound, walks, tree, self.of == "edges"
             wrong[i] = carry(*args, sums.low, sums.high, lost)
@@ -211,7 +259,7 @@ class Flows(Loads):
         threads.for_each(lambda place, thread: walk(int(left[place]), thread), left.size)
         for vertex in wrong[wrong != NO_EDGE].tolist():
             name = self.graph.ids_at(np.array([vertex]))[0]
-            raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(kind)}")
+            raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(found.dtype)}")
 
     def _scratch_of(self, thread: int) -> Any:
         if self._trees[thread] is None:

@@ -79,8 +79,8 @@ class Loads:
         raise NotImplementedError
 
     @property
-    def sums(self) -> ExactSums:
-        """The sums of all threads, in which both directions of an edge of an undirected graph are the cell that leads up."""
+    def sums_of_cells(self) -> ExactSums:
+        """The sums of all threads and of the GPU."""
         sums = self.of_thread(0)
         if self._on_gpu is not None:
             sums.add_at(np.arange(sums.low.size), to_host(self._on_gpu.low), to_host(self._on_gpu.high))
@@ -89,6 +89,12 @@ class Loads:
             if own is not None:
                 sums.merge(own)
                 self._sums[thread] = None
+        return sums
+
+    @property
+    def sums(self) -> ExactSums:
+        """The sums, in which both directions of an edge of an undirected graph are the cell that leads up."""
+        sums = self.sums_of_cells
         if self.of == "edges" and not self.graph.directed:
             cells = sums.nonzero()
             cells = cells[cells < self.n_cells]

@@ -12,7 +12,8 @@ from numba import get_num_threads, set_num_threads
 
 from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, paths, sssp_many, sssp_pairs
 from kepler_traverse.cpu.exact_sums import ExactSums, as_words, exponent_of, split
-from kepler_traverse.errors import InputError, PrecisionError
+from kepler_traverse.errors import CertificateError, InputError, PrecisionError
+from kepler_traverse.kinds import flows as flows_module
 from kepler_traverse.sssp.registry import MULTI_SOURCE
 
 LOST = "kepler_traverse.lost"
@@ -164,3 +165,34 @@ def test_a_float_is_split_into_the_nearest_integer_of_its_unit(value, exponent):
     exponent = max(exponent, exponent_of(1e30))
     low, high = split(value, exponent)
     assert (int(high) << 64) + int(low) == round(Fraction(value) / Fraction(2) ** exponent)
+
+
+@pytest.mark.parametrize("of", ["edges", "vertices"])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_the_certificate_finds_each_load_that_is_off_or_missing_or_on_a_wrong_edge(of, dtype, monkeypatch):
+    graph = grid(5, lambda m: np.arange(m) % 3 + 1)
+    add_up, faults = flows_module.carry, []
+
+    def wrong(source, targets, volumes, limit, walks, tree, of_edges, low, high, lost):
+        found = add_up(source, targets, volumes, limit, walks, tree, of_edges, low, high, lost)
+        if of_edges == (of == "edges") and fault is not None:
+            cells = np.flatnonzero(low | high.view(np.uint64))
+            cell, amount = cells[fault[0] % cells.size], fault[1]
+            faults.append(cells.size)
+            if amount == "moved":
+                other = np.setdiff1d(np.arange(low.size - 2), cells)[0]
+                low[other], high[other], low[cell], high[cell] = low[cell], high[cell], 0, 0
+            else:
+                low[cell] += np.uint64(amount)
+        return found
+
+    monkeypatch.setattr(flows_module, "carry", wrong)
+    search = {"result": "flows", "of": of, "volumes": np.array([3, 4, 5], dtype)}
+    fault = None
+    sssp_pairs(graph, [0, 0, 0], [24, 12, 20], **search)
+    for cell in range(12):
+        for amount in (1, 2**63, "moved"):
+            fault = cell, amount
+            with pytest.raises(CertificateError, match="flows from source 0 are wrong"):
+                sssp_pairs(graph, [0, 0, 0], [24, 12, 20], **search)
+    assert min(faults) > 8

@@ -1,0 +1,101 @@
+"""Certify what edges carry for one source, by given distances.
+
+Each edge (u, v) of weight w that carries something must be the one on which the path to v ends: d(u) + w == d(v), and u is
+the smallest such vertex that is nearer. At each vertex, what comes in is what goes out and what the vertex takes, and the
+source sends what all targets take. All is checked in NumPy, without the walks. With distances that are certified, this
+proves what each edge carries for this source. Of edges of length zero it proves only that at most one of those to a vertex
+carries something. It does not prove the sum over all sources.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import CertificateError
+from ..graph import Graph
+
+Words = tuple[np.ndarray, np.ndarray]  # 128-bit integers: a uint64 and an int64 array, as in ``cpu.exact_sums``
+
+
+def require_conserved(
+    graph: Graph,
+    source: int,
+    distance: np.ndarray,
+    weights: Any,
+    cells: np.ndarray,
+    loads: Words,
+    taken: tuple[np.ndarray, Words],
+) -> None:
+    """Check the loads of edges.
+
+    Parameters
+    ----------
+    graph : Graph
+        In host memory.
+    source : int
+    distance : array of shape (n_vertices,)
+        Unreached vertices are at -1 or infinite.
+    weights : array or None
+        Those of ``graph.reverse``, in the type of the distances; None for hops.
+    cells, loads : int64 array and words of shape (k,)
+        Edges by their positions in the reversed graph, ascending, and what they carry.
+    taken : tuple of int64 array and words of shape (t,)
+        Targets that are served, and what they take.
+
+    Raises
+    ------
+    CertificateError
+    """
+    reverse = graph.reverse
+    dst = np.searchsorted(reverse.offsets, cells, side="right") - 1
+    begin, counts = reverse.offsets[dst], np.diff(reverse.offsets)[dst]
+    first = np.cumsum(counts) - counts
+    into = np.arange(counts.sum()) + np.repeat(begin - first, counts)
+    own, far = np.repeat(distance[dst], counts), distance[reverse.targets[into]]
+    length = distance.dtype.type(1) if weights is None else weights[into]
+    with np.errstate(over="ignore"):
+        ends = (far >= 0) & np.isfinite(own) & ((far + length).astype(distance.dtype) == own)
+    none = np.iinfo(np.int64).max
+    nearer = np.minimum.reduceat(np.where(ends & (far < own), into, none), first) if into.size else cells
+    level = np.isin(cells, into[ends & (far == own)]) & (nearer == none)
+    wrong = np.flatnonzero(((nearer != cells) & ~level) | (np.diff(dst, prepend=-1) == 0))
+    if wrong.size:
+        ends_of = graph.ids_at(np.array([reverse.targets[cells[wrong[0]]], dst[wrong[0]]])).tolist()
+        raise _error(graph, source, f"the edge {ends_of[0]} -> {ends_of[1]} carries something and is not on its path", wrong)
+    src = reverse.targets[cells].astype(np.int64)
+    _require_sums(
+        graph,
+        source,
+        "what comes to vertex {} is not what leaves it and what it takes",
+        [(dst, loads, 1), (src, loads, -1), (taken[0], taken[1], -1), (np.full(taken[0].size, source), taken[1], 1)],
+    )
+
+
+def require_inflow(
+    graph: Graph, source: int, cells: np.ndarray, loads: Words, taken: Words, vertices: np.ndarray, carried: Words
+) -> None:
+    """Check that vertices carry what the edges that lead to them carry, and the source what all targets take."""
+    dst = np.searchsorted(graph.reverse.offsets, cells, side="right") - 1
+    sent = np.full(taken[0].size, source), taken, 1
+    what = "what vertex {} carries is not what comes to it"
+    _require_sums(graph, source, what, [(dst, loads, 1), sent, (vertices, carried, -1)])
+
+
+def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.ndarray, Words, int]]) -> None:
+    """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128."""
+    carry = np.zeros(graph.n_vertices, np.int64)
+    for word, shift in ((0, 0), (0, 32), (1, 0), (1, 32)):  # 32 bits at a time, so that int64 holds the sums
+        for vertices, words, sign in terms:
+            part = words[word].view(np.uint64) >> np.uint64(shift) & np.uint64(2**32 - 1)
+            np.add.at(carry, vertices, sign * part.astype(np.int64))
+        wrong = np.flatnonzero(carry & (2**32 - 1))
+        if wrong.size:
+            raise _error(graph, source, what.format(graph.ids_at(wrong[:1])[0]), wrong)
+        carry >>= 32
+
+
+def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:
+    name = graph.ids_at(np.array([source]))[0]
+    return CertificateError(f"flows from source {name} are wrong: {what} ({wrong.size} such)")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
@@ -30,6 +31,7 @@ from .cli import signals
 from .cli.options import Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
+from .output.load_tables import lost_of
 from .output.manifest_types import Manifest
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.store import Store, store_of
@@ -279,6 +281,8 @@ def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], fin
             wrong = differing_table(here / name, tables[name], [here / part for part in parts])
             if not wrong and size_and_digest(here / name) != (listed[name]["bytes"], listed[name]["sha256"]):
                 wrong = "its bytes are not those that the manifest names"
+            if not wrong and lost_of(pq.read_schema(here / name)) != listed[name].get("lost"):
+                wrong = "the manifest has other pairs without a path"
             if wrong:
                 findings.add("table", name, wrong)
 

@@ -117,6 +117,11 @@ def _numbers(manifest: Manifest, chronicle: RunStats) -> list[tuple[str, str]]:
         ("edges/s", html_fragments.edges_rate(chronicle, whole.edges / took) if whole.batches else "not known"),
         ("failed sources", f"{chronicle.failed_sources:,}"),
         ("retries", f"{chronicle.retries:,}"),
+        *(
+            (f"{name} without a path", f"{value:,}")
+            for table in manifest["tables"]
+            for name, value in table.get("lost", {}).items()
+        ),
     ]
 
 

@@ -63,3 +63,9 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
     else:
         values = values * kind.scale_of(options, **json.loads((cells.schema.metadata or {})[_GRAPH_KEY]))
     return [cells.take(pa.array(rows)).append_column(kind.load, pa.array(values)).replace_schema_metadata(metadata)]
+
+
+def lost_of(schema: pa.Schema) -> dict[str, Any] | None:
+    """Return what pairs without a path would carry, from the metadata of a table; None if it is not about pairs."""
+    lost = (schema.metadata or {}).get(LOST_KEY)
+    return None if lost is None else json.loads(lost)

@@ -136,11 +136,15 @@ class PartEntry(PartSummary):
 
 
 class TableEntry(TypedDict):
-    """A table beside the parts: its vertices, or one that a finished run makes of its parts."""
+    """A table beside the parts: its vertices, or one that a finished run makes of its parts.
+
+    ``lost``, of flows, has the number of the pairs without a path, and what they would have carried.
+    """
 
     file: Annotated[str, Rule(pattern=r"^_[a-z]+\.pq$")]
     bytes: Count
     sha256: Hash
+    lost: NotRequired[dict[str, Count | Annotated[float, Rule(ge=0)]]]
 
 
 Measured = tuple[str, int, float]  # strategy, sources and seconds of the groups by which strategies are compared

@@ -22,6 +22,7 @@ from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_d
 
 from .commits import COMMITS, CommitLog, with_commits
 from .file_locks import NoLocksError, open_lock, take_lock
+from .load_tables import lost_of
 from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
@@ -397,7 +398,9 @@ class OutputFolder:
         """
         with self._new_file(name) as file:
             writer: pq.ParquetWriter | None = None
+            lost = None
             for table in tables:
+                lost = lost_of(table.schema)
                 writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
                 writer.write_table(table)
             if writer is not None:
@@ -405,7 +408,10 @@ class OutputFolder:
         with writing_to(self.store):
             size, digest = size_and_digest_in(self.store, name)
         others = [table for table in self.manifest["tables"] if table["file"] != name]
-        self.manifest["tables"] = [*others, {"file": name, "bytes": size, "sha256": digest}]
+        entry: TableEntry = {"file": name, "bytes": size, "sha256": digest}
+        if lost is not None:
+            entry["lost"] = lost
+        self.manifest["tables"] = [*others, entry]
 
     def put(self, name: str, data: bytes) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""

@@ -406,6 +406,9 @@ class _Job:
             parts = sorted(folder.path / part["file"] for part in manifest["parts"])  # workers end them in any order
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
+            for pairs, volume in (each["lost"].values() for each in manifest["tables"] if "lost" in each):
+                if pairs:
+                    say(f"{pairs:,.0f} pairs have no path, and their volume of {volume:,} is on no edge")
             folder.complete()
 
     def write_report(self) -> None:

@@ -1,5 +1,6 @@
 """Loads in a job: the sums of the parts are those of the library, for any batches; faults in each file are found."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -50,6 +51,30 @@ def test_flows_of_a_job_are_those_of_the_library_for_any_batches_and_a_resumed_r
     before = (tmp_path / "7" / LOADS).read_bytes()
     assert flows(files, tmp_path / "7", batch_size=7, resume=True).digest in digests
     assert (tmp_path / "7" / LOADS).read_bytes() == before
+
+
+def test_pairs_without_a_path_are_in_the_manifest_the_report_and_on_the_terminal(files, tmp_path, capsys):
+    folder, trips = files
+    graph = read_graph(folder / "edges.parquet", device="cpu", edge_ids=True)
+    given = trips["origin"], trips["destination"]
+    lost = sssp_pairs(graph, *given, result="flows", volumes=trips["riders"]).attrs["kepler_traverse.lost"]
+    assert lost["pairs"] > 0
+    flows(files, tmp_path / "out", report=True)
+    assert f"{lost['pairs']} pairs have no path, and their volume of {lost['volume']:,} is" in "".join(capsys.readouterr())
+    page = (tmp_path / "out" / "_report.html").read_text()
+    assert f"{lost['volume']:,}" in page
+    assert "pairs without a path" in page
+    path = tmp_path / "out" / "_manifest.json"
+    manifest = json.loads(path.read_text())
+    entry = next(each for each in manifest["tables"] if each["file"] == LOADS)
+    assert entry["lost"] == lost
+    edges = [str(folder / "edges.parquet")]
+    assert not verify.prove_output(tmp_path / "out", edges, "cpu").faults
+    entry["lost"]["pairs"] += 1
+    path.write_text(json.dumps(manifest))
+    (tmp_path / "out" / "_SUCCESS").write_text(hashlib.sha256(path.read_bytes()).hexdigest())
+    faults = verify.prove_output(tmp_path / "out", edges, "cpu").faults
+    assert LOADS in {fault.file for fault in faults}, faults
 
 
 def test_flows_of_sources_and_weighted_targets(files, tmp_path):

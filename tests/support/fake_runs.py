@@ -28,7 +28,8 @@ def made_up(n_parts, n_workers=3, hours=1.0, **others):
         **{"result": "distances", "means": "rows"},
         **{"status": "done", "algorithm": "bfs", "strategy": "queue", "device": "cpu", "workers": n_workers},
         **{"sources": 4 * n_parts, "duplicate_sources": 0, "batches": n_parts, "digest": "1-2", "fingerprint": "cd" * 32},
-        **{"parts": parts, "failed": [], "retried": [], "graph": graph, "seconds": {"read": 1.5, "traverse": 3600.0}},
+        **{"parts": parts, "tables": [], "failed": [], "retried": []},
+        **{"graph": graph, "seconds": {"read": 1.5, "traverse": 3600.0}},
         **{"versions": {"python": "3"}, "settings": {"edges": ["e.csv"], "output": "out", "certify": "all"}, "memory": {}},
     }
     return manifest | others

@@ -50,16 +50,18 @@ MARKED = re.compile(r"^\s*@(pytest\.mark\.gpu|on_a_device)\b|\b(marks|pytestmark
 MULTI_GPU = "tests/job/test_multi_gpu_engine.py"
 # Processes that share the tests of a file.
 PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_gpu.py": 3, "test_multi_source_gpu.py": 3}
-# Small tests of the kernels of GPU strategies, statistics, hierarchies and the k nearest; of them one in SAMPLE is run.
+# Small tests of kernels of strategies, statistics, hierarchies, the k nearest and loads; of them one in SAMPLE is run.
 SANITIZED = (
     *("tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py"),
     *("tests/traversal/test_distance_stats.py", "tests/hierarchy/test_hierarchy_on_gpu.py"),
     *("tests/traversal/test_k_nearest.py", "tests/traversal/test_short_search.py"),
+    "tests/traversal/test_loads_on_gpu.py",
 )
 SMALL = (
     "(cuda and (again or cutoff or depth or targets or negative or complete or power or 33) and not path and not any_graph)"
     " or (test_multi_source_gpu and not groups and not memory) or test_distance_stats"
     " or (test_hierarchy_on_gpu and not any_graph) or one_search_on_a_gpu or searches_on_a_gpu_find"
+    " or test_loads_on_gpu"
 )
 SAMPLE, SANITIZER_SECONDS = 8, 180
 # Libraries ask the driver for functions that it may not have; memcheck would report each such call.

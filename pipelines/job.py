@@ -35,6 +35,7 @@ from .cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError,
 from .cli.settings import MG, settings_of
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
+from .output.schemas import OUTPUT_SCHEMAS
 from .output.store import URL
 from .run import driver
 from .run.engine import Given
@@ -352,7 +353,7 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
         raise InputError(
             "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"
         )
-    columns = dict(values.pop("columns", None) or {})
+    columns, kind = dict(values.pop("columns", None) or {}), OUTPUT_SCHEMAS.get(values.get("result", ""))
     of_edges = {role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"}
     if columns:
         values["columns"] = columns
@@ -370,7 +371,7 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
             weight_type=values.pop("weight_type", "auto"),
             where=values.pop("where", None),
             only_vertices=values.pop("only_vertices", None),
-            edge_ids=values.get("result") in ("paths", "flows", "betweenness"),
+            edge_ids=kind is not None and kind.needs_edge_rows,
         )
     else:
         raise InputError(f"edges must be a Graph, a table, a path or a list of paths, not {arguments.describe(edges)}")

@@ -28,14 +28,14 @@ from kepler_traverse.runtime.regular_files import size_and_digest
 
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
-from .cli.options import Once, OnceParser, Settings
+from .cli.options import SETTINGS, Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
 from .output.load_tables import lost_of
-from .output.manifest_types import Manifest
+from .output.manifest_types import NAMED_OPTIONS, Manifest
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.store import Store, store_of
-from .question import FACTS, Question
+from .question import FACTS
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.prepare import read_options
 from .run.question import read_question
@@ -214,10 +214,11 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
             said = settings[limit if key == "limit" else key]
             if said != identity[key]:
                 raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
-        for key, fact in FACTS.items():
-            said, found = settings.get(fact.setting), identity.get(key, getattr(Question, key))
-            if fact.setting and said != found:
-                raise ValueError(f"its settings have {fact.setting} {said!r}, and its identity {found!r}")
+        for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}:
+            _, default = NAMED_OPTIONS.get(key, (str, "out"))
+            said, found = settings.get(SETTINGS.get(key, key)), identity.get(key, default)
+            if said != found:
+                raise ValueError(f"its settings have {SETTINGS.get(key, key)} {said!r}, and its identity {found!r}")
     except ValueError as error:
         findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None

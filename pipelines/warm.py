@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kepler_traverse.kinds.result_kinds import ResultKind
+
 from .cli.terminal import called_as, say, show
 
 _N_VERTICES, _N_SOURCES = 64, 20
@@ -76,12 +78,11 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
                 # The second one maps the stored graph, as worker processes do.
                 yield from [[*same, direction, *cache, *many]] * 2
             for result in OUTPUT_SCHEMAS:
-                if result in _FEW or (result == "levels" and algorithm != "bfs"):
+                kind = OUTPUT_SCHEMAS[result]
+                if result in _FEW or algorithm not in kind.algorithms:
                     continue
-                sources = many if OUTPUT_SCHEMAS[result].takes_sources else []
-                if OUTPUT_SCHEMAS[result].needs_pairs:
-                    sources = ["--pairs", str(_pairs(folder))]
-                yield [*same, "--result", result, *_needed_by(result, folder), *sources]
+                sources = many if kind.takes_sources and not kind.needs_pairs else []
+                yield [*same, "--result", result, *_needed_by(kind, folder), *sources]
             for strategy in strategies:
                 build = "hierarchy" in strategy.needs
                 for result in (*_FEW, "summary"):
@@ -91,27 +92,21 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
                     yield [*same, "--strategy", strategy.name, *many, "--hierarchy", "yes", "--directed"]
 
 
-def _needed_by(result: str, folder: Path) -> list[str]:
-    """Return the options that a result needs, beside sources."""
-    attributes = folder / "attributes.csv"
+def _needed_by(kind: ResultKind, folder: Path) -> list[str]:
+    """Return the options that a result needs, beside sources, and what a graph that is not connected needs."""
+    attributes, pairs = folder / "attributes.csv", folder / "pairs.csv"
     attributes.write_text("vertex,whole,real\n1,5,0.5\n")
-    cutoffs = ["--cutoffs", "1,2"]
-    return {
+    pairs.write_text("origin,destination\n1,2\n1,3\n2,3\n")
+    given = {
         "targets": ["--targets", "1,2,3"],
-        "k_nearest": ["--nearest-k", "2"],
-        "nearest_targets": ["--targets", "1,2,3", "--nearest-k", "2"],
-        "within": cutoffs,
-        "isochrones": cutoffs,
-        "extremes": ["--unconnected", "largest"],
-        "opportunities": [*cutoffs, "--values", "whole,real", "--vertices", str(attributes)],
-    }.get(result, [])
-
-
-def _pairs(folder: Path) -> Path:
-    """Write a small table of pairs, and return its path."""
-    path = folder / "pairs.csv"
-    path.write_text("origin,destination\n1,2\n1,3\n2,3\n")
-    return path
+        "pairs": ["--pairs", str(pairs)],
+        "k": ["--nearest-k", "2"],
+        "cutoffs": ["--cutoffs", "1,2"],
+        "values": ["--values", "whole,real", "--vertices", str(attributes)],
+        "unconnected": ["--unconnected", "largest"],
+    }
+    needed = {*kind.needs, *({"unconnected"} & {*kind.all_options})}
+    return [word for name, words in given.items() if name in needed for word in words]
 
 
 def _edges(folder: Path, weight: str | None) -> Path:

@@ -11,8 +11,8 @@ from ..errors import InputError
 from ..formats.column_names import end_pairs, listed
 from ..graph import Graph
 from ..kinds.pairs import frame_of_pairs, numbers_of_pairs, pair_table
-from ..kinds.paths import columns_along
-from ..kinds.result_kinds import RESULT_KINDS
+from ..kinds.paths import AlongPaths, columns_along
+from ..kinds.result_kinds import RESULT_KINDS, PathOptions
 from ..protocols import Frame, Ids
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
@@ -131,7 +131,8 @@ def _paths_of_pairs(
         sample=table.sample(),
         forms=RESULT_KINDS["paths"].reads,
     )
-    return frame_of_pairs("paths", plan, table, "source", along=sums, edges=edges)
+    columns: Any = AlongPaths(sums)
+    return frame_of_pairs("paths", plan, table, "source", PathOptions(along=columns, edges=edges))
 
 
 def _columns(pairs: Any) -> tuple[Ids, Ids]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,18 +21,18 @@ from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import Digested, digest_of
+from ..search.query import digest_of
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import betweenness_gpu as gpu
-from .loads import CELLS, Loads, columns_of_cells
+from .loads import CELLS, Loads, columns_of_cells, refuse_twice
 from .path_counts import require_path_counts
-from .records import Asked
+from .records import Asked, CheckedOptions
 
 DELTA = 0.1  # of a bound that is shown without being asked for
 
 
-class BetweennessQuestion(Digested):
+class BetweennessQuestion(CheckedOptions):
     """Checked options of betweenness.
 
     Attributes
@@ -46,10 +44,6 @@ class BetweennessQuestion(Digested):
     epsilon, delta : float
         With probability 1 - delta or more, no normalized value has an error beyond epsilon.
     """
-
-    limit = None
-    values: Mapping[str, Any] = MappingProxyType({})
-    rows_per_source = 1
 
     def __init__(
         self, of: str, endpoints: bool, normalized: bool, sources: np.ndarray | None, epsilon: float, delta: float
@@ -95,10 +89,7 @@ def question_of(
         _refuse_weights_of_zero(graph)
     n = graph.n_vertices
     if numbers is not None:
-        distinct, counts = np.unique(numbers, return_counts=True)
-        if distinct.size < numbers.size:
-            name = arguments.describe(graph.ids_at(namespace(graph.offsets).asarray(distinct[counts > 1][:1])).tolist()[0])
-            raise InputError(f"source {name} is given twice, and its paths would count twice; give it once")
+        refuse_twice(graph, numbers, "paths")
     if samples is None and epsilon is None:
         if delta is not None:
             raise InputError("delta is the probability that epsilon fails; give epsilon, or samples")

@@ -33,7 +33,7 @@ def columns_of_source(asked: Asked, traversal: Traversal, selection: Selection |
     """Return the columns besides ``source`` of one source; see ``columns_of`` of frames."""
     names = asked.kind.columns
     wanted = (*names, "distance") if "band" in names else names
-    return _shown(asked, columns_of(asked.graph, traversal, asked.query, asked.unreached, selection, wanted))
+    return _shown(asked, columns_of(asked.graph, traversal, asked.query, asked.options.unreached, selection, wanted))
 
 
 def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
@@ -49,7 +49,7 @@ def frame_of(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, fra
     graph = asked.graph
     if not places.size:
         return _empty_frame(asked, frames)
-    if _can_write_rows(graph, asked.unreached):
+    if _can_write_rows(graph, asked.options.unreached):
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
         return frames.make(_shown(asked, _columns_of_rows(graph, [rows[i] for i in places])))
     found = []

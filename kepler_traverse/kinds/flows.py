@@ -16,17 +16,17 @@ from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
-from ..search.query import Digested, SourceValues, digest_of
+from ..search.query import SourceValues, digest_of
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import flows_gpu as gpu
 from .conservation import require_conserved, require_inflow
-from .loads import CELLS, LOST, LOST_PAIRS, Loads
+from .loads import CELLS, LOST, LOST_PAIRS, Loads, refuse_twice
 from .opportunities import decay_of, source_weights_of
-from .records import Asked
+from .records import Asked, CheckedOptions
 
 
-class FlowQuestion(Digested):
+class FlowQuestion(CheckedOptions):
     """Checked options of flows.
 
     Attributes
@@ -41,9 +41,6 @@ class FlowQuestion(Digested):
         In the order of the rows of the pairs.
     """
 
-    limit = None
-    rows_per_source = 1
-
     def __init__(
         self,
         of: str,
@@ -55,9 +52,6 @@ class FlowQuestion(Digested):
     ) -> None:
         self.of, self.decay, self.parameter = of, decay, parameter
         self.source_weights, self.target_weights, self.volumes = source_weights, target_weights, volumes
-
-    def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:  # noqa: ARG002
-        return 0
 
     @property
     def digest(self) -> str:
@@ -89,10 +83,7 @@ def question_of(
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
     if numbers is not None:
-        distinct, counts = np.unique(numbers, return_counts=True)
-        if distinct.size < numbers.size:
-            name = arguments.describe(graph.ids_at(distinct[counts > 1][:1]).tolist()[0])
-            raise InputError(f"source {name} is given twice, and its flows would count twice; give it once")
+        refuse_twice(graph, numbers, "flows")
         if source_weights is not None:
             source_weights = source_weights_of(graph, numbers, source_weights)
     if source_weights is not None:

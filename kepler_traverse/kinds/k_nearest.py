@@ -8,7 +8,8 @@ return the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ from ..graph import Graph
 from ..runtime.memory import available_memory
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import Digested, digest_of
+from ..search.query import Digested, Nearest, digest_of
 from ..search.results import Traversals
 from . import k_nearest_cpu as cpu
 from . import k_nearest_gpu as gpu
+from .result_kinds import NearestOptions
 
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
 
@@ -57,19 +59,46 @@ class SourceGroups(Digested):
         return digest_of([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
 
 
-def groups_of(groups: Any, name: str, ids: Any, numbers: np.ndarray) -> SourceGroups | None:
-    """Return the argument ``groups``, one label per source or target, as ``name`` says; None if it is not given.
+def checked_options(options: NearestOptions, numbers: Mapping[str, np.ndarray]) -> NearestOptions:
+    """Return options with a checked ``k``, and with groups as ``SourceGroups``.
+
+    Parameters
+    ----------
+    numbers : mapping of str to int64 array
+        Vertex numbers of the sources and of the targets; empty if the job has read the groups.
 
     Raises
     ------
     InputError
-        Groups are not one per vertex, or not of one type; groups or vertices have no order.
+        ``k`` is less than 1. Groups are not one per vertex, or not of one type, or have no order.
     """
-    if groups is None:
-        return None
-    for argument, given in (("groups", groups), (f"{name}s", ids)):
-        if isinstance(given, (set, frozenset)):
-            raise InputError(f"{argument} must be a list in the order of the {name}s and their groups; a set has no order")
+    (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
+    k, groups = arguments.whole("k", options.k, least=1), options.groups
+    if groups is not None and numbers:
+        groups = _groups_of(groups, table.removesuffix("s"), numbers[table])
+    return replace(options, k=k, groups=groups)
+
+
+def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, Nearest]:
+    """Return what a query says of the nearest targets.
+
+    Raises
+    ------
+    InputError
+        There is no target.
+    """
+    if not targets.size:
+        raise InputError("result='nearest_targets' needs at least one target")
+    groups, k = options.groups, options.k
+    assert k is not None
+    every = Nearest(k, [np.unique(targets)], None)
+    return {"nearest": every if groups is None else Nearest(k, groups.members, groups.labels)}
+
+
+def _groups_of(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
+    """Return the argument ``groups``, one label per source or target, as ``name`` says."""
+    if isinstance(groups, (set, frozenset)):
+        raise InputError(f"groups must be a list, in the order of the {name}s; a set has no order")
     labels = arguments.ids("groups", groups)
     if len(labels) != numbers.size:
         raise InputError(f"groups has {len(labels)} values, not {numbers.size}: give one per {name}")

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import arguments
 from .._arrays import Array, namespace, to_host
 from ..cpu import threads
 from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import ExactSums
+from ..errors import InputError
 from ..graph import Graph
 from ..search.frames import Column
 from ..search.results import Traversals
@@ -25,6 +27,16 @@ from .records import Asked
 CELLS = ("edges", "vertices")
 LOST, LOST_PAIRS = 0, 1  # places after the cells: the load of pairs without a path, and their number
 EXTRA = 2
+
+
+def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
+    """Raise InputError if a source is given twice, as ``what`` of it would count twice."""
+    distinct, counts = np.unique(numbers, return_counts=True)
+    if distinct.size < numbers.size:
+        ids = graph.ids_at(namespace(graph.offsets).asarray(distinct[counts > 1][:1]))
+        raise InputError(
+            f"source {arguments.describe(ids.tolist()[0])} is given twice, and its {what} would count twice; give it once"
+        )
 
 
 class OnGpu(NamedTuple):

@@ -23,10 +23,10 @@ from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import Digested, SourceValues, digest_of
+from ..search.query import SourceValues, digest_of
 from ..search.results import Traversals
 from . import opportunities_gpu as gpu
-from .records import Asked, SourceRecords, Values
+from .records import Asked, CheckedOptions, SourceRecords, Values
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
 VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which no attribute may have
@@ -64,7 +64,7 @@ def source_weights_of(graph: Graph, numbers: np.ndarray, weights: Any) -> Source
     return SourceValues.of_rows(numbers, found, twice)
 
 
-class Reduction(Digested):
+class Reduction(CheckedOptions):
     """What to reduce the distances of each source to: checked options of the result kinds that take ``cutoffs``.
 
     Attributes
@@ -90,7 +90,8 @@ class Reduction(Digested):
         parameter: float = 0.0,
         weights: SourceValues | None = None,
     ):
-        self.cutoffs, self.values, self.weights = cutoffs, values or {}, weights
+        self.cutoffs, self.weights = cutoffs, weights
+        self.values = values or {}  # type: ignore[misc]
         self.decay, self.parameter = decay, parameter
         self._on_gpu: dict[int, Array] = {}
 
@@ -408,7 +409,7 @@ def _records(reduction: Reduction, found: dict[str, np.ndarray], n_sources: int)
 def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``cutoff``, and one per attribute, of its type also where there is no source."""
     reduction = asked.options
-    names = reduction.values if asked.kind.names_values else asked.kind.columns[2:]
+    names = reduction.values if asked.kind.names_columns else asked.kind.columns[2:]
     columns = {CUTOFF: Column(values[CUTOFF].astype(reduction.cutoffs.dtype, copy=False))}
     return columns | {name: Column(values[name].astype(reduction.dtype_of(name), copy=False)) for name in names}
 

@@ -14,7 +14,7 @@ from ..search.frames import Column, columns_on_device, frame_from
 from ..search.query import PairTable, TargetLists
 from ..search.results import Traversals
 from .records import Asked, SourceRecords, Values, columns_of_records, joined, records_of_group
-from .result_kinds import RESULT_KINDS
+from .result_kinds import PLAIN, RESULT_KINDS, KindOptions
 
 _CHECKED_ROWS = 4096  # rows that are looked up together to find the first one without a vertex
 
@@ -89,7 +89,7 @@ def _raise_for_row(graph: Graph, name: str, role: str, row: int, ids: Any) -> No
         raise UnknownVertexError(f"{name}, row {row}: {error}") from None
 
 
-def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, **asked: Any) -> Any:
+def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options: KindOptions = PLAIN) -> Any:
     """Search from all origins and return a frame in the order of the rows of the table.
 
     Parameters
@@ -97,11 +97,11 @@ def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, **asked
     name : {"pairs", "paths"}
     without : str
         A column of the kind that the frame lacks.
-    **asked
-        Further fields of ``Asked``.
+    options : KindOptions, optional
     """
     graph = plan.graph
-    making = Asked(kind=RESULT_KINDS[name], graph=graph, algorithm=plan.algorithm, query=plan.query, pairs=table, **asked)
+    of = {"graph": graph, "algorithm": plan.algorithm, "query": plan.query, "options": options}
+    making = Asked(kind=RESULT_KINDS[name], pairs=table, **of)
     if plan.query.targets is not None:  # one origin, whose plan has its destinations
         groups = iter([plan.run(table.sources)])
     else:

@@ -18,13 +18,30 @@ from ..graph import Graph
 from ..protocols import EdgeRowsBackend
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import TargetLists
+from ..search.query import Digested, TargetLists, digest_of
 from ..search.results import Routes, Traversals
 from .records import Asked, SourceRecords, Values, positions_in_groups
 
 _INT64_END = 2**63
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
 _ALONG = "along "  # begins the names of the values of columns that the user names
+
+
+class AlongPaths(Digested):
+    """What to sum along the paths of pairs.
+
+    Attributes
+    ----------
+    values : dict of str to int64 or float64 array
+        By name, one value per row of the edge list.
+    """
+
+    def __init__(self, values: dict[str, np.ndarray]):
+        self.values = values
+
+    @property
+    def digest(self) -> str:
+        return digest_of([(name, str(value.dtype)) for name, value in self.values.items()], self.values.values())
 
 
 def routes_of(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
@@ -201,10 +218,10 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     routes = routes_of(graph, group, table.lists, asked.query.limit)
     values: dict[str, Array] = {"pair": np.repeat(table.rows, routes.sizes)}
     values |= {"position": positions_in_groups(routes.sizes), "vertex": routes.vertices}
-    if asked.edges or asked.along:
+    if asked.options.edges or asked.options.values:
         rows, begins = rows_of_edges(graph, routes)
-        values |= {"edge": rows, "begins": begins} if asked.edges else {}
-        for name, column in asked.along.items():
+        values |= {"edge": rows, "begins": begins} if asked.options.edges else {}
+        for name, column in asked.options.values.items():
             values[_ALONG + name] = summed_along(name, column, rows, begins, routes.sizes)
     ends = np.concatenate([[0], np.cumsum(routes.sizes)])[table.lists.offsets]
     return SourceRecords(values, np.diff(ends))
@@ -215,9 +232,9 @@ def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
     numbers = {name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")}
     columns = {"pair": Column(numbers["pair"]), "position": Column(numbers["position"])}
     columns["vertex"] = Column.of_vertices(asked.graph, numbers["vertex"])
-    if asked.edges:
+    if asked.options.edges:
         columns["edge"] = Column(values["edge"].astype(np.int64, copy=False), values["begins"].astype(bool, copy=False))
-    for name, column in asked.along.items():
+    for name, column in asked.options.values.items():
         columns[name] = Column(values[_ALONG + name].astype(column.dtype, copy=False))
     return columns
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +18,20 @@ from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.distance_stats import levels_of
 from ..search.frames import Column, as_returned_distance
-from ..search.query import PairTable, Query
+from ..search.query import Digested, PairTable, Query
 from ..search.results import Traversals
-from .result_kinds import ResultKind
+from .result_kinds import PLAIN, KindOptions, ResultKind
 
 Values = Mapping[str, Any]  # arrays of shape (n_records,) by name, on the host or on the graph's device
 LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``level_counts_of`` yields
+
+
+class CheckedOptions(Digested, KindOptions):
+    """Options as ``KindOptions.checked`` returns them where ``is_recorded_whole``."""
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        return {"reduction": self.digest}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,29 +45,20 @@ class Asked:
     algorithm : {"bfs", "sssp"}
     query : Query
         That of the traversals.
-    options : object or None
-        The checked options of the kind: a ``Reduction``, or an instance of its own dataclass.
+    options : KindOptions
+        What ``checked`` of the kind's own dataclass returns.
     targets : int64 array of vertex numbers, NumPy, or None
         The targets in the order of the records.
     pairs : PairTable or None
-    along : dict of str to array
-        Columns of the edge list to sum along paths.
-    unreached : {"omit", "null", "cugraph"}
-        How vertices without a path are shown.
-    edges : bool
-        Whether records of paths have the rows of their edges.
     """
 
     kind: ResultKind
     graph: Graph
     algorithm: str
     query: Query
-    options: Any = None
+    options: Any = PLAIN
     targets: np.ndarray | None = None
     pairs: PairTable | None = None
-    along: Mapping[str, np.ndarray] = field(default_factory=dict)
-    unreached: str = "omit"
-    edges: bool = True
 
     @property
     def counts_hops(self) -> bool:

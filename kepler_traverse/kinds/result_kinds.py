@@ -9,13 +9,12 @@ they are called.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple
 
 GROUP = "group"  # the column of the groups that sources or targets are in
 
@@ -24,14 +23,24 @@ GROUP = "group"  # the column of the groups that sources or targets are in
 class KindOptions:
     """Options of a result kind: a field each, with a default, and with ``help`` in its metadata.
 
-    A field is a keyword argument of ``bfs_many`` and ``sssp_many``, and a flag and a key of the settings file of the job,
-    whose type it has, unless its metadata has ``job=False``. The metadata may have what ``pipelines.cli.options.setting``
-    takes. ``__post_init__`` or ``checked`` raises InputError for a wrong value. ``limit``, if it is not None, is the limit
-    of the searches.
+    A field is a keyword argument of ``bfs_many`` and ``sssp_many`` unless its metadata has ``library=False``, and a flag and
+    a key of the settings file of the job, whose type it has, unless it has ``job=False``. The metadata may have what
+    ``pipelines.cli.options.setting`` takes, ``setting``, which is the key if that is another, and ``column``, which is the
+    role of a column of its ``table`` that the job reads in place of a flag. ``__post_init__`` or ``checked`` raises
+    InputError for a wrong value. ``limit``, if it is not None, is the limit of the searches.
     """
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:  # noqa: ARG002
-        """Return the options for a graph and sources, given by their vertex numbers; see ``Asked.options``."""
+    # Where a kind has no such option: how vertices without a path are shown, and the columns that the user names.
+    unreached: ClassVar[Any] = "omit"
+    values: ClassVar[Any] = MappingProxyType({})
+    is_recorded_whole: ClassVar[bool] = False  # by one digest of all options, ``reduction``, and not each by its name
+
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
+        """Return the options for a graph; see ``Asked.options``.
+
+        ``sources`` and ``targets`` are vertex numbers, in the order of options with a value for each. Without them, such
+        options are as the job has read them.
+        """
         return self
 
     @property
@@ -47,25 +56,125 @@ class KindOptions:
         """Return the bytes that the records of a group of sources need on a GPU while they are computed."""
         return 0
 
+    def of_query(self, targets: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Return further fields of the ``Query`` of the searches, for targets that are given by their vertex numbers."""
+        return {}
+
     @property
-    def digest(self) -> str:
-        """SHA-256 of everything that determines a result."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+    def recorded(self) -> dict[str, Any]:
+        """What identifies the options in a manifest: by name those that are not the default, tables by their digests."""
+        given = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default}
+        return {name: getattr(value, "digest", value) for name, value in given.items()}
+
+
+PLAIN = KindOptions()  # of kinds without an option
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreachedOptions(KindOptions):
+    """Options of ``distances`` and ``predecessors``."""
+
+    unreached: Literal["omit", "null", "cugraph"] = field(  # type: ignore[misc]
+        default="omit",
+        metadata={
+            "help": "vertices without a path have no row, a row with nulls, or the marks, types and order of columns of "
+            "cuGraph"
+        },
+    )
+
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
+        import_module("..search.frames", __package__).check_unreached(self.unreached, graph)
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestOptions(KindOptions):
+    """Options of ``k_nearest``; ``checked`` returns groups as ``SourceGroups``."""
+
+    k: int | None = field(
+        default=None,
+        metadata={
+            "setting": "nearest_k",
+            "help": "write this many of the nearest sources of each vertex, with their ranks (nearest is then k_nearest). "
+            "Hops and integer weights take one search from all sources, unless --strategy names one; other "
+            "weights take one per source. With --targets, the result is nearest_targets: the nearest targets of each source",
+            "least": 1,
+            "example": 3,
+        },
+    )
+    groups: Any = field(default=None, metadata={"table": "sources", "column": "group"})
+
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
+        return _call("k_nearest", "checked_options", self, numbers)
+
+    @property
+    def rows_per_source(self) -> int:
+        return (self.k or 1) * (1 if self.groups is None else len(self.groups.labels))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestTargetsOptions(NearestOptions):
+    """Options of ``nearest_targets``."""
+
+    groups: Any = field(default=None, metadata={"table": "targets", "column": "group"})
+
+    def of_query(self, targets: Any) -> dict[str, Any]:
+        return _call("k_nearest", "query_of_targets", self, targets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathOptions(KindOptions):
+    """Options of ``paths``."""
+
+    along: list[str] | None = field(  # with their values, ``AlongPaths``
+        default=None,
+        metadata={
+            "example": ("metres", "toll"),
+            "help": "columns of the edge list to add up along the paths: one column each, with the sum from the origin up "
+            "to the vertex",
+        },
+    )
+    edges: bool = field(default=True, metadata={"job": False})  # whether records have the rows of their edges
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        columns: Any = self.along
+        return {} if columns is None else columns.values
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutoffOptions(KindOptions):
     """Options of kinds whose searches end at the largest of several distances; ``checked`` returns a ``Reduction``."""
 
+    is_recorded_whole = True
+
     cutoffs: list[int | float] | None = field(
         default=None,
         metadata={"help": "distances in ascending order; the largest ends each search", "example": (600, 1200)},
     )
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:
-        return _call("opportunities", "reduction_of", graph, algorithm, kind.name, **vars(self), numbers=numbers)
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.metadata.get("library", True)}
+        return _call("opportunities", "reduction_of", graph, algorithm, kind.name, **given, numbers=numbers.get("sources"))
 
 
+@dataclass(frozen=True, kw_only=True)
+class IsochroneOptions(CutoffOptions):
+    """Options of ``isochrones``."""
+
+    geometry: Literal["points", "hulls"] | None = field(
+        default=None,
+        metadata={
+            "library": False,
+            "table": "vertices",
+            "example": "points",
+            "help": "write a GeoParquet file, too, by the columns x and y of the --vertices file. points: _points.pq has a "
+            "point per row; hulls: _hulls.pq has a concave hull per source and cutoff (pip install 'kepler-traverse[geo]')",
+        },
+    )
+
+
+_SOURCE_WEIGHTS = {"table": "sources", "column": "source_weight"}
 _DECAY = {
     "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, gaussian:D is "
     "exp(-(d/D)^2/2); default: 1",
@@ -77,7 +186,7 @@ _DECAY = {
 class OpportunityOptions(CutoffOptions):
     """Options of ``opportunities``."""
 
-    values: list[str] | None = field(
+    values: list[str] | None = field(  # type: ignore[misc]
         default=None,
         metadata={
             "help": "columns of the --vertices file to add up; vertices that it lacks have 0",
@@ -86,7 +195,7 @@ class OpportunityOptions(CutoffOptions):
         },
     )
     decay: str | None = field(default=None, metadata=_DECAY)
-    source_weights: str | None = None
+    source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
 
 
 _NOT_IN_JOB = {"job": False}
@@ -101,19 +210,24 @@ _OF = {
 class FlowOptions(KindOptions):
     """Options of ``flows``; ``checked`` returns a ``FlowQuestion``."""
 
+    is_recorded_whole = True
+
     of: Cells = field(default=None, metadata=_OF)
     decay: str | None = field(default=None, metadata=_DECAY)
-    source_weights: Any = None
-    target_weights: Any = None
-    volumes: Any = None
+    source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
+    target_weights: Any = field(default=None, metadata={"table": "targets", "column": "target_weight"})
+    volumes: Any = field(default=None, metadata={"table": "pairs", "column": "volume"})
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:
-        return _call("flows", "question_of", graph, algorithm, **vars(self) | {"of": self.of or kind.cells}, numbers=numbers)
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
+        of = vars(self) | {"of": self.of or kind.cells}
+        return _call("flows", "question_of", graph, algorithm, **of, numbers=numbers.get("sources"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class BetweennessOptions(KindOptions):
     """Options of ``betweenness``; ``checked`` returns a ``BetweennessQuestion``."""
+
+    is_recorded_whole = True
 
     of: Cells = field(default=None, metadata=_OF)
     endpoints: bool = field(default=False, metadata={"help": "count a path also at the vertices where it begins and ends"})
@@ -123,9 +237,9 @@ class BetweennessOptions(KindOptions):
     epsilon: float | None = field(default=None, metadata=_NOT_IN_JOB)
     delta: float | None = field(default=None, metadata=_NOT_IN_JOB)
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, numbers: Any = None) -> Any:
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         of = vars(self) | {"of": self.of or kind.cells}
-        return _call("betweenness", "question_of", graph, algorithm, **of, numbers=numbers)
+        return _call("betweenness", "question_of", graph, algorithm, **of, numbers=numbers.get("sources"))
 
 
 class RowSize(NamedTuple):
@@ -152,14 +266,15 @@ class RowSize(NamedTuple):
 
 def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
     rows = n_vertices if question.targets is None else len(question.targets)
-    rows *= (question.k or 1) * (1 if question.groups is None else len(question.groups.labels))
     return rows, rows
 
 
 def _per_source(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
-    rows = (question.k or 1) * (1 if question.groups is None else len(question.groups.labels))
-    rows = rows if question.reduction is None else question.reduction.rows_per_source
-    return rows, rows
+    return question.options.rows_per_source, question.options.rows_per_source
+
+
+def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
+    return n_vertices * question.options.rows_per_source, n_vertices * question.options.rows_per_source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,10 +334,12 @@ class ResultKind:
         ``"direction"`` (``"in"``); see ``rules``.
     needs : tuple of str
         Those of them without which there is no result.
-    options_class : subclass of KindOptions, optional
-        The options of the kind, if it has a dataclass of them. ``asked.options`` is an instance.
-    names_values : bool
-        Whether the user names further columns, by ``values``.
+    options_class : subclass of KindOptions
+        The options that the kind has beside those. ``asked.options`` is an instance, or what its ``checked`` returns.
+    names_columns : bool
+        Whether the user names further columns: those of ``asked.options.values``.
+    takes_sources : bool
+        Whether it is about sources, and not about the whole graph.
     load : str
         The column of what an edge or a vertex carries, of kinds with ``loads_of``.
     cells : {"edges", "vertices"}
@@ -256,8 +373,9 @@ class ResultKind:
     on_gpu: tuple[str, ...] = ("cuda.distance_stats",)
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    options_class: type[KindOptions] | None = None
-    names_values: bool = False
+    options_class: type[KindOptions] = KindOptions
+    names_columns: bool = False
+    takes_sources: bool = True
     load: str = "volume"
     cells: Literal["edges", "vertices"] = "edges"
     scale_of: Callable[..., float] | None = None
@@ -268,30 +386,32 @@ class ResultKind:
         given, own = tuple(names), self.columns
         if len(set(given)) < len(given):
             return False
-        if self.names_values:
-            return given[: len(own)] == own and len(given) > len(own)
-        if "along" in self.options:
-            return given[: len(own)] == own
+        if self.names_columns:
+            return given[: len(own)] == own and (len(given) > len(own) or "values" not in self.needs)
         if self.is_distances and given == (own[0], own[2], own[1], *own[3:]):  # the order of cugraph.sssp
             return True
         place = int(not self.one_search)  # of the groups
-        return given == own or ("groups" in self.options and given == (*own[:place], GROUP, *own[place:]))
+        return given == own or ("groups" in self.all_options and given == (*own[:place], GROUP, *own[place:]))
 
     @cached_property
     def all_options(self) -> tuple[str, ...]:
         """Options that not all kinds take, those of its dataclass included."""
-        return self.options + (() if self.options_class is None else tuple(each.name for each in fields(self.options_class)))
+        return self.options + tuple(each.name for each in fields(self.options_class))
 
     @cached_property
     def options_of_job(self) -> tuple[str, ...]:
         """Those of them that the job takes, too."""
-        own = () if self.options_class is None else fields(self.options_class)
-        return self.options + tuple(each.name for each in own if each.metadata.get("job", True))
+        return self.options + tuple(each.name for each in fields(self.options_class) if each.metadata.get("job", True))
 
     @property
     def needs_pairs(self) -> bool:
         """Whether it answers a table of pairs, by ``bfs_pairs``, ``sssp_pairs`` or ``--pairs``."""
         return "pairs" in self.needs
+
+    @property
+    def needs_edge_rows(self) -> bool:
+        """Whether a record names a row of the edge list."""
+        return "edge" in self.columns or self.adds_up
 
     @property
     def takes_cutoffs(self) -> bool:
@@ -312,11 +432,6 @@ class ResultKind:
         """Return the bytes of the sums of all edges or vertices, and of the scratch of each thread."""
         per_vertex = 80  # of a ``Tree`` and of the walks
         return threads * (16 * max(graph.n_edges, graph.n_vertices) + per_vertex * graph.n_vertices) if self.adds_up else 0
-
-    @property
-    def takes_sources(self) -> bool:
-        """Whether it is about sources, and not about the whole graph."""
-        return "unconnected" not in self.options
 
     @property
     def in_files(self) -> bool:
@@ -344,7 +459,7 @@ class ResultKind:
         if not self.on_gpu:
             return 0
         statistics = import_module("..cuda.distance_stats", __package__)
-        own = 0 if question.reduction is None else question.reduction.bytes_on_gpu(n_sources, n_vertices)
+        own = question.options.bytes_on_gpu(n_sources, n_vertices)
         return own + statistics.bytes_needed(question.algorithm == "bfs", n_sources, n_vertices)
 
     def size(self, question: Any, n_vertices: int, depth: int = 0, visited: int | None = None) -> RowSize:
@@ -361,8 +476,7 @@ class ResultKind:
         rows, most = self.rows(question, n_vertices, depth)
         if self.repeated and visited is not None:
             rows = min(rows, visited)
-        named: tuple[str, ...] = () if question.along is None else tuple(question.along.values)
-        named += tuple(question.reduction.values) if self.names_values and question.reduction is not None else ()
+        named = question.options.values if self.names_columns else ()
         ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
         has_distance = "distance" in self.columns or "eccentricity" in self.columns
         return RowSize(rows, most, 0 if self.lists else ids, int(has_distance), self.numbers + len(named))
@@ -413,7 +527,8 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each vertex that a source reaches: its distance from that source",
         columns=("source", "vertex", "distance"),
-        options=("targets", "unreached"),
+        options=("targets",),
+        options_class=UnreachedOptions,
         **_OF_VERTICES,
     ),
     ResultKind(
@@ -421,7 +536,8 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each vertex that a source reaches: its distance from that source, and the vertex before it",
         columns=("source", "vertex", "distance", "predecessor"),
-        options=("targets", "unreached"),
+        options=("targets",),
+        options_class=UnreachedOptions,
         has_predecessors=True,
         **_OF_VERTICES,
     ),
@@ -492,9 +608,9 @@ _KINDS = (
         means="a row for each vertex and rank, and each group if sources have groups: the k nearest of the sources, by "
         "distance and then by source",
         columns=("vertex", "rank", "source", "distance"),
-        **OF_ONE_SEARCH,
+        **OF_ONE_SEARCH | {"rows": _per_vertex_and_rank},
         numbers=1,
-        options=("k", "groups"),
+        options_class=NearestOptions,
         needs=("k",),
     ),
     ResultKind(
@@ -504,7 +620,8 @@ _KINDS = (
         "distance and then by target",
         columns=("source", "rank", "target", "distance"),
         numbers=1,
-        options=("targets", "k", "groups"),
+        options=("targets",),
+        options_class=NearestTargetsOptions,
         needs=("targets", "k"),
         keeps="targets",
         counts_rows=True,
@@ -521,7 +638,7 @@ _KINDS = (
         options=("direction",),
         options_class=OpportunityOptions,
         needs=("cutoffs", "values"),
-        names_values=True,
+        names_columns=True,
     ),
     ResultKind(
         name="within",
@@ -542,8 +659,7 @@ _KINDS = (
         means="a row for each source and vertex within the largest cutoff: the smallest cutoff that holds it",
         columns=("source", "vertex", "band"),
         numbers=1,
-        options=("geometry",),
-        options_class=CutoffOptions,
+        options_class=IsochroneOptions,
         needs=("cutoffs",),
         **_OF_VERTICES,
     ),
@@ -574,7 +690,9 @@ _KINDS = (
         numbers=3,
         **_made_by("paths", "records_of", "columns_of", "rows"),
         reads=("sparse",),
-        options=("pairs", "along"),
+        options=("pairs",),
+        options_class=PathOptions,
+        names_columns=True,
         needs=("pairs",),
     ),
     ResultKind(

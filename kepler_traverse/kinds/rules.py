@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
+from typing import Any
 
 from ..errors import InputError, option_text
 from .result_kinds import RESULT_KINDS, ResultKind
@@ -93,6 +94,15 @@ def errors(
                 continue
             able = kinds_that_take(option, kinds, takes)
             yield option, text.format_map(_Written(option=written, name=kind.name, kind=named, able=able))
+
+
+def meant(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
+    """Return the kind that a result, ``k`` and targets mean, and its ``k``: there are three kinds of nearest vertices."""
+    if result not in ("nearest", "k_nearest") or (k is None and not has_targets):
+        return result, k
+    if not has_targets:
+        return "k_nearest", k
+    return "nearest_targets", 1 if k is None and result == "nearest" else k
 
 
 def check(kind: ResultKind, algorithm: str, given: Mapping[str, str | None]) -> None:

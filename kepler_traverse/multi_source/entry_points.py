@@ -12,12 +12,11 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import namespace
-from ..errors import InputError, NegativeCycleError
+from ..errors import NegativeCycleError
 from ..graph import Graph
 from ..kinds import pairs, rules
-from ..kinds.k_nearest import groups_of
 from ..kinds.records import Asked
-from ..kinds.result_kinds import RESULT_KINDS
+from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
@@ -26,7 +25,6 @@ from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
-from ..search.query import Nearest
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
@@ -68,6 +66,12 @@ class ManyOptions(TypedDict, total=False):
     k: int | None
     groups: Sequence[Any] | None
     source_weights: Sequence[float] | None
+
+
+def options_of(kind: ResultKind, graph: Graph, algorithm: str, given: Mapping[str, Any], **numbers: Any) -> Any:
+    """Return the checked options of a kind, from those that are not None; see ``KindOptions.checked``."""
+    own = kind.options_class(**{name: value for name, value in given.items() if value is not None})
+    return own.checked(kind, graph, algorithm, **numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,24 +165,14 @@ class Registry:
         result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
         graph, numbers, targets = outputs.check_arguments(graph, sources, question, self.algorithm)
         kind = RESULT_KINDS[result]
-        options: Any = None
-        if kind.options_class is not None:
-            given = {each: value for each, value in question.of_kind.items() if value is not None}
-            options = kind.options_class(**given).checked(kind, graph, name, numbers)
-            sample = getattr(options, "sources", None)
-            numbers = numbers if sample is None else sample
-        bound: Any = question.limit if options is None or options.limit is None else options.limit
+        ends = None if targets is None else graph.numbers_of(targets, "target")
+        options = options_of(kind, graph, name, question.of_kind, sources=numbers, targets=ends)
+        sample = getattr(options, "sources", None)
+        numbers = numbers if sample is None else sample
+        bound: Any = question.limit if options.limit is None else options.limit
         limits = outputs.limits_per_source(graph, self.algorithm, result, bound, sources, numbers)
         bound = bound if limits is None else limits.largest
-        nearest, groups = None, question.of_kind.get("groups")
-        if kind.name == "nearest_targets":
-            ends = graph.numbers_of(targets, "target")
-            if not ends.size:
-                raise InputError("result='nearest_targets' needs at least one target")
-            of_targets, groups = groups_of(groups, "target", targets, ends), None
-            every = [np.unique(ends)] if of_targets is None else of_targets.members
-            nearest = Nearest(arguments.whole("k", k, least=1), every, None if of_targets is None else of_targets.labels)
-        members = groups_of(groups, "source", sources, numbers)
+        members = getattr(options, "groups", None) if kind.one_search else None
         # A stream searches each of its sources, since it does not keep the results of earlier groups.
         if members is not None:
             n_searches = sum(own.size for own in members.members)
@@ -195,10 +189,10 @@ class Registry:
             limit=bound,
             limits=limits,
             targets=targets,
-            nearest=nearest,
             knobs=question.knobs,
             memory=question.memory,
-            forms=kind.reads if question.unreached == "omit" else (),
+            forms=kind.reads if options.unreached == "omit" else (),
+            **options.of_query(ends),
         )
         is_handed_on = False
         try:
@@ -209,11 +203,11 @@ class Registry:
             searches = plan()
             if stream:
                 frame_kind = outputs.frames_of_stream(stream, graph.device)
-                form = outputs.ResultForm(searches, kind, targets, question.unreached, frame_kind, options)
+                form = outputs.ResultForm(searches, kind, ends, frame_kind, options)
                 found = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
                 return as_record_batches(found, form) if stream == outputs.ARROW else found
-            return outputs.compute_result(searches, numbers, result, targets, question.unreached, meter, options)
+            return outputs.compute_result(searches, numbers, result, ends, meter, options)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None
         except KeyboardInterrupt as interrupt:
@@ -261,9 +255,8 @@ class Registry:
             sample=None if is_one else table.sample(),
             forms=kind.reads if kind.adds_up else (),
         )
-        if kind.loads_of is not None and kind.options_class is not None:
-            own = kind.options_class(**{name: value for name, value in of_kind.items() if value is not None})
-            options = own.checked(kind, graph, self.algorithm.name)
+        if kind.loads_of is not None:
+            options = options_of(kind, graph, self.algorithm.name, of_kind)
             asked = Asked(
                 kind=kind, graph=graph, algorithm=self.algorithm.name, query=plan.query, options=options, pairs=table
             )

@@ -8,7 +8,7 @@ while they are concatenated.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any
 
@@ -20,19 +20,18 @@ from ..errors import InputError, NegativeCycleError, option_text
 from ..graph import Graph, has_vertex
 from ..kinds import rules
 from ..kinds.loads import Loads
-from ..kinds.opportunities import Reduction
 from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
-from ..kinds.result_kinds import RESULT_KINDS, KindOptions, ResultKind
+from ..kinds.result_kinds import PLAIN, RESULT_KINDS, KindOptions, ResultKind
 from ..protocols import Ids
 from ..runtime import LOG
 from ..runtime.progress import Meter
 from ..search.algorithms import ALGORITHMS, Algorithm
 from ..search.frames import (
+    UNREACHED_CHOICES,
     Column,
     FrameKind,
     arrow_tables,
     attach_query,
-    check_unreached,
     columns_on_device,
     frames_on,
 )
@@ -83,14 +82,13 @@ class Question:
     of_kind: Mapping[str, Any]
 
     def by_its_kind(self) -> Question:
-        """Return the question with the kind that ``result="nearest"`` means with its options."""
-        k = self.of_kind.get("k")
-        if not isinstance(self.result, str) or self.result not in ("nearest", "k_nearest"):
+        """Return the question with ``unreached`` as the option of a kind, and the kind that ``result="nearest"`` means."""
+        if arguments.choice("unreached", self.unreached, UNREACHED_CHOICES) != "omit":
+            return replace(self, unreached="omit", of_kind={**self.of_kind, "unreached": self.unreached}).by_its_kind()
+        if not isinstance(self.result, str):
             return self
-        if self.targets is None:
-            return self if k is None else replace(self, result="k_nearest")
-        k = 1 if k is None and self.result == "nearest" else k
-        return replace(self, result="nearest_targets", of_kind={**self.of_kind, "k": k})
+        result, k = rules.meant(self.result, self.of_kind.get("k"), self.targets is not None)
+        return replace(self, result=result, of_kind={**self.of_kind, "k": k})
 
 
 def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: Algorithm) -> tuple[Graph, np.ndarray, Any]:
@@ -110,18 +108,21 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     if kind.needs_pairs:
         raise InputError(f"result={result!r} needs a table of pairs; take bfs_pairs, sssp_pairs or paths(graph, pairs)")
-    check_unreached(question.unreached, graph)
     if question.memory is not None:
         arguments.whole("memory", question.memory)
     if not arguments.is_flag(stream) and not (isinstance(stream, str) and stream == ARROW):
         raise InputError(f"stream must be True, False or {ARROW!r}, not {arguments.describe(stream)}")
     refuse_unknown(options)
-    if isinstance(sources, (set, frozenset)) and options.get("source_weights") is not None:
-        raise InputError("sources must be a list, in the order of source_weights; a set has no order")
+    for each in fields(kind.options_class):
+        table = each.metadata.get("table", "")
+        if options.get(each.name) is not None and isinstance(
+            {"sources": sources, "targets": question.targets}.get(table), (set, frozenset)
+        ):
+            raise InputError(f"{table} must be a list, in the order of {each.name}; a set has no order")
     given = {name: None if value is None else name for name, value in {**options, "targets": question.targets}.items()}
     given["limit"] = None if question.limit is None else algorithm.limit_name
     given["direction"] = "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
-    given |= {"unreached": None if question.unreached == "omit" else "unreached", "stream": "stream" if stream else None}
+    given["stream"] = "stream" if stream else None
     rules.check(kind, algorithm.name, given)
     if isinstance(stream, str) and kind.array_of is not None:
         raise InputError(
@@ -134,8 +135,8 @@ def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: A
 
 def refuse_unknown(options: Iterable[str]) -> None:
     """Raise TypeError for an option that no result has."""
-    known = {option for kind in RESULT_KINDS.values() for option in kind.all_options}
-    for name in sorted({*options} - known):
+    every = [each for kind in RESULT_KINDS.values() for each in fields(kind.options_class)]
+    for name in sorted({*options} - {each.name for each in every if each.metadata.get("library", True)}):
         raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
 
 
@@ -220,13 +221,12 @@ def compute_result(
     plan: Any,
     numbers: np.ndarray,
     result: str,
-    targets: Ids | None,
-    unreached: str,
+    targets: np.ndarray | None,
     meter: Meter | None = None,
-    reduction: Reduction | KindOptions | None = None,
+    options: KindOptions = PLAIN,
 ) -> Any:
     """Run a plan for many sources, given by their vertex numbers, and return the result of that name."""
-    form = ResultForm(plan, RESULT_KINDS[result], targets, unreached, frames_on(plan.graph.device), reduction)
+    form = ResultForm(plan, RESULT_KINDS[result], targets, frames_on(plan.graph.device), options)
     if (numbers[1:] > numbers[:-1]).all():  # as those of all vertices, where sorting takes as long as short searches
         distinct, places = numbers, np.arange(numbers.size)
     else:
@@ -247,9 +247,8 @@ class ResultForm:
 
     Parameters
     ----------
-    targets : sequence of ids or None
-    unreached : {"omit", "null", "cugraph"}
-    reduction : Reduction or KindOptions, optional
+    targets : array of vertex numbers, or None
+    options : KindOptions
         The checked options of the kind.
     """
 
@@ -257,10 +256,9 @@ class ResultForm:
         self,
         plan: Any,
         kind: ResultKind,
-        targets: Ids | None,
-        unreached: str,
+        targets: np.ndarray | None,
         frames: FrameKind,
-        reduction: Reduction | KindOptions | None = None,
+        options: KindOptions,
     ) -> None:
         graph = plan.graph
         self.plan, self.kind, self._frames = plan, kind, frames
@@ -269,9 +267,8 @@ class ResultForm:
             graph=graph,
             algorithm=plan.algorithm,
             query=plan.query,
-            options=reduction,
-            targets=None if targets is None else graph.numbers_of(targets, "target"),
-            unreached=unreached,
+            options=options,
+            targets=targets,
         )
 
     def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import arguments
 from .._arrays import Array, namespace, to_host
 from ..certificate import certify, certify_group
 from ..errors import InputError, NegativeCycleError
@@ -155,7 +154,7 @@ class KNearestSearch(SearchTogether):
     Raises
     ------
     InputError
-        ``k`` is less than 1; there is no source.
+        There is no source.
     """
 
     def __init__(
@@ -163,12 +162,12 @@ class KNearestSearch(SearchTogether):
         graph: Graph,
         algorithm: str,
         limit: float | None,
-        k: Any,
+        k: int,
         n_sources: int,
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ):
-        self._k = arguments.whole("k", k, least=1)
+        self._k = k
         if not n_sources:
             raise InputError("result='nearest' needs at least one source")
         self.searches: MultiSourcePlan | None = None

@@ -217,34 +217,6 @@ class Settings:
         "paths that lead through each vertex, or edge; "
         "extremes: the vertices of the center and the periphery of the graph with radius and diameter, without sources",
     )
-    geometry: Literal["points", "hulls"] | None = _result(
-        table="vertices",
-        example="points",
-        help="for --result isochrones: write a GeoParquet file, too, by the columns x and y of the --vertices file. points: "
-        "_points.pq has a point per row; hulls: _hulls.pq has a concave hull per source and cutoff "
-        "(pip install 'kepler-traverse[geo]')",
-    )
-    nearest_k: int | None = _result(
-        least=1,
-        example=3,
-        help="for --result nearest, which is then k_nearest: write this many of the nearest sources of each vertex, with "
-        "their ranks. Hops and integer weights take one search from all sources, unless --strategy names one; other weights "
-        "take one per source. With --targets, the result is nearest_targets: the nearest targets of each source",
-    )
-    along: list[str] | None = _result(
-        example=("metres", "toll"),
-        help="columns of the edge list to add up along the paths of --result paths: one column each, with the sum from the "
-        "origin up to the vertex",
-    )
-    unreached: Literal["omit", "null", "cugraph"] = _result(
-        "omit",
-        help="for --result distances and predecessors: vertices without a path have no row, a row with nulls, or the marks, "
-        "types and order of columns of cuGraph",
-    )
-    unconnected: Literal["refuse", "largest"] = _result(
-        "refuse",
-        help="for --result extremes, of a graph that is not (strongly) connected: an error, or its largest component",
-    )
     direction: Literal["out", "in"] = _result(
         "out",
         help="direction of the distances of --result summary, opportunities and within: out is from the source to the "
@@ -425,8 +397,8 @@ class Settings:
 
     def table_of(self, role: str) -> str:
         """The setting that names the table with the column of a role; groups are of targets for kinds that take these."""
-        is_of_targets = role == "group" and "targets" in OUTPUT_SCHEMAS[self.result].options
-        return "targets" if is_of_targets else COLUMN_ROLES[role]
+        own = [each.metadata for each in fields(OUTPUT_SCHEMAS[self.result].options_class)]
+        return next((facts["table"] for facts in own if facts.get("column") == role), COLUMN_ROLES[role])
 
     @property
     def groups_file(self) -> str | None:
@@ -440,28 +412,28 @@ class Settings:
 
 
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
-    """Return the settings with a field for each option of the result kinds that have a dataclass of them."""
-    added = {}
-    for kind in OUTPUT_SCHEMAS.values():
-        hints = typing.get_type_hints(kind.options_class) if kind.options_class else {}
-        for each in fields(kind.options_class) if kind.options_class else ():
-            key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
-            if "." in key or each.name not in kind.options_of_job:
-                continue
-            metadata = {"group": "result", **each.metadata, "help": f"for --result {able}: {each.metadata['help']}"}
-            added[key] = (key, hints[each.name], setting(each.default, **metadata))
+    """Return the settings with a field for each option of the result kinds."""
+    added, known = {}, {each.name for each in fields(Option)}
+    for kind, each in _OF_KINDS:
+        if "column" in each.metadata:
+            continue
+        key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
+        facts = {name: value for name, value in each.metadata.items() if name in known}
+        facts["help"] = f"for --result {able}: {facts['help']}"
+        added[key] = (key, typing.get_type_hints(kind.options_class)[each.name], _result(each.default, **facts))
     return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
 
 
+_OF_KINDS = [
+    (kind, each)
+    for kind in OUTPUT_SCHEMAS.values()
+    for each in fields(kind.options_class)
+    if each.name in kind.options_of_job
+]
 # Settings whose names are not those of the arguments of the library.
-SETTINGS = {
-    "k": "nearest_k",
-    "groups": "columns.group",
-    "limits": "columns.limit",
-    "source_weights": "columns.source_weight",
-    "target_weights": "columns.target_weight",
-    "volumes": "columns.volume",
-}
+SETTINGS = {"limits": "columns.limit"}
+SETTINGS |= {each.name: each.metadata["setting"] for _, each in _OF_KINDS if "setting" in each.metadata}
+SETTINGS |= {each.name: f"columns.{each.metadata['column']}" for _, each in _OF_KINDS if "column" in each.metadata}
 if not typing.TYPE_CHECKING:
     Settings = _with_options_of_kinds(Settings)
 
@@ -500,12 +472,15 @@ OPTIONS = tuple(_options())
 SOURCE_CHOICES = ("sources", "random_sources", "all_sources", "pairs")
 SCHEDULER_CHOICES = ("scheduler_address", "scheduler_file")
 # The roles of columns, each with the setting that names its table.
-COLUMN_ROLES = {
-    **dict.fromkeys(("src", "dst", "weight", "oneway"), "edges"),
-    **dict.fromkeys(("source", "limit", "group", "source_weight"), "sources"),
-    **dict.fromkeys(("target", "target_weight"), "targets"),
-    **dict.fromkeys(("origin", "destination", "volume"), "pairs"),
-}
+COLUMN_ROLES: dict[str, str] = {}
+for _table, _roles in {
+    "edges": ("src", "dst", "weight", "oneway"),
+    "sources": ("source", "limit"),
+    "targets": ("target",),
+    "pairs": ("origin", "destination"),
+}.items():
+    _of_kinds = [each.metadata.get("column", "") for _, each in _OF_KINDS if each.metadata.get("table") == _table]
+    COLUMN_ROLES |= {role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES}
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 
 _EXAMPLES = """\

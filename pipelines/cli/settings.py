@@ -160,11 +160,9 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
-    if settings.targets is not None and settings.result in ("nearest", "k_nearest"):
-        is_one = settings.result == "nearest" and settings.nearest_k is None
-        settings = replace(settings, result="nearest_targets", nearest_k=1 if is_one else settings.nearest_k)
-    elif settings.nearest_k is not None and settings.result == "nearest":
-        settings = replace(settings, result="k_nearest")
+    result, k = rules.meant(settings.result, settings.value("nearest_k"), settings.targets is not None)
+    of: dict[str, Any] = {"nearest_k": k}
+    settings = replace(settings, result=result, **of)
     _check_texts(settings, flags, config)
     settings = _with_columns_of_tables(settings)
     settings = _without_idle(settings, flags, config)

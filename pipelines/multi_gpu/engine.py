@@ -144,7 +144,8 @@ class MgEngine:
         graph = self._together.build()
         seconds = time.perf_counter() - started
         numbers, names, duplicates = chosen_sources(graph, settings)
-        request = request_of(settings, question_of(settings, {"targets": targets_of(graph, settings)}))
+        targets = None if settings.targets is None else targets_of(graph, settings, settings.targets)
+        request = request_of(settings, question_of(settings, targets=targets))
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
         return Prepared(
             graph=graph,

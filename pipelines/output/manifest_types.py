@@ -11,11 +11,12 @@ import functools
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar, get_args, get_type_hints
 
 from kepler_traverse.kinds import rules
 
-from ..question import FACTS, Fact, Question
+from ..question import FACTS
 from .schemas import OUTPUT_SCHEMAS, ResultName
 
 if sys.version_info >= (3, 12):
@@ -74,16 +75,26 @@ def _check_times(part: Any) -> Any:
     return part
 
 
+# The options of kinds that the identity records each by its name: type and default.
+NAMED_OPTIONS: dict[str, tuple[Any, Any]] = {
+    each.name: (get_type_hints(kind.options_class)[each.name], each.default)
+    for kind in OUTPUT_SCHEMAS.values()
+    for each in fields(kind.options_class)
+    if each.name in kind.options_of_job and not kind.options_class.is_recorded_whole
+}
+
+
 def _check_question(identity: Any) -> Any:
     """Refuse combinations that ``settings`` refuses, because no run has them."""
     kind = OUTPUT_SCHEMAS[identity["result"]]
-    unset = {"limit": None} | {option: getattr(Question, option) for option in FACTS if option != "reduction"}
+    unset: dict[str, Any] = dict.fromkeys(("limit", "pairs", "targets", "limits")) | {"direction": "out"}
+    unset |= {name: default for name, (_, default) in NAMED_OPTIONS.items()}
     given = {option: None if identity.get(option) in (None, value) else option for option, value in unset.items()}
     for _, error in rules.errors(kind, identity["algorithm"], given, OUTPUT_SCHEMAS):
         raise ValueError(error.partition(";")[0])
     if given["limit"] and (given["limits"] or (identity["algorithm"] == "bfs" and isinstance(identity["limit"], float))):
         raise ValueError("a limit of hops is an integer, and no run has two limits")
-    if ("reduction" in identity) != (kind.options_class is not None):
+    if ("reduction" in identity) != kind.options_class.is_recorded_whole:
         raise ValueError(f"result {kind.name!r} goes {'without' if 'reduction' in identity else 'with'} options of its own")
     return identity
 
@@ -174,17 +185,18 @@ class Retry(TypedDict):
     why: str
 
 
-def _type_of(fact: Fact) -> Any:
-    return Literal[fact.recorded] if isinstance(fact.recorded, tuple) else {str: Hash, int: Positive}[fact.recorded]
-
-
 if TYPE_CHECKING:
     Identity = dict[str, Any]
 else:
     Identity = TypedDict(
         "Identity",
-        {key: NotRequired[_type_of(fact)] for key, fact in FACTS.items()}
+        {
+            name: NotRequired[Positive if int in (kind, *get_args(kind)) else kind]
+            for name, (kind, _) in NAMED_OPTIONS.items()
+        }
+        | dict.fromkeys(FACTS, NotRequired[Hash])
         | {
+            "direction": NotRequired[Literal["out", "in"]],
             "graph": Hash,
             "algorithm": Algorithm,
             "limit": Count | Annotated[float, Rule(ge=0)] | None,

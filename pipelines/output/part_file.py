@@ -288,7 +288,7 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
         if stated.get(key) != value.encode():
             return f"its schema has {key.decode()} {stated.get(key, b'')[:60]!r}, not {value[:60]!r}"
     if not form.fits(schema.names):
-        further = " and those of the attributes" if form.names_values else ""
+        further = " and those of the attributes" if form.names_columns else ""
         return f"its columns are {', '.join(schema.names)}, not {', '.join(form.columns)}{further}"
     ids: Any = graph.ids
     for field in schema:

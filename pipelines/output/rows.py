@@ -47,7 +47,7 @@ def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
 
     Rows of unreached vertices are made as frames are, on the device.
     """
-    if question.unreached != "omit":
+    if question.options.unreached != "omit":
         return False
     return OUTPUT_SCHEMAS[question.result].has_all_vertices and (query.targets is None or graph.device == "cpu")
 
@@ -172,11 +172,9 @@ def asked_of(question: Question, graph: Graph, query: Query, target_order: np.nd
         graph=graph,
         algorithm=question.algorithm,
         query=query,
-        options=question.reduction,
+        options=question.options,
         targets=target_order,
         pairs=question.pairs,
-        along={} if question.along is None else question.along.values,
-        unreached=question.unreached,
     )
 
 

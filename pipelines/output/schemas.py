@@ -7,17 +7,28 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from kepler_traverse.kinds.result_kinds import OF_ONE_SEARCH, RESULT_KINDS, ResultKind
+from kepler_traverse.kinds.result_kinds import OF_ONE_SEARCH, RESULT_KINDS, KindOptions, ResultKind
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 GROUP_BYTES = 2**22  # of a row group before encoding: 100,000 to 500,000 rows, as readers like it
 ROWS_PER_GROUP = GROUP_BYTES // 8  # at most: of rows of two columns with 4 bytes each
 SOURCES_PER_PART = 2**15  # keeps the footer of a part file small if the graph is tiny
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtremesOptions(KindOptions):
+    """Options of ``extremes``."""
+
+    unconnected: Literal["refuse", "largest"] = field(
+        default="refuse",
+        metadata={"help": "of a graph that is not (strongly) connected: an error, or its largest component"},
+    )
+
 
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
@@ -30,7 +41,8 @@ OUTPUT_SCHEMAS["extremes"] = ResultKind(  # of the whole graph; the library has 
     means="a row for each vertex of the center, whose eccentricity is the radius, and of the periphery, whose eccentricity "
     "is the diameter",
     columns=("set", "vertex", "eccentricity"),
-    options=("unconnected",),
+    takes_sources=False,
+    options_class=ExtremesOptions,
     **OF_ONE_SEARCH,
 )
 

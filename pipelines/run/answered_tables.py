@@ -53,10 +53,10 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):
         return {SOURCES: lambda parts: [_answered_sources(settings, parts)]}
-    if settings.geometry is not None:
+    if settings.value("geometry") is not None:
         from . import geometry  # its packages are for these files alone
 
-        if settings.geometry == "hulls":
+        if settings.value("geometry") == "hulls":
             return {HULLS: lambda parts: geometry.hulls_of_parts(settings, parts)}
         return {POINTS: lambda parts: geometry.points_of_parts(settings, parts)}
     return {}

@@ -10,17 +10,16 @@ from kepler_traverse.errors import EdgeListError, InputError, options_spelled
 from kepler_traverse.formats import ReadOptions, read_edges
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.paths import columns_along
+from kepler_traverse.kinds.paths import AlongPaths, columns_along
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 
 from ..cli.options import Settings, edge_columns, flag_text
-from ..question import AlongPaths
 
 _INT64_END = 2**63
 
 
-def read_along(graph: Graph, settings: Settings) -> AlongPaths | None:
-    """Return the columns of ``--along``, None without that option. The edge list is read once per column.
+def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths:
+    """Return the columns of ``--along``. The edge list is read once per column.
 
     Parameters
     ----------
@@ -33,15 +32,13 @@ def read_along(graph: Graph, settings: Settings) -> AlongPaths | None:
         The edge list has no such column, or the column holds no finite numbers, or its name is that of another column of the
         result; or a sum of integers may exceed int64.
     """
-    if settings.along is None:
-        return None
     own = RESULT_KINDS["paths"].columns
-    for name in settings.along:
+    for name in names:
         if name in own:
             raise InputError(f"--along {shown(name)}: the result has a column of this name; rename it in the edge list")
-        if settings.along.count(name) > 1:
+        if names.count(name) > 1:
             raise InputError(f"--along names {shown(name)} twice")
-    found = columns_along(graph, {name: _column(settings, name) for name in settings.along})
+    found = columns_along(graph, {name: _column(settings, name) for name in names})
     for name, values in found.items():
         # No path has more edges than the graph has vertices.
         if values.dtype.kind == "i" and values.size and _largest(values) * graph.n_vertices >= _INT64_END:

@@ -43,9 +43,10 @@ class Places(NamedTuple):
 
 def check_geometry(graph: Graph, settings: Settings) -> None:
     """Raise InputError unless each vertex of the graph has coordinates, and hulls can be made."""
-    if settings.geometry is None:
+    geometry = settings.value("geometry")
+    if geometry is None:
         return
-    if settings.geometry == "hulls":
+    if geometry == "hulls":
         shapely_module()
     ids = graph.ids if graph.has_string_ids else pa.array(to_host(graph.ids))
     places = read_places(settings, graph.has_string_ids)
@@ -53,7 +54,7 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
         places.coordinates.of(ids)
     except InputError as error:
         text = str(error).replace("vertices of frame", "vertices of the graph")
-        raise InputError(f"{settings.vertices}: --geometry {settings.geometry}: {text}") from None
+        raise InputError(f"{settings.vertices}: --geometry {geometry}: {text}") from None
 
 
 def read_places(settings: Settings, strings: bool) -> Places:

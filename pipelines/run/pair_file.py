@@ -16,8 +16,8 @@ from .given_table import named_columns, numbers_in_column, read_given_table
 DISTANCE = "distance"  # the column that is added to the table
 
 
-def read_pairs(graph: Graph, settings: Settings) -> PairTable | None:
-    """Return the rows of ``--pairs`` as vertex numbers, None without that option.
+def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
+    """Return the rows of ``--pairs`` as vertex numbers.
 
     Raises
     ------
@@ -26,12 +26,10 @@ def read_pairs(graph: Graph, settings: Settings) -> PairTable | None:
     UnknownVertexError
         A row holds no vertex of the graph; the message names the file, the column, the row and the id.
     """
-    if settings.pairs is None:
-        return None
     table, names = read_pair_table(settings)
-    origins, destinations = (numbers_in_column(graph, settings.pairs, table, name) for name in names)
+    origins, destinations = (numbers_in_column(graph, path, table, name) for name in names)
     if not origins.size:
-        raise InputError(f"{settings.pairs}: the table of pairs has no row")
+        raise InputError(f"{path}: the table of pairs has no row")
     return pair_table(origins, destinations)
 
 

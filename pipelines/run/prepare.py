@@ -32,7 +32,6 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.search.algorithms import ALGORITHMS
-from kepler_traverse.search.frames import check_unreached
 from kepler_traverse.search.query import PairTable
 from kepler_traverse.search.strategy import Shape
 
@@ -127,7 +126,6 @@ def prepare(
     question = read_question(graph, settings)
     numbers, names, duplicates = chosen_sources(graph, settings, question.pairs)
     check_geometry(graph, settings)
-    check_unreached(settings.unreached, graph)
     request = request_of(settings, question, at_once=_at_once(settings, graph, question, numbers))
     _add_hierarchy(settings, graph, None, numbers.size, folder)
     request, plan, threads = _planned(settings, graph, request, numbers.size)
@@ -384,7 +382,7 @@ def read_options(settings: Settings) -> dict[str, Any]:
         "weight_type": settings.weight_type,
         # Settings of earlier runs lack these.
         **{key: getattr(settings, key, None) for key in ("vertices", "where", "only_vertices")},
-        **({"edge_ids": True} if settings.result == "paths" or OUTPUT_SCHEMAS[settings.result].adds_up else {}),
+        **({"edge_ids": True} if OUTPUT_SCHEMAS[settings.result].needs_edge_rows else {}),
     }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from dataclasses import fields
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,16 @@ from ..output.manifest_types import Identity
 from ..output.rows import names_of
 from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..question import FACTS, Ids, Question, digest_of_ids, recorded
+from ..question import FACTS, Ids, Question, digest_of_ids
+from .edge_columns import read_along
 from .given_table import numbers_in_column
-from .source_columns import read_target_table, read_target_weights, read_volumes, read_weights
+from .pair_file import read_pairs
+from .source_columns import COLUMN_READERS, read_target_table
 
 
-def targets_of(graph: Graph, settings: Settings) -> Ids | None:
+def targets_of(graph: Graph, settings: Settings, targets: Ids | str) -> Ids:
     """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
     file = settings.targets_file
-    if settings.targets is None:
-        return None
     if file is not None and settings.column("target") is not None:
         table, column = read_target_table(settings)
         numbers = numbers_in_column(graph, file, table, column)
@@ -40,7 +40,7 @@ def targets_of(graph: Graph, settings: Settings) -> Ids | None:
         ids = ids_in(graph, file, "targets")
         numbers_of_ids(graph, ids, "target", file)
         return list(dict.fromkeys(ids if isinstance(ids, list) else ids.tolist()))
-    given = ids_like(graph, list(settings.targets), "target")
+    given = ids_like(graph, list(targets), "target")
     numbers_of_ids(graph, given, "target")
     return list(dict.fromkeys(given))
 
@@ -80,28 +80,25 @@ def _integer(value: object, role: str) -> int:
     )
 
 
-def options_of_kind(graph: Graph, settings: Settings) -> Any:
-    """Return the checked options of a kind that has a dataclass of them, None for others.
+def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
+    ids, columns = read_vertex_table(str(settings.vertices), names)
+    return {VERTEX: ids.ids(graph.has_string_ids), **columns}
 
-    Raises
-    ------
-    InputError
-        The file of vertices cannot be read or lacks a column; and as ``KindOptions.checked``.
-    """
+
+# Functions that read what settings name, by the field of ``Question`` or the option of a kind: ``read(graph, settings,
+# value)``. Other options are the values of their settings.
+_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
+    "pairs": read_pairs,
+    "targets": targets_of,
+    "values": _read_values,
+    "along": read_along,
+    **COLUMN_READERS,
+}
+
+
+def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any]) -> Any:
+    """Return the checked options of the kind of result; raise InputError as ``KindOptions.checked``."""
     kind = OUTPUT_SCHEMAS[settings.result]
-    if kind.options_class is None:
-        return None
-    names = [each.name for each in fields(kind.options_class) if each.name in kind.options_of_job]
-    given = {name: settings.value(SETTINGS.get(name, name)) for name in names}
-    if given.get("values") is not None:
-        ids, columns = read_vertex_table(str(settings.vertices), given["values"])
-        given["values"] = {VERTEX: ids.ids(graph.has_string_ids), **columns}
-    if given.get("source_weights") is not None:
-        given["source_weights"] = read_weights(graph, settings, given["source_weights"])
-    if given.get("target_weights") is not None:
-        given["target_weights"] = read_target_weights(graph, settings, given["target_weights"])
-    if given.get("volumes") is not None:
-        given["volumes"] = read_volumes(settings, given["volumes"])
     if kind.adds_up and settings.pairs is not None and settings.targets is not None:
         raise InputError("--targets has no effect: each row of --pairs has its destination; leave it out")
     try:
@@ -110,25 +107,16 @@ def options_of_kind(graph: Graph, settings: Settings) -> Any:
         raise InputError(str(error)) from None
 
 
-def question_of(settings: Settings, facts: dict[str, Any]) -> Question:
-    """Return the question of settings and of what was read for them; facts that are missing are not asked for."""
+def question_of(settings: Settings, **given: Any) -> Question:
+    """Return the question of settings, and of what was read for them."""
     limit: Any = settings.max_depth if settings.algorithm == "bfs" else settings.cutoff
-    reduction, limits = facts.get("reduction"), facts.get("limits")
-    if reduction is not None and reduction.limit is not None:
-        limit = reduction.limit
+    options, limits = given.get("options"), given.get("limits")
+    if options is not None and options.limit is not None:
+        limit = options.limit
     if limits is not None:
         limit = limits.largest
-    given = {key: value for key, value in facts.items() if value is not None}
-    return Question(algorithm=settings.algorithm, result=settings.result, certify=settings.certify, limit=limit, **given)
-
-
-def _read(key: str, graph: Graph, settings: Settings) -> Any:
-    """Read one fact of a question; None if the settings do not ask for it."""
-    fact = FACTS[key]
-    if fact.setting:
-        return getattr(settings, fact.setting)
-    module, _, function = fact.read.partition(".")
-    return getattr(import_module(f".{module}", __package__), function)(graph, settings)
+    of: dict[str, Any] = {"algorithm": settings.algorithm, "result": settings.result, "certify": settings.certify}
+    return Question(limit=limit, direction=settings.direction, **of, **given)
 
 
 def read_question(graph: Graph, settings: Settings, identity: Identity | None = None) -> Question:
@@ -146,18 +134,24 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     InputError
         A file cannot be read, or a value is wrong; the message names it. With ``identity``, it also says what to give.
     """
-    facts = {}
-    for key, fact in FACTS.items():
+    own = [each.name for each in fields(OUTPUT_SCHEMAS[settings.result].options_class)]
+    names = [name for name in own if name in OUTPUT_SCHEMAS[settings.result].options_of_job]
+    found = {}
+    for name in ("pairs", "targets", "limits", *names):
+        value = settings.value(SETTINGS.get(name, name))
         try:
-            facts[key] = value = _read(key, graph, settings)
+            found[name] = value if value is None or name not in _READERS else _READERS[name](graph, settings, value)
         except InputError as error:
-            if identity is None or not fact.again:
+            if identity is None or name not in FACTS or not FACTS[name].again:
                 raise
-            raise InputError(f"{error}; give {fact.again}") from None
-        if identity is not None and fact.differs and recorded(value) != identity.get(key):
+            raise InputError(f"{error}; give {FACTS[name].again}") from None
+    options = options_of_kind(graph, settings, {name: found.pop(name) for name in names})
+    question = question_of(settings, options=options, **found)
+    for key, fact in FACTS.items():
+        if identity is not None and question.identified().get(key) != identity.get(key):
             where = f"{getattr(settings, fact.file) or MANIFEST}: " if fact.file else ""
             raise InputError(where + fact.differs)
-    return question_of(settings, facts)
+    return question
 
 
 def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: int) -> Identity:

@@ -22,17 +22,14 @@ from .given_table import named_columns, numbers_in_column, read_given_table
 from .pair_file import read_pair_table
 
 
-def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
-    """Return the groups of the sources, or those of the targets for kinds that take these; None if no column has them.
+def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
+    """Return the groups of the sources, or those of the targets for kinds that take these, by a column of their table.
 
     Raises
     ------
     InputError
         The table has no such column, or the column holds no integers or texts; the message names file, column and row.
     """
-    name = settings.column("group")
-    if name is None:
-        return None
     numbers, column = _column(graph, settings, name, settings.table_of("group"))
     if not pa.types.is_integer(column.type):
         if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
@@ -43,8 +40,8 @@ def read_groups(graph: Graph, settings: Settings) -> SourceGroups | None:
     return SourceGroups(column.to_pylist(), numbers)
 
 
-def read_limits(graph: Graph, settings: Settings) -> SourceValues | None:
-    """Return the limit of each source, None if no column has it.
+def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
+    """Return the limit of each source, by a column of the table of sources.
 
     Raises
     ------
@@ -52,9 +49,6 @@ def read_limits(graph: Graph, settings: Settings) -> SourceValues | None:
         The table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has two limits.
         The message names file, column and row.
     """
-    name = settings.column("limit")
-    if name is None:
-        return None
     numbers, column = _column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
     hops = settings.algorithm == "bfs"
@@ -108,12 +102,22 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
     return _amounts(f"{settings.targets_file}: column {shown(name)}", column)
 
 
-def read_volumes(settings: Settings, name: str) -> np.ndarray:
+def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
     """Return the volume of each row of the table of pairs; errors are as those of ``read_target_weights``."""
     path = str(settings.pairs)
-    table, _ = read_pair_table(settings)
+    table = read_pair_table(settings)[0]
     named_columns(path, "pairs", table.column_names, (name,))
     return _amounts(f"{path}: column {shown(name)}", _without_nulls(path, name, table))
+
+
+# By the field of ``Question`` or the option of a kind.
+COLUMN_READERS = {
+    "groups": read_groups,
+    "limits": read_limits,
+    "source_weights": read_weights,
+    "target_weights": read_target_weights,
+    "volumes": read_volumes,
+}
 
 
 def _amounts(where: str, column: pa.Array) -> np.ndarray:

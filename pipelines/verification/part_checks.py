@@ -62,7 +62,7 @@ class Findings:
 def can_certify(graph: Graph, question: Question) -> bool:
     """Whether part files have all that certificates need: each vertex that a path may lead through."""
     is_cut = question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
-    is_whole = question.targets is None and question.unreached == "omit" and not is_cut
+    is_whole = question.targets is None and question.options.unreached == "omit" and not is_cut
     return is_whole and OUTPUT_SCHEMAS[question.result].is_distances
 
 

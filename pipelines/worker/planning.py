@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.extremes import ExtremesSearch
 from kepler_traverse.graph import Graph
@@ -15,7 +13,6 @@ from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS
 from kepler_traverse.search.algorithms import ALGORITHMS
-from kepler_traverse.search.query import Nearest
 from kepler_traverse.sssp import REGISTRY as SSSP
 
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -31,7 +28,7 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     graph = graph_in_direction(graph, request.direction)
     kind = OUTPUT_SCHEMAS[request.result]
     if not kind.takes_sources:
-        return ExtremesSearch(graph, request.algorithm, request.unconnected, request.memory)
+        return ExtremesSearch(graph, request.algorithm, request.options.unconnected, request.memory)
     registry = BFS if request.algorithm == "bfs" else SSSP
     options: dict[str, Any] = {
         "n_sources": request.at_once,
@@ -47,24 +44,20 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
         "forms": () if kind.one_search else _forms(kind, request),
     }
-    if request.result == "nearest_targets":
-        assert request.k is not None
-        groups = request.groups
-        members = [np.unique(graph.numbers_of(request.targets, "target"))] if groups is None else groups.members
-        options["nearest"] = Nearest(request.k, members, None if groups is None else groups.labels)
+    options |= request.options.of_query(None if request.targets is None else graph.numbers_of(request.targets, "target"))
     if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)
     if not kind.one_search:
         return plan()
-    own = request.strategy, request.limit, request.knobs, request.at_once
-    return registry.plan_together(graph, request.k, *own, plan, may_take_one=request.strategy == "auto")
+    own = getattr(request.options, "k", None), request.strategy, request.limit, request.knobs, request.at_once
+    return registry.plan_together(graph, *own, plan, may_take_one=request.strategy == "auto")
 
 
 def _forms(kind: ResultKind, request: Request) -> tuple[str, ...]:
     """Return the forms of distances that certificates read; ``BatchTraverser`` makes rows of those that records do not."""
     others = () if kind.needs_pairs or kind.has_predecessors else ("interleaved",)
-    return (*others, *(kind.reads if request.unreached == "omit" else ()))
+    return (*others, *(kind.reads if request.options.unreached == "omit" else ()))
 
 
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:

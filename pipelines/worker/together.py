@@ -87,9 +87,10 @@ class TogetherTraverser:
     def _try(self, numbers: np.ndarray, clock: Phases) -> tuple[tuple[dict[str, Column], int] | None, str, bool]:
         """Search from all sources; the exception, which keeps arrays alive, is gone when this returns."""
         request, groups = self._request, None
-        if request.groups is not None:  # sources that were given up are in no group
-            members = [own[np.isin(own, numbers)] for own in request.groups.members]
-            groups = [(label, own) for label, own in zip(request.groups.labels, members, strict=True) if own.size]
+        asked = getattr(request.options, "groups", None)
+        if asked is not None:  # sources that were given up are in no group
+            members = [own[np.isin(own, numbers)] for own in asked.members]
+            groups = [(label, own) for label, own in zip(asked.labels, members, strict=True) if own.size]
         try:
             return self._plan.find(numbers, RunOptions(groups, request.certify != "none", clock)), "", False
         except NegativeCycleError:

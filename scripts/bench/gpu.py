@@ -248,7 +248,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     def with_rows():
         return [row for group in plan.iter_groups(sources) for row in rows_of(question, graph, plan.query, group)]
 
-    frame = outputs.compute_result(short, sources, "summary", None, "omit").to_arrow().to_pylist()
+    frame = outputs.compute_result(short, sources, "summary", None).to_arrow().to_pylist()
     rows = with_rows()
     for i, group in zip(range(0, sources.size, plan.group), plan.iter_groups(sources), strict=True):
         one = group[0]
@@ -258,7 +258,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
             same = found[:2] == (row["reached"], row["eccentricity"]) and np.isclose(found[2], float(row["sum"]), rtol=1e-12)
             if not same:
                 raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
-    calls = (distances, lambda: outputs.compute_result(short, sources, "summary", None, "omit"), with_rows)
+    calls = (distances, lambda: outputs.compute_result(short, sources, "summary", None), with_rows)
     each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
     return [bench.name, algorithm, plan.strategy.name, sources.size, *each]
 

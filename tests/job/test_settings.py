@@ -95,7 +95,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     monkeypatch.setattr(planning, "SSSP", registry)
     chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
-    request = prepare.request_of(chosen, question_of(chosen, {}))
+    request = prepare.request_of(chosen, question_of(chosen))
     graph = SimpleNamespace(device="cuda")
     work = plugin.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
     planning.plan_for(graph, work.request)

@@ -15,6 +15,7 @@ from kepler_traverse import plan_bfs, plan_bfs_many, plan_sssp
 from kepler_traverse._arrays import namespace
 from kepler_traverse.certificate import batch_cpu, batch_gpu, certify_many
 from kepler_traverse.errors import CertificateError, DeviceError, InputError
+from kepler_traverse.kinds.result_kinds import KindOptions
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import checksum as checksum_of
 from pipelines.worker.batch_context import BatchContext
@@ -239,11 +240,8 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         result="distances",
         targets=None,
         pairs=None,
-        reduction=None,
-        k=None,
+        options=KindOptions(),
         limits=None,
-        along=None,
-        unreached="omit",
         chosen="",
     )
     with running(IN_TURN):

@@ -204,7 +204,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
     def of(graph, result, *options):
         asked = reduction_of(graph, algorithm, result, [0, 1, 3], *options)
         plan = planned(graph, n_sources=5, result="distances", strategy="one_at_a_time", **{limit: 3})
-        question = Question(algorithm=algorithm, result=result, certify="none", limit=None, reduction=asked)
+        question = Question(algorithm=algorithm, result=result, certify="none", limit=None, options=asked)
         return list(made(question, graph, plan.query, plan.run(sources)))
 
     for call in (("opportunities", values, None), ("opportunities", values, "gaussian:2"), ("within", None, None)):

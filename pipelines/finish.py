@@ -15,7 +15,7 @@ from kepler_traverse.runtime.display import in_units
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
 from .cli.options import Once, OnceParser
-from .cli.settings import refuse_address
+from .cli.settings import refuse_address, refuse_secrets
 from .cli.terminal import called_as, say, show
 from .output.store import store_of
 from .run.finishing import IncompleteError, finish_run
@@ -38,6 +38,8 @@ def main(argv: list[str] | None = None) -> int:
         given = parser().parse_args(argv)
         refuse_address("DIR", given.folder, takes_stores=True)
         tables = {key: getattr(given, key) for key in ("pairs", "sources", "targets") if hasattr(given, key)}
+        for key, path in tables.items():
+            refuse_secrets(f"--{key}", path)
         manifest, before = finish_run(store_of(given.folder), tables)
         rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
         facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}

@@ -30,13 +30,14 @@ from kepler_traverse.errors import (
 from kepler_traverse.formats.tables import is_table
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
+from kepler_traverse.runtime.object_stores import URL
 
 from .cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
 from .cli.settings import MG, settings_of
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
 from .output.schemas import OUTPUT_SCHEMAS
-from .output.store import URL
+from .output.store import store_of
 from .run import driver
 from .run.engine import Given
 from .scheduling.errors import ClusterError, ProcessUnusableError
@@ -69,8 +70,8 @@ class JobResult:
 
     Attributes
     ----------
-    path : Path
-        The output folder.
+    path : Path or str
+        The output folder, or its URL.
     manifest : dict
         ``_manifest.json``: settings, times, failures, and each part with its sources and checksum.
     computed : int
@@ -79,7 +80,7 @@ class JobResult:
         Wall time of this call.
     """
 
-    path: Path
+    path: Path | str
     manifest: Manifest
     computed: int
     total_seconds: float
@@ -114,9 +115,12 @@ class JobResult:
         return self.manifest["failed"]
 
     @property
-    def parts(self) -> list[Path]:
-        """The part files, in the order of the sources."""
-        return [self.path / part["file"] for part in self.manifest["parts"]]
+    def parts(self) -> list[Path] | list[str]:
+        """The part files, or their URLs, in the order of the sources."""
+        names = [part["file"] for part in self.manifest["parts"]]
+        if isinstance(self.path, str):
+            return [f"{self.path}/{name}" for name in names]
+        return [self.path / name for name in names]
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yield the rows as pyarrow tables, one per row group, so that they need not fit into memory.
@@ -126,8 +130,9 @@ class JobResult:
         columns : sequence of str, optional
             Columns to read; all by default.
         """
-        for path in self.parts:
-            with open_part(path) as part:
+        store = store_of(self.path)
+        for name in (part["file"] for part in self.manifest["parts"]):
+            with store.local([name]) as here, open_part(here / name) as part:
                 yield from part.tables(None if columns is None else list(columns))
 
     def to_arrow(self, columns: Sequence[str] | None = None) -> Any:
@@ -205,15 +210,15 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     edges : Graph, table, path or list of paths
         A graph; a table as ``graph_from_edges`` takes it; or the files of an edge list. A graph in memory is stored in the
         output folder while worker processes run, or in ``graph_cache``.
-    output : path
-        Folder of the results; new or empty, except with ``resume=True``.
+    output : path or str
+        Folder of the results, new or empty except with ``resume=True``; or a URL, as ``s3://bucket/run``.
     client : distributed.Client, optional
         A client of any Dask cluster, on whose workers the batches run. All of them need this package, and need to see the
         output folder at the same path.
     **options
         The options of the job by their names in docs/settings.md, as ``algorithm="sssp"``, ``cutoff=3600`` or
         ``result="summary"``, and ``columns`` a mapping. ``sources`` is what ``bfs_many`` takes (ids, one id, or
-        ``"all"``), or a ``pathlib.Path`` of a file; so is ``targets``.
+        ``"all"``), or a file: a ``pathlib.Path``, or the URL of an object, as ``s3://bucket/stops.csv``; so is ``targets``.
 
     Returns
     -------
@@ -241,8 +246,6 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     """
     values = _values(options)
     names_all = _name_sources(values)
-    if isinstance(output, str) and URL.match(output):
-        raise InputError(f"output={output!r}: run_job reads its results back from a folder; the commands take addresses")
     graph, paths = _graph_of(edges, values)
     if graph is not None:
         _check_ids(graph, values)
@@ -261,7 +264,7 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
         finished = driver.execute(settings, "run_job(..., resume=True)", given=given)
     assert finished is not None  # only the plan of a command line ends without
     result = JobResult(
-        path=Path(output).absolute(),
+        path=values["output"].rstrip("/") if URL.match(values["output"]) else Path(output).absolute(),
         manifest=json.loads(json.dumps(finished.manifest)),  # as a reader of the file has it
         computed=finished.computed,
         total_seconds=finished.seconds,
@@ -291,9 +294,14 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
     for option in OPTIONS:
         if option.key != "sources" and isinstance(values.get(option.key), os.PathLike):
             values[option.key] = _path(option.key, values[option.key])
-    if "targets" in values and not isinstance(options["targets"], os.PathLike):
+    if "targets" in values and not _is_file(options["targets"]):
         values["targets"] = _listed(arguments.ids("targets", values["targets"]))
     return values
+
+
+def _is_file(value: Any) -> bool:
+    """Whether sources or targets are a file and not ids."""
+    return isinstance(value, os.PathLike) or (isinstance(value, str) and URL.match(value) is not None)
 
 
 def _path(name: str, value: Any) -> str:
@@ -306,7 +314,7 @@ def _name_sources(values: dict[str, Any]) -> bool:
     """Put ``sources`` into the form of the job's settings; return whether they are ``"all"``."""
     if "sources" not in values:
         return False
-    is_file = isinstance(values["sources"], os.PathLike)
+    is_file = _is_file(values["sources"])
     given = [name for name in SOURCE_CHOICES if name != "sources" and values.get(name) not in (None, False)]
     if given:
         raise InputError(f"sources are given more than once, by sources and {given[0]}; take one")

@@ -29,7 +29,7 @@ from kepler_traverse.runtime.regular_files import size_and_digest
 from .batch_sources import EXIT_INTERRUPTED, report_error
 from .cli import signals
 from .cli.options import SETTINGS, Once, OnceParser, Settings
-from .cli.settings import checked_settings, refuse_address
+from .cli.settings import checked_settings, refuse_address, refuse_secrets
 from .cli.terminal import called_as, say, show
 from .output.load_tables import lost_of
 from .output.manifest_types import NAMED_OPTIONS, Manifest
@@ -60,6 +60,9 @@ def main(argv: list[str] | None = None) -> int:
         given = parser().parse_args(argv)
         started = time.perf_counter()
         refuse_address("DIR", given.folder, takes_stores=True)
+        refuse_secrets("EDGES", *given.edges)
+        for key in ("targets", "pairs", "sources"):
+            refuse_secrets(f"--{key}", getattr(given, key, None))
         findings = prove_output(
             given.folder,
             given.edges,

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from ..errors import EdgeListError, InputError
+from ..runtime.object_stores import URL, StoredObject, find_object, local_copies, objects_below
 from ..runtime.regular_files import irregular
 
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
     Parameters
     ----------
     paths : path or sequence of paths
-        Local paths or URLs that fsspec knows.
+        Local paths or URLs. Objects of S3, Google Cloud Storage and Azure are copied to this host first; other URLs are
+        those that fsspec knows.
     endings : set of str
         File endings to take from a folder; names that begin with ``_`` or ``.`` are never taken.
 
@@ -207,6 +209,8 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
     import fsspec.core
 
     try:
+        if URL.match(path):
+            return _copied(stored_objects(path, endings))
         filesystem, root = fsspec.core.url_to_fs(path)
         if filesystem.isfile(root):  # before globs: a name may hold [ or *
             return [_data_file(filesystem, root)]
@@ -225,10 +229,58 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
     except (OSError, ImportError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise EdgeListError(f"{path}: cannot be opened ({error})") from error
+        problem = getattr(error, "strerror", None) if URL.match(path) else None
+        raise EdgeListError(f"{path}: cannot be opened ({problem or error})") from error
     if not found:
         raise EdgeListError(f"{path}: no file matches this pattern")
     return found
+
+
+def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObject]:
+    """Return the objects that the URL of an object, a folder or a glob (``*``, ``[``) names, as ``find_files`` takes them.
+
+    Parameters
+    ----------
+    endings : set of str, optional
+        File endings to take from a folder; all by default.
+
+    Raises
+    ------
+    EdgeListError
+        Nothing is there.
+    OSError
+        The store cannot be read.
+    """
+    from fsspec.utils import glob_translate
+
+    whole = find_object(url)
+    if whole is not None:
+        return [whole]
+    begin = re.split(r"[*\[]", url)[0]
+    is_pattern = begin != url
+    fits = re.compile(glob_translate(url) if is_pattern else re.escape(url.rstrip("/"))).fullmatch
+    found = []
+    for each in objects_below(begin.rpartition("/")[0] if is_pattern else url):
+        ends = [at for at, sign in enumerate(each.url) if sign == "/" and at > len(begin) - 2]
+        root = next((each.url[:end] for end in ends if fits(each.url[:end])), None)
+        if root is None and not fits(each.url):
+            continue
+        below = each.url[len(root) + 1 :].split("/") if root is not None else [each.url]
+        named = root is None or endings is None or DataFile.named(each.url).ending in endings
+        if named and not any(map(_is_hidden, below)):
+            found.append(each)
+    if not found:
+        raise EdgeListError(f"{url}: " + ("no object matches this pattern" if is_pattern else "no such object or folder"))
+    return found
+
+
+def _copied(objects: list[StoredObject]) -> list[DataFile]:
+    """Files with the names of objects, whose bytes are those of copies on this host."""
+    import fsspec
+
+    here = fsspec.filesystem("file")
+    copies = zip(objects, local_copies(objects), strict=True)
+    return [DataFile(here, str(copy), each.url, _partitions_of(each.url)) for each, copy in copies]
 
 
 def _inside(filesystem: Any, root: str, path: str, endings: set[str]) -> list[DataFile]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError, option_text
+from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
 
 if TYPE_CHECKING:
@@ -99,12 +100,13 @@ class IdFile:
 
 
 def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
-    """Read a local file of vertex ids.
+    """Read a file of vertex ids.
 
     Parameters
     ----------
     path : path
-        Text (UTF-8) with one id per line, where lines that begin with ``#`` are comments, or Parquet.
+        Text (UTF-8) with one id per line, where lines that begin with ``#`` are comments, or Parquet. It is a local file or
+        an object of S3, Google Cloud Storage or Azure (``s3://...``).
     what : {"sources", "targets", "vertices", "only_vertices"}
         What the ids are for, to name in errors and to find the column among several.
 
@@ -114,14 +116,15 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
         The file cannot be read, or it is not sure which column holds the ids.
     """
     with _refused(path, what):
-        with open_regular(path, follow=True) as file:
+        here = local_path(path)
+        with open_regular(here, follow=True) as file:
             data = file.read(4)
-            if data != b"PAR1" and not (what == "vertices" and is_id_table(path, "vertices")):
+            if data != b"PAR1" and not (what == "vertices" and is_id_table(here, "vertices")):
                 return IdFile(str(path), what, _lines(data + file.read()), is_text=True)
         if data != b"PAR1":
-            table = _table(path)
+            table = _table(path, here)
             return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)])
-        return IdFile(str(path), what, _parquet_column(Path(path), what), is_text=False)
+        return IdFile(str(path), what, _parquet_column(path, here, what), is_text=False)
 
 
 @contextmanager
@@ -178,7 +181,7 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
         The file cannot be read or is no table, or it has no such column.
     """
     with _refused(path, "vertices"):
-        table = _table(path)
+        table = _table(path, local_path(path))
         column = column_of_ids(path, table.schema.names, "vertices")
         for name in names:
             if name not in table.schema.names or name == column:
@@ -187,22 +190,22 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
         return _ids_of_column(path, "vertices", table[column]), {name: table[name] for name in names}
 
 
-def _table(path: str | os.PathLike[str]) -> pyarrow.Table:
+def _table(path: str | os.PathLike[str], here: str) -> pyarrow.Table:
     import pyarrow.csv
     import pyarrow.parquet
 
-    with open_regular(path, follow=True) as file:
+    with open_regular(here, follow=True) as file:
         if file.read(4) == b"PAR1":
-            return pyarrow.parquet.read_table(path)
-    if not is_id_table(path, "vertices"):
+            return pyarrow.parquet.read_table(here)
+    if not is_id_table(here, "vertices"):
         raise InputError(
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
             f"column names, one of them {_COLUMNS['vertices'][0]!r}"
         )
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(path))
-    names = pyarrow.csv.open_csv(path, parse_options=parse).schema.names
+    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(here))
+    names = pyarrow.csv.open_csv(here, parse_options=parse).schema.names
     ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}  # 007 is no 7 where ids are strings
-    return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=ids))
+    return pyarrow.csv.read_csv(here, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=ids))
 
 
 def _lines(data: bytes) -> list[str]:
@@ -212,10 +215,10 @@ def _lines(data: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
 
 
-def _parquet_column(path: Path, what: str) -> list[Any] | np.ndarray:
+def _parquet_column(path: str | os.PathLike[str], here: str, what: str) -> list[Any] | np.ndarray:
     import pyarrow.parquet
 
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with pyarrow.parquet.ParquetFile(here) as file:
         chosen = column_of_ids(path, file.schema_arrow.names, what)
         return _ids_of_column(path, what, file.read(columns=[chosen]).column(0)).values
 

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +20,17 @@ from .._arrays import MAX_INTEGER, to_host
 from ..cpu import csr_check
 from ..errors import DeviceError, InputError
 from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
-from ..runtime.regular_files import differing_file, digests_of, irregular, read_sealed, sealed
+from ..runtime.regular_files import OTHERS_WRITE, differing_file, digests_of, irregular, read_sealed, require_private, sealed
 from . import BuildReport, Graph
 
 if TYPE_CHECKING:
     import pyarrow
 
 FORMAT = 4  # raise it also where building a graph changes what it holds: stored ones are refused then
-_META = "meta.json"
+META = "meta.json"
 _MAX_META_BYTES = 2**24
 _STRINGS = "ids.arrow"
 _FILES = {_STRINGS, *(f"{name}.npy" for name in ("offsets", "targets", "weights", "ids", "edge_rows", "edges_of_rows"))}
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _PART = 1 << 22  # ids that are compared at a time, which avoids a temporary array as long as the ids
 
 
@@ -98,13 +96,13 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "fingerprint": graph.fingerprint,
         "origin": origin,
     }
-    (partial / _META).write_bytes(sealed(meta))
+    (partial / META).write_bytes(sealed(meta))
     for metric in FOLDERS:
         hierarchy = graph.derived.known_hierarchy(metric)
         if hierarchy is not None:
             save_hierarchy(hierarchy, partial, graph.fingerprint, metric)
     for path in partial.iterdir():  # whatever the umask: see require_private
-        path.chmod(path.stat().st_mode & ~_OTHERS_WRITE)
+        path.chmod(path.stat().st_mode & ~OTHERS_WRITE)
 
 
 def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: bool = True) -> Graph:
@@ -218,7 +216,7 @@ def is_stored_graph(folder: str | os.PathLike[str]) -> bool:
     if folder.is_symlink() or not folder.is_dir():
         return False
     names = {path.name for path in folder.iterdir()}
-    return {_META, "offsets.npy"} <= names <= {_META, *FOLDERS.values(), *_FILES}
+    return {META, "offsets.npy"} <= names <= {META, *FOLDERS.values(), *_FILES}
 
 
 def stored_origin(folder: str | os.PathLike[str]) -> str:
@@ -229,36 +227,16 @@ def stored_origin(folder: str | os.PathLike[str]) -> str:
         return ""
 
 
-def require_private(path: Path) -> None:
-    """Refuse a folder or file that other users could have written: they could have written its fingerprint, too.
-
-    Raises
-    ------
-    InputError
-        The path is a link, belongs to another user, or its mode lets others write.
-    """
-    try:
-        facts = os.lstat(path)
-    except OSError as error:
-        raise InputError(f"{path}: it cannot be looked at: {error.strerror}") from None
-    if stat.S_ISLNK(facts.st_mode):
-        raise InputError(f"{path}: it is a symbolic link, which may lead to a graph of another user; name the folder itself")
-    if facts.st_uid not in (0, os.geteuid()):
-        raise InputError(f"{path}: it belongs to another user, who chooses the graph; take a folder of your own")
-    if facts.st_mode & _OTHERS_WRITE:
-        raise InputError(f"{path}: others can write to it, and so choose the graph; chmod go-w it, if nobody has")
-
-
 def _meta(folder: Path) -> dict[str, Any]:
     try:
-        meta, is_whole = read_sealed(folder / _META, _MAX_META_BYTES)
+        meta, is_whole = read_sealed(folder / META, _MAX_META_BYTES)
     except (OSError, ValueError):
         raise InputError(f"{folder}: no stored graph is here") from None
     if not isinstance(meta, dict) or meta.get("format") != FORMAT or meta["format"] is True:
         raise InputError(f"{folder}: the stored graph is of another version")
     fault = _meta_fault(meta) or ("" if is_whole else "it differs from its checksum")
     if fault:
-        raise InputError(f"{folder}: the stored graph is damaged ({_META}: {fault}); delete it and start again")
+        raise InputError(f"{folder}: the stored graph is damaged ({META}: {fault}); delete it and start again")
     return meta
 
 

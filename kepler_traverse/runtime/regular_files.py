@@ -18,6 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
+from ..errors import InputError
+
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 MAX_DEPTH = 32  # of lists and objects in each other
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -162,3 +165,23 @@ def _finite(text: str) -> float:
     if math.isinf(value):
         raise ValueError(f"{text[:40]} is beyond the numbers of 64 bits")
     return value
+
+
+def require_private(path: Path) -> None:
+    """Refuse a folder or file that other users could have written: they could have written its fingerprint, too.
+
+    Raises
+    ------
+    InputError
+        The path is a link, belongs to another user, or its mode lets others write.
+    """
+    try:
+        facts = os.lstat(path)
+    except OSError as error:
+        raise InputError(f"{path}: it cannot be looked at: {error.strerror}") from None
+    if stat.S_ISLNK(facts.st_mode):
+        raise InputError(f"{path}: it is a symbolic link, which may lead to a graph of another user; name the folder itself")
+    if facts.st_uid not in (0, os.geteuid()):
+        raise InputError(f"{path}: it belongs to another user, who chooses the graph; take a folder of your own")
+    if facts.st_mode & OTHERS_WRITE:
+        raise InputError(f"{path}: others can write to it, and so choose the graph; chmod go-w it, if nobody has")

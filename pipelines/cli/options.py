@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.result_kinds import ResultKind
+from kepler_traverse.runtime.object_stores import URL
 
 from ..output.schemas import OUTPUT_SCHEMAS, ResultName
 from .terminal import called_as, show
@@ -112,6 +113,8 @@ def _size(text: str) -> int:
 
 def _ids_or_file(text: str) -> list[str] | str:
     """Return ids, or the name of a file."""
+    if URL.match(text):
+        return text
     if not os.path.exists(text) or os.path.isdir(text):
         return _listed("id", text)
     if all(_INTEGER.fullmatch(piece.strip()) for piece in text.split(",")):
@@ -189,7 +192,9 @@ class Settings:
     edges: list[str] = field(
         metadata={"help": "files, folders, globs or URLs of the edge list", "example": ("edges.parquet",)}
     )
-    output: str | None = _output(kind="folder", example="out", help="output folder; must be new or empty (see --resume)")
+    output: str | None = _output(
+        kind="folder", example="out", help="output folder, or its URL; must be new or empty (see --resume)"
+    )
     algorithm: Literal["bfs", "sssp"] = _traversal("bfs", help="bfs counts hops, sssp sums edge weights")
     device: Literal["auto", "cpu", "cuda"] = _traversal("auto", help="auto uses a GPU if one is available")
     engine: Literal["auto", "kepler", "cugraph-mg"] = _traversal(
@@ -227,9 +232,9 @@ class Settings:
     )
     sources: list[int | str] | str | None = _sources(
         example=(3, 17, 99),
-        help="ids of the sources, or a file that exists: text with one id per line (lines that begin with # are comments), "
-        "or a table, which is Parquet or CSV with a header. --result summary, opportunities and within add their columns to "
-        "that table, in _sources.pq",
+        help="ids of the sources, a file that exists or its URL: text with one id per line (lines that begin with # are "
+        "comments), or a table, which is Parquet or CSV with a header. --result summary, opportunities and within add their "
+        "columns to that table, in _sources.pq",
     )
     keep_columns: list[str] | None = _sources(
         table="sources",
@@ -340,7 +345,7 @@ class Settings:
     graph_cache: str | None = _running(
         kind="folder",
         example="graphs",
-        help="folder in which built graphs are stored; later runs of the same files skip reading and building",
+        help="folder in which built graphs are stored, or its URL; later runs of the same files skip reading and building",
     )
     hierarchy: Literal["auto", "yes", "no"] = _running(
         "auto",

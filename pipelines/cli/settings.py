@@ -16,10 +16,10 @@ from pydantic.dataclasses import dataclass
 
 from kepler_traverse.errors import InputError, options_spelled
 from kepler_traverse.kinds import rules
+from kepler_traverse.runtime.object_stores import URL, has_secrets
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..output.store import URL
 from .options import (
     COLUMN_ROLES,
     OPTIONS,
@@ -88,6 +88,7 @@ def _checker() -> Any:
 
 
 _Checked = _checker()
+_PLACES = {"edges", *(option.key for option in OPTIONS if option.kind in ("folder", "file", "ids"))}
 KNOWN_KEYS = tuple(each.name for each in fields(Settings))
 
 
@@ -199,18 +200,24 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
         raise UsageError(f"{name} {path}: the file cannot be read: {error.strerror}") from None
 
 
+def refuse_secrets(name: str, *places: object) -> None:
+    """Raise UsageError for a URL that holds what may be a password or a signature: it would be written to manifests."""
+    for place in places:
+        if isinstance(place, str) and has_secrets(place):
+            raise UsageError(
+                f"{name} {place.partition('://')[0]}://...: the address holds more than a place and a path (? or # begins a "
+                "query, @ follows a user), and addresses are written to manifests; give credentials by the environment"
+            )
+
+
 def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
     """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected place.
 
-    With ``takes_stores``, those of object stores are taken, unless they hold what may be a password or a signature.
+    With ``takes_stores``, those of object stores are taken.
     """
     found = _SCHEME.match(folder)
+    refuse_secrets(name, folder)
     if takes_stores and URL.match(folder):
-        if re.search(r"[?#]|://[^/]*:[^/]*@", folder):
-            raise UsageError(
-                f"{name} {URL.match(folder)[0]}...: the address holds more than a bucket and a path; give credentials by "  # type: ignore[index]
-                "the environment, because addresses are written to manifests"
-            )
         return
     if found:
         raise UsageError(
@@ -240,6 +247,8 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
         texts = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
         if any(isinstance(text, str) and ("\0" in text or not text) for text in texts):
             raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: a text is empty or holds a null character")
+        if key in _PLACES:
+            refuse_secrets(_named(key, flags, config), *(texts if key == "edges" else [value]))
     for key, pattern, example in (
         ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
         ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
@@ -347,7 +356,7 @@ def _check_together(settings: Settings) -> None:
     for option in OPTIONS:
         path = getattr(settings, option.key)
         if option.kind == "folder" and path is not None:
-            refuse_address(option.flag, path, takes_stores=option.key == "output")
+            refuse_address(option.flag, path, takes_stores=option.key in ("output", "graph_cache"))
         is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
         if is_file and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
             refuse_unreadable(option.flag, path)

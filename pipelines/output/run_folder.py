@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.cpu.exact_sums import PRIME
 from kepler_traverse.errors import OutputError
+from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_lock
 from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_digest
 
 from .commits import COMMITS, CommitLog, with_commits
-from .file_locks import NoLocksError, open_lock, take_lock
 from .load_tables import lost_of
 from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .schemas import OUTPUT_SCHEMAS

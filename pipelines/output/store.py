@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import read_regular
-
-URL = re.compile(r"(s3a?|gs|az|abfss?)://")
 
 
 class Store(Protocol):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError, OutputError
+from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli import steps
@@ -38,7 +39,7 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..output.store import URL, LocalStore, Store, store_of
+from ..output.store import LocalStore, Store, store_of
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver, batches_of

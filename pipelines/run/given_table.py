@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from kepler_traverse.formats.files import shown
 from kepler_traverse.formats.ids import delimiter_of, is_id_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows
+from kepler_traverse.runtime.object_stores import local_path
 from kepler_traverse.runtime.regular_files import open_regular
 
 _INTEGER = "^[+-]?[0-9]{1,18}$"  # an int64 holds any of them
@@ -41,18 +41,19 @@ def read_given_table(
         The file cannot be read, or ``choose`` refuses its columns.
     """
     try:
-        with open_regular(Path(path), follow=True) as file:
+        here = local_path(path)
+        with open_regular(here, follow=True) as file:
             head = file.read(4)
         if head == b"PAR1":
-            with pq.ParquetFile(path) as parquet:
+            with pq.ParquetFile(here) as parquet:
                 names = choose(parquet.schema_arrow.names)
                 return parquet.read(), names
-        parse = csv.ParseOptions(delimiter=delimiter_of(path))
-        with csv.open_csv(path, parse_options=parse) as reader:
+        parse = csv.ParseOptions(delimiter=delimiter_of(here))
+        with csv.open_csv(here, parse_options=parse) as reader:
             names = choose(reader.schema.names)
         types = dict.fromkeys(names, pa.string())
         as_text = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)  # NA may be a name
-        return csv.read_csv(path, parse_options=parse, convert_options=as_text), names
+        return csv.read_csv(here, parse_options=parse, convert_options=as_text), names
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
@@ -71,14 +72,15 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
         columns.
     """
     try:
-        with open_regular(Path(path), follow=True) as file:
+        here = local_path(path)
+        with open_regular(here, follow=True) as file:
             is_parquet = file.read(4) == b"PAR1"
         if is_parquet:
-            names = list(pq.read_schema(path).names)
+            names = list(pq.read_schema(here).names)
             return names if is_table or len(names) > 1 else None
-        if not is_table and not is_id_table(path, what):
+        if not is_table and not is_id_table(here, what):
             return None
-        with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter_of(path))) as reader:
+        with csv.open_csv(here, parse_options=csv.ParseOptions(delimiter=delimiter_of(here))) as reader:
             return list(reader.schema.names)
     except (OSError, ValueError):
         return None  # the error is raised where the file is read

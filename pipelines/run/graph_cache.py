@@ -3,34 +3,41 @@
 The key of a graph is a digest of its input (see ``prepare.origin_of``). If two runs need the same graph at the same time,
 the second waits for a lock and uses what the first built. A stored graph is compared with its fingerprint; a damaged or
 incomplete one is built again.
+
+A cache in an object store is one for many hosts. Each of them copies a graph once, to a cache of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.graph import Graph
-from kepler_traverse.graph.storage import load_graph, require_private, stored_origin, write_graph
+from kepler_traverse.graph.storage import META, load_graph, stored_origin, write_graph
+from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_lock
+from kepler_traverse.runtime.object_stores import URL, cache_folder, fetch, objects_below, open_store
+from kepler_traverse.runtime.regular_files import require_private
 
-from ..output.file_locks import NoLocksError, open_lock, take_lock
+from ..output.object_store import ObjectStore
 
+_FILE = re.compile(r"(\w+/)?\w+\.\w+")  # of a stored graph
 _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
 
 
 def cached_graph(
-    cache: Path, origin: str, device: str, build: Callable[[], Graph], say: Callable[[str], None]
+    place: str | Path, origin: str, device: str, build: Callable[[], Graph], say: Callable[[str], None]
 ) -> tuple[Graph, Path, bool]:
     """Return a graph from the cache, or build and store it.
 
     Parameters
     ----------
-    cache : Path
-        Created if it does not exist.
+    place : str or path
+        A folder, which is created if it does not exist, or the URL of one in an object store.
     origin : str
         Digest of the input of the graph.
     device : {"cpu", "cuda"}
@@ -41,7 +48,7 @@ def cached_graph(
     -------
     graph : Graph
     folder : Path
-        Where the graph is stored.
+        Where the graph is stored on this host.
     found : bool
         Whether it was stored before.
 
@@ -50,9 +57,10 @@ def cached_graph(
     OutputError
         The cache cannot be written to, or other users can write to it.
     """
+    cache = _local_cache(place)
     folder = cache / f"graph-{origin[:_SHOWN]}"
     with _only_one(cache, folder.with_suffix(".lock"), say):
-        graph = found_graph(cache, origin, device, say)
+        graph = found_graph(place, origin, device, say)
         if graph is not None:
             return graph, folder, True
         graph = build()
@@ -62,20 +70,61 @@ def cached_graph(
             write_graph(graph, folder, origin)
         except OSError as error:
             raise _cannot_keep(cache, error) from None
+        if URL.match(str(place)):
+            _put(str(place), folder)
     return graph, folder, False
 
 
-def found_graph(cache: Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
-    """Return a graph from the cache if it exists and is intact; writes nothing.
+def _local_cache(place: str | Path) -> Path:
+    return cache_folder("graphs") if URL.match(str(place)) else Path(place).absolute()
+
+
+def _put(place: str, folder: Path) -> None:
+    """Copy a stored graph to a store; its metadata come last, so that a graph which has them is whole."""
+    files = sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: (path == folder / META, path))
+    try:
+        store = ObjectStore(f"{place.rstrip('/')}/{folder.name}", folder)
+        for path in files:
+            store.put(str(path.relative_to(folder)), path)
+    except OSError as error:
+        raise _cannot_keep(place, error) from None
+
+
+def _fetch(place: str, folder: Path) -> None:
+    """Copy a graph from a store, if it is there."""
+    url = f"{place.rstrip('/')}/{folder.name}"
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    try:
+        names = [each.url[len(url) + 1 :] for each in objects_below(url)]
+        if META not in names:
+            return
+        store = open_store(url)
+        for name in filter(_FILE.fullmatch, names):
+            (partial / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fetch(store, name, partial / name)
+            (partial / name).chmod(0o600)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+    except OSError as error:
+        raise OutputError(f"--graph-cache {place}: the graph cannot be copied: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
+    """Return a graph from the cache if it exists and is intact; of a cache in a store, it is copied to this host.
 
     Raises
     ------
     OutputError
-        Other users can write to the cache.
+        Other users can write to the cache, or the store cannot be read.
     """
+    cache = _local_cache(place)
     if os.path.lexists(cache):
         _require_private(cache)
     folder = cache / f"graph-{origin[:_SHOWN]}"
+    if stored_origin(folder) != origin and URL.match(str(place)):
+        _fetch(str(place), folder)
     if stored_origin(folder) != origin:
         return None
     try:
@@ -117,5 +166,5 @@ def _require_private(cache: Path) -> None:
         raise OutputError(f"--graph-cache {error}") from None
 
 
-def _cannot_keep(cache: Path, error: OSError) -> OutputError:
+def _cannot_keep(cache: Path | str, error: OSError) -> OutputError:
     return OutputError(f"--graph-cache {cache} cannot be written to: {error.strerror or error}; take another folder")

@@ -24,6 +24,7 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu import compile_clock
 from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError
+from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
@@ -31,6 +32,7 @@ from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.memory import available_memory
+from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.search.query import PairTable
 from kepler_traverse.search.strategy import Shape
@@ -349,14 +351,13 @@ def _graph(
         return _read(settings) if given is None else given.to(_device(settings))
 
     if settings.graph_cache is not None:
-        cache = Path(settings.graph_cache).absolute()
         if not origin:
-            say("--graph-cache is not used: only an edge list of local files can be recognised later")
+            say("--graph-cache is not used: only an edge list of local files, or in a store, can be recognised later")
         elif settings.plan:
-            graph = found_graph(cache, origin, _device(settings), say)
+            graph = found_graph(settings.graph_cache, origin, _device(settings), say)
             return (graph or read()), None, graph is not None
         else:
-            return cached_graph(cache, origin, _device(settings), read, say)
+            return cached_graph(settings.graph_cache, origin, _device(settings), read, say)
     if stored is not None and origin and stored_origin(stored) == origin:
         # InputError: the graph is half-written, as after a crash of the machine. It is built again.
         with contextlib.suppress(InputError):
@@ -399,14 +400,21 @@ def _origin_of_graph(graph: Graph) -> str:
 
 
 def origin_of(settings: Settings) -> str:
-    """Return a digest of the inputs of a graph; ``""`` if some inputs are not plain local files.
+    """Return a digest of the inputs of a graph; ``""`` if some inputs are neither plain local files nor objects of a store.
 
     It covers each file's absolute path, size, and modification times, the options of reading, and the format of stored
     graphs. The modification times are those of the content and of the inode; tools that set the former cannot set the
-    latter. Contents are not read: that would take as long as reading the edge list, which the digest avoids.
+    latter. Contents are not read: that would take as long as reading the edge list, which the digest avoids. Of an object it
+    covers URL, size and version.
     """
-    files = []
-    for path in settings.edges:
+    files: list[tuple[object, ...]] = []
+    for path in (*settings.edges, *filter(None, (settings.vertices, settings.only_vertices))):
+        if URL.match(path):
+            try:
+                files += stored_objects(path)
+            except (OSError, InputError):
+                return ""  # the error is raised when the file is read
+            continue
         found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
         for name in found:
             inside = [name] if os.path.isfile(name) else sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
@@ -414,15 +422,7 @@ def origin_of(settings: Settings) -> str:
                 facts = os.stat(file)
                 files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
         if not found:
-            return ""
-    for ids in (settings.vertices, settings.only_vertices):
-        if ids is None:
-            continue
-        try:
-            facts = os.stat(ids)
-        except OSError:
-            return ""  # the error is raised when the file is read
-        files.append((os.path.abspath(ids), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
+            return ""  # as above
     return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 
 

@@ -390,6 +390,6 @@ sources=[1], gpu_memory=1, device='cpu'
 sources=[1], resume=True
 sources=[1], dashboard_address='x'
 sources=[1], hierarchy='maybe'
-sources=[1], graph_cache='s3://x'
+sources=[1], graph_cache='hdfs://x'
 sources=[1], certify='some'
 """.strip().splitlines()

@@ -11,6 +11,7 @@ import tomllib
 
 import pytest
 
+from kepler_traverse.runtime import object_stores
 from pipelines import batch_sources, compare, verify
 from pipelines.cli.options import OPTIONS, TLS
 from pipelines.run import engine
@@ -72,6 +73,10 @@ class NoClient:
 def no_cluster(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
+    monkeypatch.setattr(object_stores, "_PATIENCE", 0.0)
     monkeypatch.setattr("pipelines.scheduling.cluster.Client", NoClient)
     monkeypatch.setattr(engine.KeplerEngine, "answer", lambda self, run: self.work(run) and run.finish({}))
 

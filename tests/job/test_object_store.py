@@ -9,10 +9,13 @@ import sys
 import threading
 import time
 
+import pandas as pd
 import pytest
 
-from pipelines import batch_sources, finish, verify
-from pipelines.output import object_store
+from kepler_traverse import read_graph
+from kepler_traverse.errors import InputError
+from kepler_traverse.runtime import object_stores
+from pipelines import batch_sources, finish, run_job, verify
 from pipelines.output.commits import CommitLog
 from pipelines.output.store import LocalStore, store_of
 from pipelines.run import finishing
@@ -29,8 +32,9 @@ pytestmark = pytest.mark.usefixtures("server")
 
 
 @pytest.fixture(scope="module")
-def server():
+def server(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, served(patch) as found:
+        patch.setenv("KEPLER_CACHE_DIR", str(tmp_path_factory.mktemp("copies")))
         yield found
 
 
@@ -109,6 +113,94 @@ def downloaded(url, path):
 
 
 @pytest.fixture(scope="module")
+def inputs(folder):  # noqa: F811
+    """The URLs of the inputs in the store, whose names are those on the disk."""
+    store = store_of("s3://bucket/inputs")
+    for each in folder.iterdir():
+        put(store, each.name, each.read_bytes())
+    put(store, "parts/a.parquet", (folder / "edges.parquet").read_bytes())
+    put(store, "parts/_SUCCESS", b"")
+    return "s3://bucket/inputs"
+
+
+def test_read_graph_takes_objects_folders_and_patterns(folder, inputs, server):  # noqa: F811
+    expected = read_graph(folder / "edges.parquet").fingerprint
+    server.log.clear()
+    for name in ("edges.parquet", "parts", "parts/", "parts/*", "*/a.parquet", "par*"):
+        assert read_graph(f"{inputs}/{name}").fingerprint == expected, name
+    for name, says in (("none.parquet", "no such object"), ("none*", "no object matches"), ("edges.parquet?x=1", "credent")):
+        with pytest.raises(InputError, match=says):
+            read_graph(f"{inputs}/{name}")
+
+
+def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, monkeypatch):
+    monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
+    url, store = "s3://bucket/changing/edges.csv", store_of("s3://bucket/changing")
+    put(store, "edges.csv", b"src,dst\n1,2\n2,3\n")
+    server.cut_share = 0.4
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(read_graph(url).n_edges)) for _ in range(4)]
+    server.log.clear()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [2] * 4
+    assert server.log["GET"] == 1 + server.log["cut"]
+    put(store, "edges.csv", b"src,dst\n1,2\n2,3\n3,4\n")
+    assert read_graph(url).n_edges == 3
+    copies = tmp_path / "copies" / "objects"
+    assert len([each for each in copies.iterdir() if each.suffix == ".csv"]) == 2
+    copies.chmod(0o777)
+    with pytest.raises(InputError, match="others can write to it"):
+        read_graph(url)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "summary", "distances"])
+def test_a_run_whose_inputs_are_in_the_store_is_that_of_files(folder, inputs, tmp_path, kind):  # noqa: F811
+    url, out = f"s3://bucket/{kind}-of-urls", tmp_path / "out"
+    words = [
+        word.replace(str(folder), inputs) for word in argv(folder, url, "--graph-cache", "s3://bucket/graphs", kind=kind)
+    ]
+    assert [batch_sources.main([*words, "--shard", f"{index}/2"]) for index in range(2)] == [0, 0]
+    assert finish.main([url]) == 0
+    assert batch_sources.main(argv(folder, out, kind=kind)) == 0
+    check(folder, url, out, tmp_path)
+    assert verify.main([url, f"{inputs}/edges.parquet", "--device", "cpu"]) == 0
+
+
+def test_a_graph_is_built_once_for_all_hosts(inputs, tmp_path, monkeypatch, capsys):
+    """Each host has a folder for copies of its own."""
+    words = [f"{inputs}/edges.parquet", "--algorithm", "sssp", "--device", "cpu", "--random-sources", "3"]
+    words += ["--graph-cache", "s3://bucket/hosts", "--hierarchy", "yes"]
+    reused, digests = [], set()
+    for host in range(4):
+        monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / f"host{host}"))
+        if host == 2:  # damage is found
+            store = store_of("s3://bucket/hosts")
+            (name,) = store.names()
+            store = store_of(f"s3://bucket/hosts/{name}")
+            put(store, "targets.npy", store.get("targets.npy", 10**6)[:-1] + b"x")
+        assert batch_sources.main([*words, "--output", str(tmp_path / f"out{host}")]) == 0
+        manifest = manifest_of(tmp_path / f"out{host}")
+        reused.append(manifest["graph"]["reused"])
+        digests.add(manifest["digest"])
+    assert (reused, len(digests)) == ([False, True, False, True], 1)
+    assert "built again" in capsys.readouterr().err
+
+
+def test_run_job_writes_to_a_store_and_reads_it_again(folder, inputs, alone):  # noqa: F811
+    options = {"algorithm": "sssp", "device": "cpu", "random_sources": 11, "batch_size": 2}
+    done = run_job(f"{inputs}/edges.parquet", output="s3://bucket/called/", **options)
+    assert (done.path, done.digest) == ("s3://bucket/called", manifest_of(alone)["digest"])
+    assert done.parts[0] == "s3://bucket/called/part-000000.parquet"
+    assert done.to_pandas().equals(pd.read_parquet(alone))
+    listed = run_job(f"{inputs}/edges.parquet", output="s3://bucket/listed", sources=f"{inputs}/stops.csv", device="cpu",
+                     columns={"source": "stop"})  # fmt: skip
+    assert listed.n_sources == len(set(pd.read_csv(folder / "stops.csv")["stop"]))
+
+
+@pytest.fixture(scope="module")
 def alone(folder, tmp_path_factory):  # noqa: F811
     path = tmp_path_factory.mktemp("alone") / "out"
     assert batch_sources.main(argv(folder, path)) == 0
@@ -157,7 +249,7 @@ def test_tables_beside_the_parts_are_in_the_store(folder, tmp_path, kind):  # no
 def test_shards_of_a_store_with_faults_write_the_same(folder, server, alone, tmp_path, capsys, monkeypatch):  # noqa: F811
     """Puts fail before or after they are done, reads are cut short, and two calls of finish are at once."""
     url = "s3://bucket/shards"
-    monkeypatch.setitem(object_store._RETRIES["backoff"], "init_backoff", object_store.timedelta(seconds=0.01))
+    monkeypatch.setattr(object_stores, "_FIRST_PAUSE", 0.01)
     server.fail_share, server.cut_share = 0.2, 0.2
     server.log.clear()
     assert [run(folder, url, "--shard", f"{index}/3") for index in range(3)] == [0, 0, 0]
@@ -216,7 +308,7 @@ def test_shards_that_are_killed_again_and_again_lose_nothing(folder, server, tmp
 
 
 def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(folder, server, capsys, monkeypatch):  # noqa: F811
-    monkeypatch.setitem(object_store._RETRIES, "max_retries", 1)
+    monkeypatch.setattr(object_stores, "_PATIENCE", 0.3)
     assert run(folder, "s3://nobucket/run") == 2
     message = capsys.readouterr().err
     assert "s3://nobucket/run" in message

@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import __version__
-from kepler_traverse.errors import OutputError
-from pipelines import batch_sources, verify
+from kepler_traverse.errors import InputError, OutputError
+from kepler_traverse.runtime import file_locks
+from pipelines import batch_sources, finish, run_job, verify
 from pipelines.cli.options import OPTIONS
-from pipelines.output import file_locks
+from pipelines.cli.settings import refuse_secrets
 from pipelines.output.part_file import FOOTER_KEY
 from pipelines.output.run_folder import LEFT, LOCK, OutputFolder, check_folder, sweep
 from pipelines.output.store import LocalStore
@@ -61,10 +62,7 @@ def test_the_options_that_name_folders_are_known_as_such():
 @pytest.mark.parametrize("where", ["flag", "file"])
 @pytest.mark.parametrize(
     ("option", "scheme"),
-    [
-        *((option, scheme) for option in FOLDERS for scheme in ("gcs", "hdfs", "https", "file", "memory", "S3", "a+b.c-d")),
-        *((option, scheme) for option in FOLDERS if option.key != "output" for scheme in ("s3", "gs", "abfs")),
-    ],
+    [(option, scheme) for option in FOLDERS for scheme in ("gcs", "hdfs", "https", "file", "memory", "S3", "a+b.c-d")],
 )
 def test_an_address_is_no_folder_to_write_to(edges, tmp_path, capsys, monkeypatch, option, scheme, where):
     monkeypatch.chdir(tmp_path)
@@ -87,12 +85,44 @@ def test_an_address_is_no_folder_to_verify(edges, capsys):
     assert "hdfs://bucket/out" in message
 
 
-@pytest.mark.parametrize("address", ["s3://key:word@bucket/out", "az://bucket/out?sig=abc", "gs://bucket/out#x"])
-def test_an_address_with_a_password_is_refused_and_not_repeated(edges, capsys, address):
-    for call in (lambda: main(edges, "--output", address), lambda: verify.main([address, str(edges)])):
+SECRETS = [
+    *("s3://key:word@bucket/out", "az://bucket/out?sig=abc", "gs://bucket/out#x", "s3://word@bucket/out"),
+    *("https://key:word@host/out", "https://host/out?sig=abc", "simplecache::https://word@host/out"),
+]
+
+
+@pytest.mark.parametrize("address", SECRETS)
+def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path, capsys, address):
+    here, out = [str(edges), "--sources", "1"], ["--output", str(tmp_path / "out")]
+    (tmp_path / "run.toml").write_text(f'edges = ["{address}"]\n')
+    calls = [
+        lambda: main(edges, "--output", address),
+        lambda: verify.main([address, str(edges)]),
+        lambda: verify.main([str(tmp_path), address]),
+        lambda: batch_sources.main([address, "--sources", "1", *out]),
+        lambda: batch_sources.main(["--config", str(tmp_path / "run.toml"), "--sources", "1", *out]),
+        *(
+            lambda flag=flag: batch_sources.main([*here, *out, flag, address])
+            for flag in ("--graph-cache", "--pairs", "--vertices", "--only-vertices")
+        ),
+        lambda: finish.main([address]),
+        lambda: finish.main([str(tmp_path), "--pairs", address]),
+    ]
+    if not address.startswith(("http", "simple")):  # whose are words, as there is no such file
+        calls.append(lambda: batch_sources.main([str(edges), *out, "--sources", address]))
+    for call in calls:
         message = refused(capsys, call())
         assert "give credentials by the environment" in message
-        assert not any(word in message for word in ("key:word", "sig=abc", "bucket/out"))
+        assert not any(word in message for word in ("key:word", "sig=abc", "word@", "bucket/out"))
+    for given in ({"edges": address}, {"edges": str(edges), "pairs": address}):
+        with pytest.raises(InputError) as refusal:
+            run_job(**given, sources=[1], output=tmp_path / "out")
+        assert not any(word in str(refusal.value) for word in ("key:word", "sig=abc", "word@"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_of_azure_an_address_may_name_a_container(tmp_path):
+    refuse_secrets("--output", "abfss://container@account.dfs.core.windows.net/run", str(tmp_path), [1, 2], None)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +323,7 @@ def test_a_full_disk_under_stdout_is_said(edges):
 # Command lines of one process, as each takes most of its time to start; what each returns is the last line of its errors.
 COMMANDS = """
 import shlex, sys
-from pipelines import batch_sources, verify
+from pipelines import batch_sources, finish, run_job, verify
 
 for line in sys.argv[1:]:
     program, *words = shlex.split(line)

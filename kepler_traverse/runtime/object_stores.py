@@ -1,0 +1,322 @@
+"""Objects of S3, Google Cloud Storage and Azure, by obstore (extra ``cloud``): requests, and copies on this host.
+
+Credentials, regions and endpoints are those that the environment has for other programs, such as ``AWS_ACCESS_KEY_ID`` and
+``AWS_ENDPOINT_URL``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import random
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from ..errors import InputError
+from .file_locks import open_lock, take_lock
+from .regular_files import require_private
+
+URL = re.compile(r"(s3a?|gs|az|abfss?)://")
+AT_ONCE = 16  # requests
+# Beyond the bucket and the path: a query, or a user's name or password. In addresses of Azure, @ follows a container.
+_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*://(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
+# After errors of the server, throttling and lost connections, a request is sent again, for so many seconds.
+_PATIENCE, _FIRST_PAUSE, _MAX_PAUSE = 120.0, 0.1, 15.0
+_TIMEOUT = timedelta(seconds=180)  # of one request, with its body
+_PLAIN = ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP")  # obstore reads them where no option is given here
+_REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
+_QUERY = re.compile(r"\?\S*")  # of an address in a message, which may hold a signature
+_PAGE = 1000  # objects of one answer to a request that lists them
+_ENDING = re.compile(r"(\.[A-Za-z0-9_]{1,15}){0,2}$")
+T = TypeVar("T")
+
+
+class Traffic:
+    """Counts requests to stores and the bytes of objects, those that failed included.
+
+    Attributes
+    ----------
+    requests : Counter
+        By ``get``, ``head``, ``put``, ``list`` and ``delete``.
+    sent, received : int
+        Bytes.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.requests: Counter[str] = Counter()
+        self.sent = self.received = 0
+
+    def add(self, kind: str, requests: int = 1, sent: int = 0, received: int = 0) -> None:
+        with self._lock:
+            self.requests[kind] += requests
+            self.sent += sent
+            self.received += received
+
+
+TRAFFIC = Traffic()  # of this process
+
+
+class StoredObject(NamedTuple):
+    """An object and its version."""
+
+    url: str
+    size: int  # bytes
+    e_tag: str
+
+
+def has_secrets(url: str) -> bool:
+    """Whether an address holds what may be a password or a signature."""
+    return _SECRETS.search(url) is not None
+
+
+def open_store(url: str) -> Any:
+    """Return obstore's store of the objects below a URL; its requests are made by ``send``.
+
+    Raises
+    ------
+    InputError
+        obstore is not installed, or the address holds more than a bucket and a path.
+    OSError
+        The environment has no valid configuration for it.
+    """
+    if has_secrets(url):
+        raise InputError(
+            f"{URL.match(url)[0]}...: the address holds more than a bucket and a path; give credentials by the environment"  # type: ignore[index]
+        )
+    try:
+        from obstore.store import from_url
+    except ModuleNotFoundError:
+        raise InputError(
+            f"{url}: this address needs obstore, which is not installed: pip install 'kepler-traverse[cloud]'"
+        ) from None
+    options: Any = {"timeout": _TIMEOUT, "allow_http": any(os.environ.get(each) == "true" for each in _PLAIN)}
+    retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
+    with errors_of_store():
+        return from_url(url.rstrip("/"), client_options=options, retry_config=retries)
+
+
+def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes: int) -> T:
+    """Return ``call()``, which makes a request and reads the answer; make it again after faults that may pass.
+
+    Parameters
+    ----------
+    kind : str
+        Of ``Traffic.requests``.
+    **nbytes : int
+        Bytes that each attempt sends or receives, as ``Traffic.add`` takes them.
+
+    Raises
+    ------
+    FileNotFoundError, FileExistsError, PermissionError, OSError
+        With the words of the store.
+    """
+    until, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
+    while True:
+        traffic.add(kind, **nbytes)
+        try:
+            with errors_of_store():
+                return call()
+        except (FileNotFoundError, FileExistsError, PermissionError):
+            raise
+        except OSError as error:
+            if error.errno != errno.EIO or time.monotonic() + pause > until:
+                raise
+        time.sleep(pause * random.uniform(0.5, 1))
+        pause = min(2 * pause, _MAX_PAUSE)
+
+
+@contextlib.contextmanager
+def errors_of_store() -> Iterator[None]:
+    """Raise OSError, with the words of the store on one line, in place of the errors of obstore.
+
+    Its number is EIO where another attempt may end otherwise.
+    """
+    from obstore import exceptions
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        missing = "no such object" if "NoSuchBucket" not in str(error) else _text_of(error)
+        raise FileNotFoundError(errno.ENOENT, missing) from None
+    except exceptions.AlreadyExistsError:
+        raise FileExistsError(errno.EEXIST, "there is such an object") from None
+    except PermissionError as error:
+        raise PermissionError(errno.EACCES, _text_of(error)) from None
+    except exceptions.PreconditionError as error:
+        raise OSError(errno.ESTALE, _text_of(error)) from None
+    except exceptions.GenericError as error:
+        raise OSError(errno.EINVAL if _REFUSED.search(str(error)) else errno.EIO, _text_of(error)) from None
+    except (exceptions.BaseError, ValueError) as error:
+        raise OSError(errno.EINVAL, _text_of(error)) from None
+
+
+def _text_of(error: Exception) -> str:
+    """Return what the store has said: its code and message alone, since the rest of its answer may repeat credentials."""
+    text, _, answer = " ".join(str(error).partition("\n\nDebug source")[0].split()).partition("<")
+    said = [found[1] for found in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message")) if found]
+    return " ".join([_QUERY.sub("", text).strip(), *said])[:400]
+
+
+def listed(store: Any, url: str) -> Iterator[StoredObject]:
+    """Yield the objects below a URL, of which ``store`` is, in the order of their names. Raises OSError."""
+    import obstore
+
+    last: str | None = None
+    pages: Any = None
+
+    def page() -> Any:
+        nonlocal pages
+        try:
+            pages = pages or iter(obstore.list(store, offset=last, chunk_size=_PAGE))
+            return next(pages, [])
+        except BaseException:
+            pages = None  # the next attempt begins behind what is known
+            raise
+
+    while found := send("list", page):
+        for each in found:
+            yield StoredObject(f"{url}/{each['path']}", each["size"], _version(each))
+        if len(found) < _PAGE:
+            break
+        last = found[-1]["path"]
+
+
+def _version(meta: Any) -> str:
+    return meta["e_tag"] or str(meta["last_modified"])
+
+
+def find_object(url: str) -> StoredObject | None:
+    """Return the object of a URL, None if there is none. Raises as ``open_store`` and ``send``."""
+    import obstore
+
+    folder, _, name = url.rpartition("/")
+    if folder.endswith("/") or not name:  # a bucket
+        return None
+    store = open_store(folder)
+    try:
+        found = send("head", lambda: obstore.head(store, name))
+    except FileNotFoundError:
+        return None
+    return StoredObject(url, found["size"], _version(found))
+
+
+def objects_below(url: str) -> list[StoredObject]:
+    """Return the objects below a URL, sorted by name. Raises as ``open_store`` and ``send``."""
+    url = url.rstrip("/")
+    return list(listed(open_store(url), url))
+
+
+def local_copies(objects: list[StoredObject]) -> list[Path]:
+    """Return a file of this host for each object; see ``local_copy``."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(_local_copy, objects))
+
+
+def local_path(path: str | os.PathLike[str]) -> str:
+    """Return a path as it is, and for a URL that of a copy on this host, which is made once for each version of an object.
+
+    Raises
+    ------
+    InputError
+    OSError
+        The object cannot be read, or no copy can be made.
+    """
+    text = os.fspath(path)
+    if not URL.match(text):
+        return text
+    found = find_object(text)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "no such object", text)
+    return str(_local_copy(found))
+
+
+def cache_folder(name: str) -> Path:
+    """Return a folder of this host for copies of objects, which is made if it does not exist; no other user can write to it.
+
+    It is in ``KEPLER_CACHE_DIR``, by default ``kepler_traverse`` in ``XDG_CACHE_HOME`` or ``~/.cache``.
+
+    Raises
+    ------
+    InputError
+        It cannot be made, or others can write to it.
+    """
+    default = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "kepler_traverse"
+    folder = Path(os.environ.get("KEPLER_CACHE_DIR") or default).absolute()
+    try:
+        for each in (folder, folder / name):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+            require_private(each.resolve())
+    except OSError as error:
+        raise InputError(
+            f"{folder}: the folder for copies of objects cannot be made: {error.strerror}; name one by KEPLER_CACHE_DIR"
+        ) from None
+    return folder / name
+
+
+def _local_copy(wanted: StoredObject) -> Path:
+    key = hashlib.sha256("\n".join(map(str, wanted)).encode()).hexdigest()[:32]
+    path = cache_folder("objects") / f"{key}{_ENDING.search(wanted.url)[0]}"  # type: ignore[index]
+    if path.exists():
+        return path
+    folder, _, name = wanted.url.rpartition("/")
+    with alone(path.with_suffix(".lock")):
+        if not path.exists():
+            fetch(open_store(folder), name, path, wanted)
+    return path
+
+
+@contextlib.contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Hold a lock of this host; wait for it if another process has it. Raises OSError."""
+    file = open_lock(lock)
+    try:
+        take_lock(file, wait=True)
+        yield
+    finally:
+        os.close(file)  # releases the lock, too; the system does so if this process is killed
+
+
+def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None) -> None:
+    """Copy an object to a file, which is there as a whole or not at all.
+
+    Parameters
+    ----------
+    version : StoredObject, optional
+        The version to copy.
+
+    Raises
+    ------
+    OSError
+        As ``send``; or the object is another version.
+    """
+    import obstore
+
+    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    options: Any = {"if_match": version.e_tag} if version is not None and version.e_tag.startswith('"') else None
+
+    def read() -> None:
+        found = obstore.get(store, name, options=options)
+        with open(partial, "wb") as file:
+            for piece in found.stream():
+                file.write(piece)
+        TRAFFIC.add("get", 0, received=partial.stat().st_size)
+        if partial.stat().st_size != found.meta["size"]:
+            raise OSError(errno.EIO, "the answer was cut short")
+
+    try:
+        send("get", read)
+        if version is not None and partial.stat().st_size != version.size:
+            raise OSError(errno.ESTALE, "the object has changed")
+        partial.rename(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from .cli import steps, supervisor
-from .cli.options import UsageError, flag_text, flags_of, parser
+from .cli.options import Once, OnceParser, UsageError, flag_text, flags_of, parser
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, say, show_traceback
 from .output.schemas import OUTPUT_SCHEMAS
@@ -23,6 +25,7 @@ _OF_EXTRA_JOB = {
     "pydantic",
     "rich",
 }
+_GIVEN_TABLES = {"pairs": "table of pairs", "sources": "table of the sources", "targets": "file with the targets"}
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
 
 
@@ -79,6 +82,41 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 def _needs_another_process(error: Exception) -> bool:
     errors = sys.modules.get(f"{__package__}.scheduling.errors")
     return errors is not None and isinstance(error, errors.ProcessUnusableError)
+
+
+def run_program(
+    parser: Callable[[], Any], work: Callable[[Any], int], argv: Sequence[str] | None, interrupted: str = "interrupted"
+) -> int:
+    """Parse a command line, call ``work(given)``, report what it raises, and return the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if "-h" in words or "--help" in words:
+            parser().print_help()
+            return 0
+        return work(parser().parse_args(words))
+    except KeyboardInterrupt:
+        say(interrupted)
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        return report_error(error, debug="--debug" in words)
+
+
+def add_tables(program: OnceParser) -> None:
+    """Add the options of a program that reads an output folder: given tables that were moved, --json and --debug."""
+    for name, what in _GIVEN_TABLES.items():
+        program.add_argument(f"--{name}", action=Once, metavar="FILE", help=f"{what} of the run, if it was moved")
+    program.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
+    program.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
+
+
+def moved_tables(given: Any) -> dict[str, str]:
+    """Return the paths of the tables that a command line names, by their settings; refuse addresses with secrets."""
+    from .cli.settings import refuse_secrets
+
+    tables = {key: getattr(given, key) for key in _GIVEN_TABLES if hasattr(given, key)}
+    for key, path in tables.items():
+        refuse_secrets(f"--{key}", path)
+    return tables
 
 
 def report_error(error: Exception, debug: bool) -> int:

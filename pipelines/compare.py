@@ -14,6 +14,7 @@ from typing import Any
 from kepler_traverse.errors import several
 from kepler_traverse.graph import Graph
 
+from .batch_sources import run_program
 from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, edge_columns, flag_text
 from .cli.terminal import called_as, show
 
@@ -49,19 +50,17 @@ def parser() -> OnceParser:
     return result
 
 
-def _arguments(argv: list[str]) -> Any:
-    words = parser()
-    given = words.parse_args(argv)
+def _complete(given: Any) -> None:
+    """Set the defaults of what is not given, and check it."""
     defaults = {"algorithm": "both", "random_sources": 16, "hash_weights": False}
     for key, value in (defaults | {option.key: option.default for option in _CHOSEN}).items():
         if not hasattr(given, key):
             setattr(given, key, value)
     if given.random_sources < 1:
-        words.error("--random-sources must be 1 or more")
+        parser().error("--random-sources must be 1 or more")
     if given.seed < 0:
-        words.error("--seed must be 0 or more")
+        parser().error("--seed must be 0 or more")
     _refuse_idle(given)
-    return given
 
 
 def _refuse_idle(given: Any) -> None:
@@ -79,22 +78,16 @@ def _refuse_idle(given: Any) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns 0 if all distances agree, 1 if one differs, else as ``pipelines.batch_sources``."""
-    argv = sys.argv[1:] if argv is None else argv
-    try:
-        given = _arguments(argv)
-        from kepler_traverse.errors import options_spelled
+    return run_program(parser, _run, argv)
 
-        with options_spelled(flag_text):
-            facts = _compare(given)
-        show(*([json.dumps(facts)] if given.json else _table(facts)))
-    except SystemExit as stop:  # of --help
-        return int(stop.code or 0)
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:
-        from .batch_sources import report_error
 
-        return report_error(error, debug="--debug" in argv)
+def _run(given: Any) -> int:
+    _complete(given)
+    from kepler_traverse.errors import options_spelled
+
+    with options_spelled(flag_text):
+        facts = _compare(given)
+    show(*([json.dumps(facts)] if given.json else _table(facts)))
     return 0 if all(run["equal"] for run in facts["runs"]) else 1
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from kepler_traverse.errors import several
 
-from .batch_sources import EXIT_INTERRUPTED, report_error
+from .batch_sources import run_program
 from .cli.options import OPTIONS, Once, OnceParser, add_option, edge_columns, flag_text
 from .cli.terminal import called_as, say, show
 
@@ -31,30 +31,24 @@ exit codes: 0 done, 1 unexpected error, 2 bad usage or input (such as a graph th
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    try:
-        if "-h" in words or "--help" in words:
-            parser().print_help()
-            return 0
-        given = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(parser().parse_args(words))
-        output = given.get("output")
-        if output is not None:
-            _check_output(Path(output))
-        from kepler_traverse.errors import options_spelled
+    return run_program(parser, _answer, argv)
 
-        with options_spelled(flag_text):
-            found, answer, table = _compute(given)
-        if output is None:
-            show(*json.dumps(found | answer, indent=2).splitlines())
-        else:
-            _write(Path(output), found, answer, table)
-            say(f"{several(found['searches'], 'search')}; {given['result']} written to {output}")
-        return 0
-    except KeyboardInterrupt:
-        say("interrupted")
-        return EXIT_INTERRUPTED
-    except Exception as error:
-        return report_error(error, debug="--debug" in words)
+
+def _answer(parsed: Any) -> int:
+    given = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(parsed)
+    output = given.get("output")
+    if output is not None:
+        _check_output(Path(output))
+    from kepler_traverse.errors import options_spelled
+
+    with options_spelled(flag_text):
+        found, answer, table = _compute(given)
+    if output is None:
+        show(*json.dumps(found | answer, indent=2).splitlines())
+    else:
+        _write(Path(output), found, answer, table)
+        say(f"{several(found['searches'], 'search')}; {given['result']} written to {output}")
+    return 0
 
 
 def parser() -> OnceParser:

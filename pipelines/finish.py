@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 from kepler_traverse.errors import several
 from kepler_traverse.runtime.display import in_units
 
-from .batch_sources import EXIT_INTERRUPTED, report_error
+from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
-from .cli.options import Once, OnceParser
-from .cli.settings import refuse_address, refuse_secrets
+from .cli.options import OnceParser
+from .cli.settings import refuse_address
 from .cli.terminal import called_as, say, show
 from .output.store import store_of
 from .run.finishing import IncompleteError, finish_run
@@ -30,38 +31,7 @@ missing or damaged, or sources failed: run their shards again, 130 interrupted
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    argv = sys.argv[1:] if argv is None else argv
-    try:
-        if "-h" in argv or "--help" in argv:
-            parser().print_help()
-            return 0
-        given = parser().parse_args(argv)
-        refuse_address("DIR", given.folder, takes_stores=True)
-        tables = {key: getattr(given, key) for key in ("pairs", "sources", "targets") if hasattr(given, key)}
-        for key, path in tables.items():
-            refuse_secrets(f"--{key}", path)
-        manifest, before = finish_run(store_of(given.folder), tables)
-        rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
-        facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}
-        facts |= {"bytes": size, "parts": len(manifest["parts"]), "digest": manifest["digest"], "was_finished": before}
-        if getattr(given, "json", False):
-            show(json.dumps(facts))
-            return 0
-        show(
-            f"{several(manifest['sources'], 'source')}, {several(rows, 'row')}"
-            + (", was finished before" if before else ""),
-            f"results: {given.folder} ({several(len(manifest['parts']), 'part')}, {in_units(size)})",
-            f"digest: {manifest['digest']}",
-        )
-        return 0
-    except KeyboardInterrupt:
-        say("interrupted; run it again")
-        return EXIT_INTERRUPTED
-    except IncompleteError as error:
-        say(f"not complete: {error}")
-        return EXIT_INCOMPLETE
-    except Exception as error:
-        return report_error(error, debug="--debug" in argv)
+    return run_program(parser, _finish, argv, interrupted="interrupted; run it again")
 
 
 def parser() -> OnceParser:
@@ -70,15 +40,29 @@ def parser() -> OnceParser:
         prog=called_as("finish"), description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
     result.add_argument("folder", metavar="DIR", help="output folder of a run in shards (--shard)")
-    for name, what in (
-        ("pairs", "table of pairs"),
-        ("sources", "table of the sources"),
-        ("targets", "table of the targets"),
-    ):
-        result.add_argument(f"--{name}", action=Once, metavar="FILE", help=f"{what} of the run, if it was moved")
-    result.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
-    result.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
+    add_tables(result)
     return result
+
+
+def _finish(given: Any) -> int:
+    refuse_address("DIR", given.folder, takes_stores=True)
+    try:
+        manifest, before = finish_run(store_of(given.folder), moved_tables(given))
+    except IncompleteError as error:
+        say(f"not complete: {error}")
+        return EXIT_INCOMPLETE
+    rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
+    facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}
+    facts |= {"bytes": size, "parts": len(manifest["parts"]), "digest": manifest["digest"], "was_finished": before}
+    if getattr(given, "json", False):
+        show(json.dumps(facts))
+        return 0
+    show(
+        f"{several(manifest['sources'], 'source')}, {several(rows, 'row')}" + (", was finished before" if before else ""),
+        f"results: {given.folder} ({several(len(manifest['parts']), 'part')}, {in_units(size)})",
+        f"digest: {manifest['digest']}",
+    )
+    return 0
 
 
 if __name__ == "__main__":

@@ -383,8 +383,8 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
         )
     else:
         raise InputError(f"edges must be a Graph, a table, a path or a list of paths, not {arguments.describe(edges)}")
-    if values.get("result") == "paths" and graph.edge_rows is None:
-        raise InputError("result='paths' needs a graph that knows its rows; build it with edge_ids=True")
+    if kind is not None and "edge" in kind.columns and graph.edge_rows is None:
+        raise InputError(f"result={kind.name!r} needs a graph that knows its rows; build it with edge_ids=True")
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]

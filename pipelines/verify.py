@@ -26,11 +26,11 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.runtime.regular_files import size_and_digest
 
-from .batch_sources import EXIT_INTERRUPTED, report_error
+from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
 from .cli.options import SETTINGS, Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address, refuse_secrets
-from .cli.terminal import called_as, say, show
+from .cli.terminal import called_as, show
 from .output.load_tables import lost_of
 from .output.manifest_types import NAMED_OPTIONS, Manifest
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
@@ -52,32 +52,16 @@ list), 5 faults were found and listed, 130 interrupted
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    argv = sys.argv[1:] if argv is None else argv
-    try:
-        if "-h" in argv or "--help" in argv:
-            parser().print_help()
-            return 0
-        given = parser().parse_args(argv)
-        started = time.perf_counter()
-        refuse_address("DIR", given.folder, takes_stores=True)
-        refuse_secrets("EDGES", *given.edges)
-        for key in ("targets", "pairs", "sources"):
-            refuse_secrets(f"--{key}", getattr(given, key, None))
-        findings = prove_output(
-            given.folder,
-            given.edges,
-            getattr(given, "device", "auto"),
-            getattr(given, "targets", None),
-            getattr(given, "pairs", None),
-            getattr(given, "sources", None),
-        )
-        _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
-        return EXIT_WRONG if findings.faults else 0
-    except KeyboardInterrupt:
-        say("interrupted")
-        return EXIT_INTERRUPTED
-    except Exception as error:
-        return report_error(error, debug="--debug" in argv)
+    return run_program(parser, _verify, argv)
+
+
+def _verify(given: Any) -> int:
+    started = time.perf_counter()
+    refuse_address("DIR", given.folder, takes_stores=True)
+    refuse_secrets("EDGES", *given.edges)
+    findings = prove_output(given.folder, given.edges, getattr(given, "device", "auto"), **moved_tables(given))
+    _show(given.folder, findings, time.perf_counter() - started, getattr(given, "json", False))
+    return EXIT_WRONG if findings.faults else 0
 
 
 def parser() -> OnceParser:
@@ -95,11 +79,7 @@ def parser() -> OnceParser:
         choices=("auto", "cpu", "cuda"),
         help="device that runs the checks; auto uses a GPU if one is available (default: auto)",
     )
-    result.add_argument("--targets", action=Once, metavar="FILE", help="file with the targets of the run, if it was moved")
-    result.add_argument("--sources", action=Once, metavar="FILE", help="table of the sources of the run, if it was moved")
-    result.add_argument("--pairs", action=Once, metavar="FILE", help="table of pairs of the run, if it was moved")
-    result.add_argument("--json", action=Once, nargs=0, help="print one JSON object on stdout and nothing else")
-    result.add_argument("--debug", action=Once, nargs=0, help="show the traceback of an error")
+    add_tables(result)
     return result
 
 
@@ -116,14 +96,7 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 
-def prove_output(
-    folder: str | os.PathLike[str],
-    edges: list[str],
-    device: str = "auto",
-    targets_file: str | None = None,
-    pairs_file: str | None = None,
-    sources_file: str | None = None,
-) -> Findings:
+def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str = "auto", **tables: Any) -> Findings:
     """Check an output folder and verify every result in it.
 
     Parameters
@@ -133,12 +106,8 @@ def prove_output(
     edges : list of str
         The edge list of the run, at its present paths.
     device : {"auto", "cpu", "cuda"}
-    targets_file : str, optional
-        The file of the run's targets, if it was moved.
-    pairs_file : str, optional
-        The table of the run's pairs, if it was moved.
-    sources_file : str, optional
-        The table of the run's sources if it was moved.
+    **tables : str
+        Present paths of the tables that were given to the run, by their settings: ``pairs``, ``sources``, ``targets``.
 
     Returns
     -------
@@ -158,14 +127,7 @@ def prove_output(
     if graph is None:
         return findings
     identity = manifest["identity"]
-    settings = Settings(**manifest["settings"])
-    settings = replace(
-        settings,
-        edges=edges,
-        pairs=pairs_file or settings.pairs,
-        sources=sources_file or settings.sources,
-        targets=targets_file or settings.targets,
-    )
+    settings = replace(Settings(**manifest["settings"]), edges=edges, **tables)
     question = read_question(graph, settings, identity)
     prover: Any
     if can_certify(graph, question):

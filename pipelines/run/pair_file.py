@@ -11,6 +11,7 @@ from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.search.query import PairTable
 
 from ..cli.options import Settings
+from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import named_columns, numbers_in_column, read_given_table
 
 DISTANCE = "distance"  # the column that is added to the table
@@ -38,7 +39,7 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
     path = str(settings.pairs)
 
     def choose(names: list[str]) -> tuple[str, ...]:
-        if settings.result == "pairs" and DISTANCE in names:
+        if OUTPUT_SCHEMAS[settings.result].adds_to == "pairs" and DISTANCE in names:
             raise InputError(f"{path}: the table of pairs has a column {DISTANCE!r}, which the result adds; rename it")
         origin, destination = settings.column("origin"), settings.column("destination")
         if origin is not None and destination is not None:

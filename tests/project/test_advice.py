@@ -114,4 +114,4 @@ def test_advice_of_paths_works_with_the_search_that_was_made(search):
 
 def test_compare_names_the_options_that_it_has():
     with pytest.raises(options.UsageError, match="unknown option --hash-weight; did you mean --hash-weights"):
-        compare._arguments(["edges.csv", "--hash-weight"])
+        compare.parser().parse_args(["edges.csv", "--hash-weight"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, Unpack, overload
 
 from ..graph import Graph
-from ..multi_source.entry_points import ArrayResult, FrameResult, ManyOptions, Registry
+from ..multi_source.entry_points import ArrayResult, ManyOptions, Registry
 from ..multi_source.outputs import Question
 from ..multi_source.planning import MultiSourcePlan
 from ..multi_source.stream import ResultStream
@@ -175,7 +175,7 @@ def bfs_many(
     graph: Graph,
     sources: Sources,
     *,
-    result: FrameResult = "distances",
+    result: str = "distances",
     stream: Literal[False, "arrow"] = False,
     **options: Unpack[_Options],
 ) -> Frame | RecordBatches: ...
@@ -184,7 +184,7 @@ def bfs_many(
     graph: Graph,
     sources: Sources,
     *,
-    result: ArrayResult | FrameResult = "distances",
+    result: str = "distances",
     stream: Literal[True],
     **options: Unpack[_Options],
 ) -> ResultStream: ...

@@ -31,23 +31,7 @@ from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
 from .stream import ResultStream, as_record_batches
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 
-# Kinds of results of many sources, by what a call returns. Those of plug-ins are in neither.
-ArrayResult = Literal["matrix", "reachable"]
-FrameResult = Literal[
-    "distances",
-    "predecessors",
-    "targets",
-    "summary",
-    "levels",
-    "nearest",
-    "k_nearest",
-    "nearest_targets",
-    "opportunities",
-    "within",
-    "isochrones",
-    "flows",
-    "betweenness",
-]
+ArrayResult = Literal["matrix", "reachable"]  # kinds of results that are arrays; all others are frames
 
 
 class ManyOptions(TypedDict, total=False):
@@ -232,7 +216,8 @@ class Registry:
     ) -> Any:
         """Search for the distances or the flows of pairs; see ``bfs_pairs`` and ``sssp_pairs``."""
         arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-        kind = RESULT_KINDS[arguments.choice("result", result, ("pairs", "flows"))]
+        taken = [each.name for each in RESULT_KINDS.values() if "pairs" in each.options and not each.has_predecessors]
+        kind = RESULT_KINDS[arguments.choice("result", result, taken)]
         outputs.refuse_unknown(of_kind)
         given = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **given})

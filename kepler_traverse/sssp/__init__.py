@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack, overload
 
 from ..bfs.registry import STRATEGIES as BFS_STRATEGIES
 from ..graph import Graph
-from ..multi_source.entry_points import ArrayResult, FrameResult, ManyOptions, Registry
+from ..multi_source.entry_points import ArrayResult, ManyOptions, Registry
 from ..multi_source.outputs import Question
 from ..multi_source.planning import MultiSourcePlan
 from ..multi_source.stream import ResultStream
@@ -169,7 +169,7 @@ def sssp_many(
     graph: Graph,
     sources: Sources,
     *,
-    result: FrameResult = "distances",
+    result: str = "distances",
     stream: Literal[False, "arrow"] = False,
     **options: Unpack[_Options],
 ) -> Frame | RecordBatches: ...
@@ -178,7 +178,7 @@ def sssp_many(
     graph: Graph,
     sources: Sources,
     *,
-    result: ArrayResult | FrameResult = "distances",
+    result: str = "distances",
     stream: Literal[True],
     **options: Unpack[_Options],
 ) -> ResultStream: ...

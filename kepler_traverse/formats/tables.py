@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,6 +78,10 @@ def _is_dask(value: Any) -> bool:
     return _has(value, "npartitions") and _has(value, "compute")
 
 
+def _is_lazy(value: Any) -> bool:
+    return _has(value, "collect_schema") and _has(value, "lazy") and not _has(value, "__arrow_c_stream__")
+
+
 def read_table(value: Any, options: ReadOptions) -> EdgeList:
     """Return the edges of a table.
 
@@ -118,27 +122,17 @@ def _kind_of(value: Any) -> str:
 
 
 def _edges_of_table(value: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    if is_sparse(value):
-        return _edges_of_sparse(value, source, options)
-    if isinstance(value, Mapping):
-        return _edges_of_mapping(value, source, options)
-    if _has_edge_index(value):
-        return _edges_of_data(value, source, options)
-    if getattr(value, "ndim", None) == 2 and not _has(value, "columns"):
-        return _edges_of_index(value, source, options)
-    if isinstance(value, (list, tuple)):
-        return _edges_of_pairs(value, source, options)
-    if _is_dask(value):
-        return _edges_of_dask(value, source, options)
-    if _library(value) == "cudf":
-        return _edges_of_cudf(value, source, options)
-    if _library(value) == "pandas":
-        return _edges_of_pandas([value], typed_columns(_schema_of_pandas(value), options, source), source, options)
-    if _has(value, "collect_schema") and _has(value, "lazy") and not _has(value, "__arrow_c_stream__"):
-        return _edges_of_lazy(value, source, options)
+    return next(read for fits, read in _ADAPTERS if fits(value))(value, source, options)
+
+
+def _edges_of_arrow(value: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     reader = _reader(value, source)
     columns = typed_columns(reader.schema, options, source)
     return _edges_of_batches(reader, columns, source, options, _has(value, "read_next_batch"))
+
+
+def _edges_of_frame(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
+    return _edges_of_pandas([frame], typed_columns(_schema_of_pandas(frame), options, source), source, options)
 
 
 def _reader(value: Any, source: DataFile) -> Any:
@@ -628,3 +622,18 @@ def _same_lengths(columns: dict[str, Any]) -> None:
         found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         what = "src, dst and weight" if lengths.keys() <= set(_ROLES) else "columns"
         raise EdgeListError(f"{what} must be one-dimensional and of one length: {found} rows")
+
+
+# Which values each function reads; the first that fits does.
+_ADAPTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, DataFile, ReadOptions], EdgeList]], ...] = (
+    (is_sparse, _edges_of_sparse),
+    (lambda value: isinstance(value, Mapping), _edges_of_mapping),
+    (_has_edge_index, _edges_of_data),
+    (lambda value: getattr(value, "ndim", None) == 2 and not _has(value, "columns"), _edges_of_index),
+    (lambda value: isinstance(value, (list, tuple)), _edges_of_pairs),
+    (_is_dask, _edges_of_dask),
+    (lambda value: _library(value) == "cudf", _edges_of_cudf),
+    (lambda value: _library(value) == "pandas", _edges_of_frame),
+    (_is_lazy, _edges_of_lazy),
+    (lambda _: True, _edges_of_arrow),
+)

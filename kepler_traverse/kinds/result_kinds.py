@@ -102,7 +102,14 @@ class NearestOptions(KindOptions):
             "example": 3,
         },
     )
-    groups: Any = field(default=None, metadata={"table": "sources", "column": "group"})
+    groups: Any = field(
+        default=None,
+        metadata={
+            "table": "sources",
+            "column": "group",
+            "help": "the nearest of each group are written, such as the nearest school and the nearest hospital",
+        },
+    )
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
         return _call("k_nearest", "checked_options", self, numbers)
@@ -116,7 +123,7 @@ class NearestOptions(KindOptions):
 class NearestTargetsOptions(NearestOptions):
     """Options of ``nearest_targets``."""
 
-    groups: Any = field(default=None, metadata={"table": "targets", "column": "group"})
+    groups: Any = field(default=None, metadata={"table": "targets", "column": "group", "help": "the same of targets"})
 
     def of_query(self, targets: Any) -> dict[str, Any]:
         return _call("k_nearest", "query_of_targets", self, targets)
@@ -174,7 +181,13 @@ class IsochroneOptions(CutoffOptions):
     )
 
 
-_SOURCE_WEIGHTS = {"table": "sources", "column": "source_weight"}
+_SOURCE_WEIGHTS = {
+    "table": "sources",
+    "column": "source_weight",
+    "help": "a number by which its sums or volumes are multiplied, of a column that may be called weight",
+}
+_TARGET_WEIGHTS = {"table": "targets", "column": "target_weight", "help": "a number by which volumes are multiplied"}
+_VOLUMES = {"table": "pairs", "column": "volume", "help": "what goes from the origin to the destination (default: 1)"}
 _DECAY = {
     "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, gaussian:D is "
     "exp(-(d/D)^2/2); default: 1",
@@ -215,8 +228,8 @@ class FlowOptions(KindOptions):
     of: Cells = field(default=None, metadata=_OF)
     decay: str | None = field(default=None, metadata=_DECAY)
     source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
-    target_weights: Any = field(default=None, metadata={"table": "targets", "column": "target_weight"})
-    volumes: Any = field(default=None, metadata={"table": "pairs", "column": "volume"})
+    target_weights: Any = field(default=None, metadata=_TARGET_WEIGHTS)
+    volumes: Any = field(default=None, metadata=_VOLUMES)
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         of = vars(self) | {"of": self.of or kind.cells}

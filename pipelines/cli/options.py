@@ -266,13 +266,10 @@ class Settings:
         help="names of columns by their roles, with one comma between two of them. Edge list: src, dst and weight (default: "
         "columns with known names, in text without names the first, the second and the third; columns without names are "
         "called 0, 1 and so on), and oneway, which says which rows are edges in one direction (yes, true, 1: start to end; "
-        "no, false, 0: both; -1, reverse: end to start). Table of --sources: source, its ids; limit, the largest distance "
-        "of each, in place of --max-depth and --cutoff; group, for --nearest-k, which then writes the nearest sources of "
-        "each group, such as the nearest school and the nearest hospital; and source_weight, a number by which the sums of "
-        "opportunities and the volumes of flows are multiplied (default: the columns source, limit, group and weight, if "
-        "they are there). Table of --targets: target, its ids; group, for the nearest targets of each group; and "
-        "target_weight, by which volumes of flows are multiplied. Table of --pairs: origin and destination (default: "
-        "columns with known names), and volume, for flows (default: 1)",
+        "no, false, 0: both; -1, reverse: end to start). Table of --sources: source, its ids; and limit, the largest "
+        "distance of each, in place of --max-depth and --cutoff. Table of --targets: target, its ids. Table of --pairs: "
+        "origin and destination (default: columns with known names). For some results further ones, which tables of sources "
+        "and targets may have under these names",
     )
     header: Literal["auto", "yes", "no"] = _edge_list(
         "auto", help="whether a CSV file or SNAP text starts with column names"
@@ -419,13 +416,20 @@ class Settings:
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     """Return the settings with a field for each option of the result kinds."""
     added, known = {}, {each.name for each in fields(Option)}
+    columns = settings.__dataclass_fields__["columns"]
+    roles: dict[tuple[str, str, str], list[str]] = {}
     for kind, each in _OF_KINDS:
         if "column" in each.metadata:
+            column, table, text = (each.metadata[name] for name in ("column", "table", "help"))
+            roles.setdefault((column, table, text), []).append(kind.name)
             continue
         key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
         facts = {name: value for name, value in each.metadata.items() if name in known}
         facts["help"] = f"for --result {able}: {facts['help']}"
         added[key] = (key, typing.get_type_hints(kind.options_class)[each.name], _result(each.default, **facts))
+    texts = [f"{role} of --{table}, for {' or '.join(names)}: {text}" for (role, table, text), names in roles.items()]
+    facts = {**columns.metadata, "help": "; ".join((columns.metadata["help"], *texts))}
+    added["columns"] = ("columns", columns.type, field(default=None, metadata=facts))
     return make_dataclass("Settings", added.values(), bases=(settings,), frozen=True, kw_only=True)
 
 

@@ -16,8 +16,9 @@ from kepler_traverse.runtime.display import in_units
 from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
 from .cli.options import OnceParser
-from .cli.settings import refuse_address
+from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
+from .monitoring.console import traffic_of_run, traffic_text
 from .output.store import store_of
 from .run.finishing import IncompleteError, finish_run
 
@@ -51,15 +52,18 @@ def _finish(given: Any) -> int:
     except IncompleteError as error:
         say(f"not complete: {error}")
         return EXIT_INCOMPLETE
+    store = traffic_of_run(checked_settings(manifest["settings"]), manifest)
     rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
     facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}
     facts |= {"bytes": size, "parts": len(manifest["parts"]), "digest": manifest["digest"], "was_finished": before}
+    facts |= {"store": store} if store["requests"] else {}
     if getattr(given, "json", False):
         show(json.dumps(facts))
         return 0
     show(
         f"{several(manifest['sources'], 'source')}, {several(rows, 'row')}" + (", was finished before" if before else ""),
         f"results: {given.folder} ({several(len(manifest['parts']), 'part')}, {in_units(size)})",
+        *([f"store: {traffic_text(store)}"] if store["requests"] else []),
         f"digest: {manifest['digest']}",
     )
     return 0

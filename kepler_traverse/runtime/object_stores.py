@@ -62,6 +62,14 @@ class Traffic:
             self.sent += sent
             self.received += received
 
+    def take(self) -> dict[str, int]:
+        """Return what was counted since the last time, requests as ``get`` and so on, without zeros."""
+        with self._lock:
+            taken = {**self.requests, "sent": self.sent, "received": self.received}
+            self.requests.clear()
+            self.sent = self.received = 0
+        return {name: count for name, count in taken.items() if count}
+
 
 TRAFFIC = Traffic()  # of this process
 
@@ -185,13 +193,14 @@ def listed(store: Any, url: str) -> Iterator[StoredObject]:
 
     while found := send("list", page):
         for each in found:
-            yield StoredObject(f"{url}/{each['path']}", each["size"], _version(each))
+            yield StoredObject(f"{url}/{each['path']}", each["size"], version_of(each))
         if len(found) < _PAGE:
             break
         last = found[-1]["path"]
 
 
-def _version(meta: Any) -> str:
+def version_of(meta: Any) -> str:
+    """Return the version of an object: its entity tag, or the time of its last change."""
     return meta["e_tag"] or str(meta["last_modified"])
 
 
@@ -207,7 +216,7 @@ def find_object(url: str) -> StoredObject | None:
         found = send("head", lambda: obstore.head(store, name))
     except FileNotFoundError:
         return None
-    return StoredObject(url, found["size"], _version(found))
+    return StoredObject(url, found["size"], version_of(found))
 
 
 def objects_below(url: str) -> list[StoredObject]:

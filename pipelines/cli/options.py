@@ -364,6 +364,12 @@ class Settings:
     notice: float = _running(
         20.0, least=0, help="seconds that running batches have to finish after Ctrl-C or SIGTERM; the others are given back"
     )
+    price_requests: float | None = _running(
+        least=0,
+        example=0.005,
+        help="price of 1,000 requests to the object store of --output; --plan and the summary say what the run costs",
+    )
+    price_gb: float | None = _running(least=0, example=0.023, help="the same, of 10^9 bytes put there")
     resume: bool = _running(False, help="finish an interrupted run in the output folder; only missing parts are computed")
     report: bool = _output(
         True, help="write _report.html into the output folder: settings, checks, times and failures of the run"

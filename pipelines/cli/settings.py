@@ -299,6 +299,8 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         where = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
         yield "workers", f"{where}, and the job takes all of its workers"
         yield "dashboard_address", f"{where}, and it has its own"
+    if settings.output is None or not URL.match(settings.output):
+        yield from ((key, "--output is in no object store") for key in ("price_requests", "price_gb"))
     if settings.device == "cpu":
         yield "gpu_memory", "the run is on the CPU (--device cpu)"
     if settings.engine == MG:

@@ -21,6 +21,7 @@ from kepler_traverse.errors import several
 from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
 from kepler_traverse.runtime.display import in_units
+from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
@@ -191,6 +192,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
             "sources": int(prepared.numbers.size),
             "duplicate_sources": prepared.duplicates,
             **asdict(sizing),
+            **({"store": traffic_of_plan(settings, sizing)} if _is_in_store(settings) else {}),
         }
         show(json.dumps(facts))
         return
@@ -216,9 +218,47 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
         *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
+        *([("store", traffic_text(traffic_of_plan(settings, sizing)))] if _is_in_store(settings) else []),
     ]
     width = max(len(name) for name, _ in lines)
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
+
+
+def _is_in_store(settings: Settings) -> bool:
+    return settings.output is not None and URL.match(settings.output) is not None
+
+
+def traffic_of_plan(settings: Settings, sizing: Sizing) -> dict[str, Any]:
+    """Return the least number of requests that put the output into its object store, its largest size, and their cost."""
+    # The first manifest, a commit, the one that closes the log, the last manifest and the mark.
+    return _with_cost(settings, {"requests": sizing.n_batches + 5, "sent": sizing.output_bytes})
+
+
+def traffic_of_run(settings: Settings, manifest: Manifest) -> dict[str, Any]:
+    """Return the requests of a run to object stores, their bytes and cost, as far as they are recorded."""
+    counted = dict(manifest.get("traffic", {}))
+    stored = [(part["stored"], part["bytes"]) for part in manifest["parts"] if "stored" in part]
+    received, sent = counted.pop("received", 0), counted.pop("sent", 0)
+    requests = sum(counted.values()) + sum(put["requests"] for put, _ in stored)
+    sent += sum(put["requests"] * size for put, size in stored)
+    seconds = round(sum(put["seconds"] for put, _ in stored), 3)
+    return _with_cost(settings, {"requests": requests, "sent": sent, "received": received, "seconds": seconds})
+
+
+def _with_cost(settings: Settings, traffic: dict[str, Any]) -> dict[str, Any]:
+    if settings.price_requests is None and settings.price_gb is None:
+        return traffic
+    cost = traffic["requests"] / 1000 * (settings.price_requests or 0) + traffic["sent"] / 10**9 * (settings.price_gb or 0)
+    return traffic | {"cost": round(cost, 6)}
+
+
+def traffic_text(traffic: dict[str, Any]) -> str:
+    """Return the traffic of a plan, or of a run, in words."""
+    requests, sent = several(traffic["requests"], "request"), in_units(traffic["sent"])
+    text = f"at least {requests}, at most {sent} sent"
+    if "received" in traffic:
+        text = f"{requests}, {sent} sent, {in_units(traffic['received'])} received"
+    return text + (f": {traffic['cost']:.4g} at the given prices" if "cost" in traffic else "")
 
 
 def _filters(settings: Settings, built: Mapping[str, Any]) -> dict[str, Any]:
@@ -302,6 +342,8 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
+    if _is_in_store(settings):
+        facts["store"] = traffic_of_run(settings, manifest)
     if settings.shard is not None:
         facts["sources"] = sum(len(entry["sources"]) for entry in (*manifest["parts"], *failed))
     if settings.json:
@@ -315,6 +357,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{kept}",
         f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}), settings.columns)}",
+        *([f"store: {traffic_text(facts['store'])}"] if "store" in facts else []),
     ]
     if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")

@@ -12,6 +12,7 @@ import contextlib
 import json
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -69,13 +70,13 @@ class CommitLog:
             self._store.put_new(_block(first), _data(block))
         return True
 
-    def close(self, tables: list[TableEntry]) -> bool:
-        """Close the log, with the tables of the run; return False if there are commits that were not read.
+    def close(self, tables: list[TableEntry], traffic: dict[str, int]) -> bool:
+        """Close the log, with the tables and requests of its writer; return False if there are commits that were not read.
 
         Raises as ``read``.
         """
         assert self._next is not None  # it was read
-        closing = merged((), self._writer) | {"tables": tables, "closed": True}
+        closing = merged((), self._writer) | {"tables": tables, "traffic": traffic, "closed": True}
         return self._store.put_new(_name(self._next), _data(closing))
 
     def _count(self) -> int:
@@ -121,6 +122,9 @@ def merged(commits: Iterable[Commit], writer: str) -> Commit:
     found: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
     parts: dict[str, PartEntry] = {}
     for commit in commits:
+        for name in commit.get("lost", ()):
+            parts.pop(name, None)
+            found.setdefault("lost", []).append(name)
         parts |= {part["file"]: part for part in commit["parts"]}
         found["failed"] += commit["failed"]
         found["retried"] += commit["retried"]
@@ -128,6 +132,8 @@ def merged(commits: Iterable[Commit], writer: str) -> Commit:
             seconds = found.setdefault("seconds", {})
             for step, value in commit["seconds"].items():
                 seconds[step] = round(seconds.get(step, 0.0) + value, 3)
+        if "traffic" in commit:
+            found["traffic"] = dict(Counter(found.get("traffic", {})) + Counter(commit["traffic"]))
         for key in ("choice", "tables"):
             if key in commit:
                 found[key] = commit[key]
@@ -137,14 +143,16 @@ def merged(commits: Iterable[Commit], writer: str) -> Commit:
 
 def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
     """Return the manifest of a run with what its commits add; the last entry of a part or of a failed source counts."""
-    known: Any = {key: dict(manifest)[key] for key in ("parts", "failed", "retried", "seconds", "tables")}
+    kept = ("parts", "failed", "retried", "seconds", "tables", "traffic")
+    known: Any = {key: value for key, value in manifest.items() if key in kept}
     added = merged((known, *commits), "")
     parts = {part["file"]: part for part in added["parts"]}
     failed = _still_failed(
         added["failed"], {name: parts[name]["sources"] for name in parts.keys() & _files(added["failed"])}
     )
     found: Any = {**manifest, **added, "parts": [parts[name] for name in sorted(parts)], "failed": failed}
-    del found["writer"]
+    for key in ("writer", "lost"):
+        found.pop(key, None)
     return found
 
 

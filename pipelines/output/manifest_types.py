@@ -120,6 +120,14 @@ class PartCounts(TypedDict):
     distances: Distances | None
 
 
+class Stored(TypedDict):
+    """What it took to put a part into an object store, and the version of the object, ``""`` if the store has none."""
+
+    requests: Count
+    seconds: Seconds
+    version: str
+
+
 class PartSummary(TypedDict):
     """One part file: what ``part_file.write_part`` returns, and what its worker measured. A part file of an earlier run
     has no times."""
@@ -138,6 +146,7 @@ class PartSummary(TypedDict):
     rounds: NotRequired[Count]
     slowest: NotRequired[Slowest | None]
     distances: NotRequired[Distances | None]
+    stored: NotRequired[Stored]
 
 
 class PartEntry(PartSummary):
@@ -267,6 +276,10 @@ class StrategyChoice(TypedDict):
     switches: list[Switch]
 
 
+# Requests to object stores by kind, and the bytes ``sent`` and ``received``, without those of the parts.
+Traffic = dict[Literal["get", "head", "put", "list", "delete", "sent", "received"], Count]
+
+
 class Manifest(TypedDict):
     """``_manifest.json``."""
 
@@ -295,18 +308,24 @@ class Manifest(TypedDict):
     tables: Annotated[list[TableEntry], Rule(max_length=8)]
     failed: list[Failure]
     retried: list[Retry]
+    traffic: NotRequired[Traffic]
     digest: Annotated[str, Rule(pattern="^[0-9a-f]{16}-[0-9a-f]{16}$")] | None
     ended_by: NotRequired[str]
 
 
 class Commit(TypedDict):
-    """A commit of a run: what one of its processes has done since its last commit, and whether the run ends with it."""
+    """A commit of a run: what one of its processes has done since its last commit, and whether the run ends with it.
+
+    ``lost`` are parts of earlier commits that are not there any more.
+    """
 
     writer: Annotated[str, Rule(pattern="^[0-9a-f]{32}$")]
     parts: Annotated[list[Annotated[PartEntry, Rule(_check_times)]], Rule(max_length=MAX_PARTS)]
     failed: list[Failure]
     retried: list[Retry]
+    lost: NotRequired[list[PartName]]
     seconds: NotRequired[dict[str, Seconds]]
+    traffic: NotRequired[Traffic]
     choice: NotRequired[StrategyChoice | None]
     tables: NotRequired[Annotated[list[TableEntry], Rule(max_length=8)]]
     closed: NotRequired[Literal[True]]

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kepler_traverse.errors import OutputError
-from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, Traffic, fetch, listed, open_store, send
+from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, Traffic, fetch, find_object, listed, open_store, send
+
+from .manifest_types import Stored
 
 _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
 
@@ -55,6 +58,9 @@ class ObjectStore:
         found = (each.url[below:] for each in listed(store, f"{self._url}/{folder}".rstrip("/")))
         return list(dict.fromkeys(name.partition("/")[0] for name in found))
 
+    def has(self, name: str) -> bool:
+        return find_object(f"{self._url}/{name}") is not None
+
     def get(self, name: str, max_bytes: int) -> bytes:
         def read() -> bytes:
             found = self._api.get(self._store, name)
@@ -86,15 +92,22 @@ class ObjectStore:
             file.flush()
             self.put(name, Path(file.name))
 
-    def move_in(self, name: str) -> None:
-        self.put(name, self.path / name)
-        (self.path / name).unlink()
+    def versions(self) -> dict[str, str]:
+        found = ((each.url[len(self._url) + 1 :], each.e_tag) for each in listed(self._store, self._url))
+        return {name: version for name, version in found if "/" not in name}
 
-    def put(self, name: str, data: bytes | Path, traffic: Traffic = TRAFFIC, **options: Any) -> None:
-        """Put an object, in one request unless it is larger than stores take at once."""
+    def move_in(self, name: str) -> Stored:
+        traffic, started = Traffic(), time.monotonic()
+        version = self.put(name, self.path / name, traffic)
+        (self.path / name).unlink()
+        return {"requests": traffic.requests["put"], "seconds": round(time.monotonic() - started, 6), "version": version}
+
+    def put(self, name: str, data: bytes | Path, traffic: Traffic = TRAFFIC, **options: Any) -> str:
+        """Put an object, in one request unless it is larger than stores take at once; return its version if it has a tag."""
         size = data.stat().st_size if isinstance(data, Path) else len(data)
         options |= {"use_multipart": size > _MAX_AT_ONCE}
-        send("put", lambda: self._api.put(self._store, name, data, **options), traffic, sent=size)
+        put = send("put", lambda: self._api.put(self._store, name, data, **options), traffic, sent=size)
+        return put["e_tag"] or ""
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:

@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from kepler_traverse.cpu.exact_sums import PRIME
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_lock
+from kepler_traverse.runtime.object_stores import TRAFFIC
 from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_digest
 
 from .commits import COMMITS, CommitLog, with_commits
@@ -77,8 +79,10 @@ def check_folder(store: Store, resume: bool, shared: bool = False, log: CommitLo
         The folder holds files that this run must not modify.
     """
     try:
-        names = sorted(store.names())
-        _refuse_others_files(store, names)
+        # Where all writers share a run that has begun, finish lists its parts, which may be many.
+        is_known = shared and not store.is_local and store.has(MANIFEST)
+        names = [MANIFEST] if is_known else sorted(store.names())
+        refuse_others_files(store, names)
     except NotADirectoryError:
         raise OutputError(f"{store}: this is a file; --output takes a folder") from None
     except OSError as error:
@@ -110,7 +114,7 @@ _STANDS_THERE = {
 }
 
 
-def _refuse_others_files(store: Store, names: list[str]) -> None:
+def refuse_others_files(store: Store, names: Iterable[str]) -> None:
     """Raise OutputError for a file that this job has not written, even if it has the name of one of its files."""
     for name in names:
         if not _OURS.fullmatch(name):
@@ -173,6 +177,12 @@ def mark_fits(store: Store) -> bool:
     return mark.strip() == hashlib.sha256(manifest).hexdigest().encode()
 
 
+def is_as_stored(part: PartEntry, there: Mapping[str, str]) -> bool:
+    """Return whether a part is known to be there as it was put; ``there`` are the versions of the files."""
+    version = part.get("stored", {}).get("version")
+    return bool(version) and there.get(part["file"]) == version
+
+
 def tables_in(names: Iterable[str]) -> set[str]:
     """Return the names of the tables beside the parts."""
     return {name for name in names if _TABLE.fullmatch(name)}
@@ -193,9 +203,18 @@ _RESUME_NEEDS = "--resume needs the settings of the run that it finishes"
 
 
 def refuse_another_run(
-    store: Store, manifest: Manifest, identity: Identity, n_batches: int, tables: Collection[str], is_shard: bool = False
+    store: Store,
+    manifest: Manifest,
+    identity: Identity,
+    n_batches: int,
+    tables: Collection[str],
+    is_shard: bool = False,
+    names: Collection[str] | None = None,
 ) -> None:
-    """Raise OutputError unless the manifest is of the same run and the folder has no parts or tables beyond its own."""
+    """Raise OutputError unless the manifest is of the same run and the folder has no parts or tables beyond its own.
+
+    ``names`` are those of its files, if they are known; a shard in an object store leaves them to ``finish``.
+    """
     before: dict[str, Any] = dict(manifest["identity"])
     now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
     differing = [key for key in before | now if before.get(key) != now.get(key)]
@@ -203,7 +222,8 @@ def refuse_another_run(
         shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
         what = "--shard needs the settings of the process that began the run" if is_shard else _RESUME_NEEDS
         raise OutputError(f"{store}: {what}: {shown}")
-    names = store.names()
+    if names is None:
+        names = [] if is_shard and not store.is_local else store.names()
     for name in sorted(names):
         number = part_number(name)
         if number is not None and number >= n_batches:
@@ -309,20 +329,27 @@ class OutputFolder:
             (self.path / SUCCESS).unlink(missing_ok=True)
         self.save("running")
 
-    def join(self, may_be_there: bool = True) -> Manifest:
+    def join(self, before: Manifest | None, may_be_there: bool = True) -> Manifest:
         """Begin a shared run, unless another process has, which is an error if it may not; return its manifest.
+
+        Parameters
+        ----------
+        before : Manifest or None
+            The manifest, if another process was seen to have begun the run.
 
         Raises
         ------
         OutputError
             As ``check_folder``; or the other process has another version, which may write other bytes.
         """
-        mine: Any = self.manifest | {"seconds": {}}
-        with writing_to(self.store):
-            is_first = self.store.put_new(MANIFEST, _text_of(mine))
-        if not (is_first or may_be_there):
-            raise OutputError(f"{self.store}: {_STANDS_THERE[False]}")
-        manifest = check_folder(self.store, resume=True)
+        manifest = before
+        if manifest is None:
+            mine: Any = self.manifest | {"seconds": {}}
+            with writing_to(self.store):
+                is_first = self.store.put_new(MANIFEST, _text_of(mine))
+            if not (is_first or may_be_there):
+                raise OutputError(f"{self.store}: {_STANDS_THERE[False]}")
+            manifest = check_folder(self.store, resume=True, shared=True)
         assert manifest is not None
         for name in ("kepler_traverse", "pyarrow"):
             there, here = (each["versions"].get(name) for each in (manifest, self.manifest))
@@ -348,6 +375,13 @@ class OutputFolder:
         """Add the seconds of this process to those of a shared run."""
         self._added["seconds"] = seconds
 
+    def count_traffic(self) -> dict[str, int]:
+        """Add to the manifest what this process has asked object stores for since the last time, and return it."""
+        taken = TRAFFIC.take()
+        if taken:
+            self.manifest["traffic"] = cast(Any, dict(Counter(self.manifest.get("traffic", {})) + Counter(taken)))
+        return taken
+
     def save(self, status: Status | None = None) -> None:
         """Commit what was added, without a status only if some time has passed; with one, also write the manifest.
 
@@ -357,11 +391,13 @@ class OutputFolder:
             return
         self.manifest["status"] = status or self.manifest["status"]
         if status is not None and not self._is_shared:
+            self.count_traffic()
             self.manifest["parts"].sort(key=lambda part: part["file"])
             self.put(MANIFEST, _text_of(self.manifest))
             self._clear_log()
-        elif self._log is not None and any(self._added.values()):
-            commit(self.store, self._log, self._added | {"choice": self.manifest.get("choice")})
+        elif self._log is not None and (any(self._added.values()) or (status is not None and TRAFFIC.requests)):
+            added = {"choice": self.manifest.get("choice"), "traffic": self.count_traffic()}
+            commit(self.store, self._log, self._added | added)
         self._added = _nothing()
         self._commit_again_at = time.monotonic() + self._commit_every
 

@@ -13,6 +13,8 @@ from typing import BinaryIO, Protocol
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import read_regular
 
+from .manifest_types import Stored
+
 
 class Store(Protocol):
     """A place for the files of a run, which ``str`` names. Its methods raise OSError.
@@ -31,6 +33,9 @@ class Store(Protocol):
     def names(self, folder: str = "") -> list[str]:
         """Return the names in a folder, in no order; none if it does not exist."""
 
+    def has(self, name: str) -> bool:
+        """Return whether there is a file of this name."""
+
     def get(self, name: str, max_bytes: int) -> bytes:
         """Read a file."""
 
@@ -40,8 +45,11 @@ class Store(Protocol):
     def new_file(self, name: str) -> contextlib.AbstractContextManager[BinaryIO]:
         """Yield a file that replaces the one of that name when the block ends without an error."""
 
-    def move_in(self, name: str) -> None:
-        """Take a file that was written to ``path``."""
+    def versions(self) -> dict[str, str]:
+        """Return the files at the top by name, with what changes when a file does; ``""`` where nothing does for sure."""
+
+    def move_in(self, name: str) -> Stored | None:
+        """Take a file that was written to ``path``; return what it took to store it elsewhere."""
 
     def local(self, names: Sequence[str]) -> contextlib.AbstractContextManager[Path]:
         """Yield a folder on this machine with some of the files, as far as they exist."""
@@ -95,6 +103,9 @@ class LocalStore:
         except FileNotFoundError:
             return []
 
+    def has(self, name: str) -> bool:
+        return os.path.lexists(self.path / name)
+
     def get(self, name: str, max_bytes: int) -> bytes:
         return read_regular(self.path / name, max_bytes)
 
@@ -121,8 +132,11 @@ class LocalStore:
             os.replace(partial, path)
         sync_folder(path.parent)
 
-    def move_in(self, name: str) -> None:
-        pass
+    def versions(self) -> dict[str, str]:
+        return dict.fromkeys(self.names(), "")
+
+    def move_in(self, name: str) -> None:  # noqa: ARG002
+        return None
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:  # noqa: ARG002

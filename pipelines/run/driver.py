@@ -34,6 +34,7 @@ from ..output.run_folder import (
     digest_of,
     fingerprint_of,
     graph_folder,
+    is_as_stored,
     mark_fits,
     refuse_another_run,
     status_on_error,
@@ -159,11 +160,11 @@ def _execute(
                 choice.resume(before.get("choice"))
             folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
             if shard is not None:
-                before = folder.join(may_be_there=settings.resume or not is_alone)
+                before = folder.join(before, may_be_there=settings.resume or not is_alone)
                 refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), not is_alone)
             job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice, shard)
             if before is not None:
-                job.keep_what_is_done(before)
+                job.keep_what_is_done(before, by_record=not (is_alone or output.is_local))
                 if supervision.needs_workers:
                     job.note_takeover(before)
             for name, make in tables_of_graph(settings).items():
@@ -282,24 +283,26 @@ class _Job:
     def _name(self, part: int) -> str:
         return part_name(part, self._folder.manifest["result"])
 
-    def keep_what_is_done(self, before: Manifest) -> None:
-        """Check the files on disk; complete and correct parts and tables are not made again."""
+    def keep_what_is_done(self, before: Manifest, by_record: bool = False) -> None:
+        """Check the files that are there; complete and correct parts and tables are not made again.
+
+        With ``by_record``, parts that are recorded count as there: ``finish`` compares all, and records those that are lost.
+        """
         manifest = self._folder.manifest
         self._folder.keep_tables(before["tables"])
         known = {part["file"]: part for part in before["parts"]}
-        there = set(self._folder.store.names())
-        for part in [part for part in self._batches if self._name(part) in there]:
-            names = self._names(part)
-            with self._folder.store.local([self._name(part)]) as here:
-                summary = checked_part(
-                    here,
-                    part,
-                    manifest["fingerprint"],
-                    names,
-                    self._prepared.graph,
-                    known.get(self._name(part)),
-                    manifest["result"],
-                )
+        store = self._folder.store
+        there = {} if by_record else store.versions()
+        for part in list(self._batches):
+            name, names = self._name(part), self._names(part)
+            record: PartEntry | None = known.get(name)
+            summary: PartSummary | None = None
+            if record is not None and record["sources"] == names and (by_record or is_as_stored(record, there)):
+                summary = record
+            elif name in there:
+                with store.local([name]) as here:
+                    facts = (manifest["fingerprint"], names, self._prepared.graph, record, manifest["result"])
+                    summary = checked_part(here, part, *facts)
             if summary is not None:
                 entry: PartEntry = {**summary, "sources": names}
                 if entry["file"] in known:
@@ -407,6 +410,7 @@ class _Job:
             parts = sorted(folder.path / part["file"] for part in manifest["parts"])  # workers end them in any order
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
+            folder.count_traffic()
             for pairs, volume in (each["lost"].values() for each in manifest["tables"] if "lost" in each):
                 if pairs:
                     say(f"{pairs:,.0f} pairs have no path, and their volume of {volume:,} is on no edge")

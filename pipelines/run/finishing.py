@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kepler_traverse.errors import OutputError, several
+from kepler_traverse.runtime.object_stores import TRAFFIC
 
 from ..cli.options import Settings
 from ..cli.settings import checked_settings
@@ -27,8 +28,11 @@ from ..output.run_folder import (
     REPORT,
     OutputFolder,
     check_folder,
+    commit,
+    is_as_stored,
     mark_fits,
     refuse_another_run,
+    refuse_others_files,
     size_and_digest_in,
     sweep,
     writing_to,
@@ -71,12 +75,11 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     manifest, is_first = _read(store, log), False
     if manifest["status"] == "done" and mark_fits(store):
         return manifest, True
-    if LOCK in store.names():
+    if store.is_local and store.has(LOCK):
         raise OutputError(f"{store}: a run without --shard writes to the folder, or was stopped; finish it with --resume")
     while True:
         settings = replace(checked_settings(manifest["settings"]), **given)
-        refuse_another_run(store, manifest, manifest["identity"], manifest["batches"], tables_of(settings))
-        _check_parts(store, manifest, checked)
+        _check_parts(store, manifest, log, tables_of(settings), checked)
         folder = OutputFolder(store)
         folder.manifest = manifest
         if log.is_closed or manifest["status"] == "done":  # by this call, or by one that may have been stopped since
@@ -84,7 +87,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         _put_tables(folder, settings)
         # If another call has completed the run meanwhile, the log is gone.
         with writing_to(store), contextlib.suppress(FileNotFoundError):
-            is_first = log.close(manifest["tables"])
+            is_first = log.close(manifest["tables"], TRAFFIC.take())
         manifest = _read(store, log)  # with what a shard has committed meanwhile
     folder.complete()
     if settings.report:
@@ -98,7 +101,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
 def _read(store: Store, log: CommitLog) -> Manifest:
     for is_last in (False, True):
         try:
-            manifest = check_folder(store, resume=True, log=log)
+            manifest = check_folder(store, resume=True, shared=not store.is_local, log=log)
         except OutputError:
             if is_last:
                 raise  # else another call may just have completed the run, and deleted its log
@@ -109,23 +112,32 @@ def _read(store: Store, log: CommitLog) -> Manifest:
     raise AssertionError
 
 
-def _check_parts(store: Store, manifest: Manifest, checked: set[str]) -> None:
-    """Raise IncompleteError unless all parts are there as they were recorded; ``checked`` are the SHA-256 of known ones."""
+def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[str], checked: set[str]) -> None:
+    """Raise IncompleteError unless all parts are there as they were recorded; ``checked`` are the SHA-256 of known ones.
+
+    Recorded parts that are not are recorded as lost, so that their shards compute them again.
+    """
     recorded = {part["file"]: part for part in manifest["parts"]}
     names = [part_name(number, manifest["result"]) for number in range(manifest["batches"])]
     new = [recorded[name] for name in names if name in recorded and recorded[name]["sha256"] not in checked]
-    with ThreadPoolExecutor() as pool:
-        damaged = [
-            part["file"]
-            for part, whole in zip(new, pool.map(lambda each: _is_whole(store, each), new), strict=True)
-            if not whole
-        ]
+    if new or not checked:
+        there = store.versions()
+        refuse_others_files(store, there)
+        refuse_another_run(store, manifest, manifest["identity"], manifest["batches"], tables, names=there)
+        unsure = [part for part in new if not is_as_stored(part, there)]
+        with ThreadPoolExecutor() as pool:
+            are_whole = list(pool.map(lambda each: _is_whole(store, each), unsure))
+        damaged = [part["file"] for part, is_whole in zip(unsure, are_whole, strict=True) if not is_whole]
+    else:
+        damaged = []
     failed = Counter(failure["error"] for failure in manifest["failed"] for _ in failure["sources"])
     faults = [
         _listed("is missing", "are missing", [name for name in names if name not in recorded]),
         _listed("is damaged", "are damaged", damaged),
         *(f"{several(count, 'source')} failed: {error}" for error, count in failed.most_common(_LISTED)),
     ]
+    if damaged and not log.is_closed and manifest["status"] != "done":
+        commit(store, log, {"parts": [], "failed": [], "retried": [], "lost": damaged})
     if any(faults):
         raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run their shards again, and then finish")
     sources = [source for name in names for source in recorded[name]["sources"]]

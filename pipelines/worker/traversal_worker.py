@@ -299,8 +299,9 @@ class TraversalWorker:
         """Write a part and return its outcome."""
         with context.clock("write"):
             summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
-            if summary is not None:
-                self._store.move_in(summary["file"])
+            stored = None if summary is None else self._store.move_in(summary["file"])
+            if summary is not None and stored is not None:
+                summary["stored"] = stored
         if summary is not None:
             context.finish(summary, self.address)
         measured = answers.measured.pop(part, None)

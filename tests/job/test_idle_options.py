@@ -69,6 +69,8 @@ VALUES = {
     "columns": "src=a,dst=b",
     "shard": "1/2",
     "notice": "7",
+    "price_requests": "0.005",
+    "price_gb": "0.02",
 }
 COLUMNS = {
     **{"src": "a,dst=b", "dst": "b,src=a", "weight": "c", "oneway": "c"},

@@ -1,13 +1,9 @@
 """Runs whose output is in an object store: the interface of a store, and runs against an S3 server with faults."""
 
-import contextlib
 import json
 import os
-import random
-import signal
-import sys
 import threading
-import time
+from collections import Counter
 
 import pandas as pd
 import pytest
@@ -15,13 +11,14 @@ import pytest
 from kepler_traverse import read_graph
 from kepler_traverse.errors import InputError
 from kepler_traverse.runtime import object_stores
+from kepler_traverse.runtime.object_stores import TRAFFIC
 from pipelines import batch_sources, finish, run_job, verify
 from pipelines.output.commits import CommitLog
+from pipelines.output.object_store import ObjectStore
 from pipelines.output.store import LocalStore, store_of
 from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, manifest_of, numbers_in  # noqa: F401
 from tests.support.object_store import served
-from tests.support.processes import SILENT, started
 
 pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
 pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
@@ -269,41 +266,75 @@ def test_shards_of_a_store_with_faults_write_the_same(folder, server, alone, tmp
     check(folder, url, alone, tmp_path)
 
 
-SLOW = """
-import sys, time
-from pipelines.worker import traversal_worker
-write = traversal_worker.write_part
-def slow(*args):
-    time.sleep(0.3)
-    return write(*args)
-traversal_worker.write_part = slow
-from pipelines import batch_sources
-sys.exit(batch_sources.program())
-"""
-
-
-@pytest.mark.exhaustive
-def test_shards_that_are_killed_again_and_again_lose_nothing(folder, server, tmp_path):  # noqa: F811
-    """Shards are killed at any moment and started again, while the server fails and cuts what it answers."""
-    url, alone, words = "s3://bucket/killed", tmp_path / "alone", ["--random-sources", "200"]
-    assert batch_sources.main([*argv(folder, alone, kind="none"), *words]) == 0
-    server.fail_share, server.cut_share = 0.01, 0.01
-    left, kills, luck = dict.fromkeys(range(3)), 0, random.Random(3)
-    while left:
-        with contextlib.ExitStack() as stack:
-            for index in left:
-                command = [sys.executable, "-c", SLOW, *argv(folder, url, "--shard", f"{index}/3", kind="none"), *words]
-                left[index] = stack.enter_context(started(command, **SILENT))
-            victim = luck.choice(list(left)) if kills < 6 else None
-            if victim is not None:
-                time.sleep(luck.uniform(2, 8))
-                os.killpg(left[victim].pid, signal.SIGKILL)
-                kills += 1
-            codes = {index: child.wait() for index, child in left.items()}
-            left = {index: None for index, code in codes.items() if code}
-            assert {code for index, code in codes.items() if index != victim} <= {0}
-    server.fail_share = server.cut_share = 0.0
+def test_requests_are_counted_as_the_server_counts_them(folder, server, monkeypatch):  # noqa: F811
+    url = "s3://bucket/counted"
+    monkeypatch.setattr(object_stores, "_FIRST_PAUSE", 0.01)
+    server.fail_share, server.cut_share = 0.2, 0.3
+    TRAFFIC.take()
+    server.log.clear()
+    assert [run(folder, url, "--shard", f"{index}/2") for index in range(2)] == [0, 0]
     assert finish.main([url]) == 0
+    asked, behind = server.log.copy(), TRAFFIC.take()  # what came after the log of the run was closed
+    server.fail_share = server.cut_share = 0.0
+    manifest = json.loads(store_of(url).get("_manifest.json", 10**6))
+    parts = [part | part["stored"] for part in manifest["parts"]]
+    counted = Counter(manifest["traffic"]) + Counter(behind)
+    assert counted["put"] + sum(part["requests"] for part in parts) == asked["PUT"]
+    assert counted["sent"] + sum(part["requests"] * part["bytes"] for part in parts) == asked["bytes"]
+    assert counted["get"] == asked["GET"] - asked["list"]
+    assert (counted["list"], counted["head"], counted["delete"]) == (asked["list"], asked["HEAD"], asked["POST"])
+    assert min(asked["failed"], asked["cut"]) > 0
+    assert all(0 < part["seconds"] < 60 for part in parts)
+
+
+def test_plan_and_summary_say_what_the_store_is_asked_for_and_costs(folder, capsys):  # noqa: F811
+    url, prices = "s3://bucket/priced", ["--price-requests", "1000", "--price-gb", "1e9"]  # 1 per request, and per byte
+
+    def said(program, *more):
+        capsys.readouterr()
+        assert program([*more, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)["store"]
+
+    words = argv(folder, url)
+    plan = said(batch_sources.main, *words, *prices, "--plan")
+    assert plan["cost"] == plan["requests"] + plan["sent"]
+    assert "cost" not in said(batch_sources.main, *words, "--plan")
+    first, second = (said(batch_sources.main, *words, *prices, "--shard", f"{index}/2") for index in range(2))
+    whole = said(finish.main, url)
+    assert whole["cost"] == whole["requests"] + whole["sent"]
+    for key in ("requests", "sent"):
+        assert whole[key] >= first[key] + second[key]
+    assert plan["requests"] <= whole["requests"]
+    assert whole["sent"] > sum(part["bytes"] for part in json.loads(store_of(url).get("_manifest.json", 10**6))["parts"])
+    assert batch_sources.main([*words, "--plan"]) == 0
+    assert "at least 11 requests, at most " in capsys.readouterr().out
+    assert finish.main([url]) == 0
+    assert f"store: {whole['requests']} requests, " in capsys.readouterr().out
+
+
+def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(folder, alone, tmp_path, monkeypatch, capsys):  # noqa: F811
+    url, read = "s3://bucket/lost", []
+    local = ObjectStore.local
+    monkeypatch.setattr(ObjectStore, "local", lambda self, names: read.extend(names) or local(self, names))
+
+    def computed(index):
+        capsys.readouterr()
+        assert run(folder, url, "--shard", f"{index}/2", "--json") == 0
+        return json.loads(capsys.readouterr().out)["computed"]
+
+    assert [computed(index) for index in range(2)] == [3, 3]
+    store, again = store_of(url), "part-000005.parquet"
+    put(store, again, store.get(again, 10**6))  # the same bytes, put by a process that was slow
+    put(store, "part-000002.parquet", store.get("part-000002.parquet", 10**6)[:-1] + b"x")
+    store._api.delete(store._store, "part-000003.parquet")
+    assert [computed(index) for index in range(2)] == [0, 0]
+    assert finish.main([url]) == 3
+    assert "2 parts are damaged (part-000002.parquet, part-000003.parquet)" in capsys.readouterr().err
+    assert read == ["part-000002.parquet", "part-000003.parquet"]
+    assert [computed(index) for index in range(2)] == [1, 1]
+    read.clear()
+    assert finish.main([url]) == 0
+    assert read == []
     check(folder, url, alone, tmp_path)
 
 

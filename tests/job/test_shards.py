@@ -353,7 +353,7 @@ def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path,
     assert sorted(numbers) == [100 * writer + number for writer in range(6) for number in range(20)]
     assert all(sorted(own) == own for own in ([n for n in numbers if n // 100 == writer] for writer in range(6)))
     assert sorted(seen) == seen
-    assert log.close([])
+    assert log.close([], {})
     assert not CommitLog(LocalStore(tmp_path)).append(entry(1))
     assert not log.append(entry(1))
     assert (len(log.read()), log.is_closed) == (120 // 8 + 1, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -17,25 +18,33 @@ class Server:
 
     Attributes
     ----------
-    fail_share, cut_share : float
-        Of the puts that are answered with an error, half of them after they have been done; of the reads whose body is cut.
+    fail_share, cut_share, slow_share : float
+        Of the puts that are answered with an error, half of them after they have been done; of the reads whose body is cut;
+        of the puts that are answered a second later.
     log : Counter
-        Requests by method and by what was done to them.
+        Requests by method and by what was done to them, and the bytes of puts.
     """
 
     def __init__(self, app: Any, seed: int = 0):
         self._app, self._random, self._lock = app, random.Random(seed), threading.Lock()
-        self.fail_share = self.cut_share = 0.0
+        self.fail_share = self.cut_share = self.slow_share = 0.0
         self.log: Counter[str] = Counter()
         self.url = ""
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
         method = environ["REQUEST_METHOD"]
+        is_list = method == "GET" and "list-type" in environ["QUERY_STRING"]
         with self._lock:
-            fails = method == "PUT" and self._random.random() < self.fail_share
-            cuts = method == "GET" and "list-type" not in environ["QUERY_STRING"] and self._random.random() < self.cut_share
+            fails, is_slow = (
+                method == "PUT" and self._random.random() < share for share in (self.fail_share, self.slow_share)
+            )
+            cuts = method == "GET" and not is_list and self._random.random() < self.cut_share
             error, done_first = self._random.choice(ERRORS), self._random.random() < 0.5
-            self.log.update([method, *(["failed"] if fails else []), *(["cut"] if cuts else [])])
+            done = {"list": is_list, "failed": fails, "cut": cuts, "slow": is_slow}
+            self.log.update([method, *(name for name, was_done in done.items() if was_done)])
+            self.log["bytes"] += int(environ.get("CONTENT_LENGTH") or 0) if method == "PUT" else 0
+        if is_slow:
+            time.sleep(1)
         if fails:
             if done_first:  # the answer of a request that was done is lost
                 b"".join(self._app(environ, lambda *_: None))

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Creates the environment of demo.sh and check.sh: .venv in the checkout, with this package installed as editable.
 #
 # To be sourced, not run. Call `environment` for the job and its pictures, or `environment test,dev` for those extras. "$PYTHON" is then the interpreter.

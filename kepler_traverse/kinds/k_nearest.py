@@ -8,14 +8,15 @@ return the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, namespace, to_host
+from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, is_rows, namespace, to_host
 from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..runtime.memory import available_memory
@@ -210,19 +211,28 @@ def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: f
         if group.distance.dtype != kind:
             keys = _changed(keys, kind, group.distance.dtype, xp)
             kind = _wider(kind, group.distance.dtype)
-        for distance in group.distance:
+        for at, distance in _reached_of(group.distance, xp):
             near = is_reached(distance) if limit is None else is_reached(distance) & at_most(distance, limit)
             key = xp.where(near, _keys_of(distance.astype(kind, copy=False)), MAX_INTEGER)
             own = xp.where(near, position, -1)
-            moves = xp.zeros(n_vertices, bool)
+            moves = xp.zeros(distance.size, bool)
             for j in range(k):
                 # A label of an earlier source stays before this one where distances are equal. Once one label has moved, all
                 # after it move.
-                moves |= key < keys[j]
-                keys[j], key = xp.where(moves, key, keys[j]), xp.where(moves, keys[j], key)
-                owner[j], own = xp.where(moves, own, owner[j]), xp.where(moves, owner[j], own)
+                moves |= key < keys[j, at]
+                keys[j, at], key = xp.where(moves, key, keys[j, at]), xp.where(moves, keys[j, at], key)
+                owner[j, at], own = xp.where(moves, own, owner[j, at]), xp.where(moves, owner[j, at], own)
             position += 1
     return _distances_of(keys, kind).T, owner.T
+
+
+def _reached_of(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
+    """Yield for each source the vertices with distances from it, as an index, and these distances."""
+    if is_rows(distance):
+        yield from ((slice(None), row) for row in distance)
+        return
+    for part in (slice(*bounds) for bounds in pairwise(distance.offsets.tolist())):
+        yield xp.asarray(distance.vertices[part]), xp.asarray(distance.distance[part])
 
 
 def _keys_of(distance: Array) -> Array:

@@ -147,7 +147,8 @@ class KNearestSearch(SearchTogether):
     Parameters
     ----------
     plan_for : callable
-        ``plan_for(n_sources=n)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is enough.
+        ``plan_for(n_sources=n, forms=forms)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is
+        enough.
     may_take_one : bool
         Whether one search from all sources may be made.
 
@@ -179,7 +180,7 @@ class KNearestSearch(SearchTogether):
             why = f"{graph!r}; {strategy.rationale}; {about}"
             super().__init__(graph, algorithm, n_sources, strategy, query, 3 * labels, why)
             return
-        plan = self.searches = plan_for(n_sources=n_sources)
+        plan = self.searches = plan_for(n_sources=n_sources, forms=("sparse",))
         why = f"{plan.why}; {about}"
         super().__init__(graph, algorithm, n_sources, plan.strategy, plan.query, plan.nbytes + labels, why)
         self.depth = plan.depth
@@ -249,7 +250,7 @@ class SearchFromTargets:
     Parameters
     ----------
     plan_for : callable
-        ``plan_for(graph, n_sources=n)`` returns a plan of distances, for searches from each target.
+        ``plan_for(graph, n_sources=n, forms=forms)`` returns a plan of distances, for searches from each target.
     """
 
     def __init__(

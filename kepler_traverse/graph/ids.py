@@ -115,7 +115,11 @@ class VertexIds:
         else:
             fits = (requested >= limits.min) & (requested <= limits.max)
             in_range = np.where(fits, requested, 0).astype(ids.dtype)
-        at = np.minimum(np.searchsorted(ids, in_range), max(ids.size - 1, 0))
+        last = max(ids.size - 1, 0)
+        has_gaps = not ids.size or int(ids[-1]) - int(ids[0]) > last
+        # Without gaps a number is a difference. One that wraps around is none of the ids.
+        at = np.searchsorted(ids, in_range) if has_gaps else in_range.astype(np.int64) - ids[:1].astype(np.int64)
+        at = np.clip(at, 0, last)
         found = fits & (ids[at] == in_range) if ids.size else np.zeros(len(requested), bool)
         return np.where(found, at, -1).astype(np.int64)
 

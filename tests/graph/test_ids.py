@@ -12,6 +12,7 @@ import pytest
 from kepler_traverse import graph_from_edges, read_graph
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.formats.ids import read_ids, read_vertex_table
+from kepler_traverse.graph.ids import VertexIds
 from pipelines.run import question
 from tests.support.edge_files import read, refusal, write
 
@@ -293,3 +294,13 @@ def test_a_table_of_vertices_that_cannot_be_used_is_refused(tmp_path, text, name
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         read_vertex_table(path, names)
+
+
+@pytest.mark.parametrize(("kind", "first"), [("int8", -128), ("uint8", 0), ("uint64", 2**63 - 3), ("int64", -(2**63))])
+def test_ids_without_gaps_are_numbered_at_the_ends_of_their_type(kind, first):
+    ids = [first + i for i in range(256 if kind.endswith("t8") else 5)]
+    known = VertexIds(np.array(ids, kind))
+    for given in (ids, np.array(ids, kind)):
+        assert known.numbers_of(given, "target").tolist() == [*range(len(ids))]
+    for unknown in (first - 1, ids[-1] + 1, 2**70, -(2**63) - 1):
+        assert not known.contains(unknown)

@@ -25,7 +25,7 @@ from .strategy import MultiSourceOutcome, MultiSourceStrategy, PrepareMany, Shap
 SOURCES = 1 << 14  # of a group
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
 _MAX_ROWS, _MAX_ROWS_OF_HOPS = 1 << 28, 1 << 26  # bytes of larger groups; hops gain less by these than the cache loses
-_AT_ONCE = 128  # sources that a thread takes at a time
+_AT_ONCE = 512  # sources that a thread takes at a time
 _NO_END = np.iinfo(np.int64).max
 _TOO_LARGE = 1 << 62  # bytes
 _PER_LINE = 64  # bytes of a vertex that searches reach, besides its distances
@@ -251,7 +251,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         shape = (k, values.size) if lists is None else (values.size,)
         at_targets = np.full(shape if query.output == "targets" and query.nearest is None else 0, unreached, kind)
         # One after the other, sources near each other find in the caches what the last one has loaded.
-        order, line = np.argsort(sources, kind="stable"), cpu.ALONE
+        order, line = np.argsort(sources), cpu.ALONE
         if not counts_hops:
             with marks.lent() as lent:
                 near, n_near = cpu.near_each_other(graph.offsets, graph.targets, sources[order], *lent[:2])

@@ -15,7 +15,7 @@ from kepler_traverse.errors import several
 from kepler_traverse.graph import Graph
 
 from .batch_sources import run_program
-from .cli.options import OPTIONS, PARSE, Once, OnceParser, UsageError, add_option, edge_columns, flag_text
+from .cli.options import KINDS, OPTIONS, Once, OnceParser, UsageError, add_option, edge_columns, flag_text
 from .cli.terminal import called_as, show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
@@ -35,7 +35,7 @@ def parser() -> OnceParser:
     result.add_argument(
         "--random-sources",
         action=Once,
-        type=PARSE["integer"],
+        type=KINDS["integer"].parse,
         metavar="N",
         help="number of random sources, drawn with --seed (default: 16)",
     )

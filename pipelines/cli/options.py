@@ -18,7 +18,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.result_kinds import ResultKind
@@ -44,7 +44,7 @@ class Option:
     """A setting that has a flag: the flag is the key of the settings file, with dashes."""
 
     key: str
-    kind: str  # a key of ``PARSE``: the kind of the value
+    kind: str  # a key of ``KINDS``: the kind of the value
     help: str
     group: str
     default: object = None  # None means "not set"
@@ -149,35 +149,29 @@ def _numbers(text: str) -> list[int | float]:
     return [_integer(piece) if _INTEGER.fullmatch(piece) else _number(piece) for piece in pieces]
 
 
-# Functions that parse the text of a flag, by kind; a switch has no text.
-PARSE: dict[str, Any] = {
-    "text": str,
-    "folder": str,
-    "file": str,
-    "choice": str,
-    "integer": _integer,
-    "number": _number,
-    "size": _size,
-    "integer_or_auto": functools.partial(_or_auto, _integer, "a whole number"),
-    "number_or_auto": functools.partial(_or_auto, _number, "a number"),
-    "ids": _ids_or_file,
-    "columns": _columns,
-    "names": functools.partial(_listed, "name"),
-    "numbers": _numbers,
-    "switch": None,
-}
-_METAVAR = {
-    "folder": "DIR",
-    "file": "FILE",
-    "integer": "N",
-    "number": "X",
-    "size": "SIZE",
-    "integer_or_auto": "auto|N",
-    "number_or_auto": "auto|X",
-    "ids": "ID,ID,...|FILE",
-    "columns": "ROLE=NAME,...",
-    "names": "NAME,NAME,...",
-    "numbers": "X,X,...",
+class Kind(NamedTuple):
+    """A kind of values: how the text of a flag is parsed, what stands for it in --help, and the type that tells the kind."""
+
+    parse: Any  # a function; None for a switch, which has no text
+    metavar: str = ""
+    hint: object = None
+
+
+KINDS = {
+    "text": Kind(str, hint=str),
+    "folder": Kind(str, "DIR"),
+    "file": Kind(str, "FILE"),
+    "choice": Kind(str),
+    "integer": Kind(_integer, "N", int),
+    "number": Kind(_number, "X", float),
+    "size": Kind(_size, "SIZE"),
+    "integer_or_auto": Kind(functools.partial(_or_auto, _integer, "a whole number"), "auto|N", int | Literal["auto"]),
+    "number_or_auto": Kind(functools.partial(_or_auto, _number, "a number"), "auto|X", float | Literal["auto"]),
+    "ids": Kind(_ids_or_file, "ID,ID,...|FILE", list[int | str] | str),
+    "columns": Kind(_columns, "ROLE=NAME,...", dict[str, str]),
+    "names": Kind(functools.partial(_listed, "name"), "NAME,NAME,...", list[str]),
+    "numbers": Kind(_numbers, "X,X,...", list[int | float]),
+    "switch": Kind(None, hint=bool),
 }
 
 
@@ -422,6 +416,7 @@ class Settings:
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
     """Return the settings with a field for each option of the result kinds."""
     added, known = {}, {each.name for each in fields(Option)}
+    hints: Any = functools.cache(typing.get_type_hints)
     columns = settings.__dataclass_fields__["columns"]
     roles: dict[tuple[str, str, str], list[str]] = {}
     for kind, each in _OF_KINDS:
@@ -432,7 +427,7 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
         key, able = SETTINGS.get(each.name, each.name), rules.kinds_that_take(each.name, OUTPUT_SCHEMAS)
         facts = {name: value for name, value in each.metadata.items() if name in known}
         facts["help"] = f"for --result {able}: {facts['help']}"
-        added[key] = (key, typing.get_type_hints(kind.options_class)[each.name], _result(each.default, **facts))
+        added[key] = (key, hints(kind.options_class)[each.name], _result(each.default, **facts))
     texts = [f"{role} of --{table}, for {' or '.join(names)}: {text}" for (role, table, text), names in roles.items()]
     facts = {**columns.metadata, "help": "; ".join((columns.metadata["help"], *texts))}
     added["columns"] = ("columns", columns.type, field(default=None, metadata=facts))
@@ -452,23 +447,11 @@ SETTINGS |= {each.name: f"columns.{each.metadata['column']}" for _, each in _OF_
 if not typing.TYPE_CHECKING:
     Settings = _with_options_of_kinds(Settings)
 
-_KINDS: dict[object, str] = {
-    str: "text",
-    int: "integer",
-    float: "number",
-    bool: "switch",
-    list[int | str] | str: "ids",
-    dict[str, str]: "columns",
-    list[str]: "names",
-    list[int | float]: "numbers",
-    int | Literal["auto"]: "integer_or_auto",
-    float | Literal["auto"]: "number_or_auto",
-}
-
 
 def _options() -> Iterator[Option]:
     """Yield the option of each field of ``Settings`` that has a flag; what its metadata lacks follows from its type."""
     hints = typing.get_type_hints(Settings)
+    kinds = {kind.hint: name for name, kind in KINDS.items()}
     for each in fields(Settings):
         if "group" not in each.metadata:  # edges and knobs have no flag
             continue
@@ -477,7 +460,7 @@ def _options() -> Iterator[Option]:
         if type(None) in typing.get_args(hint):
             hint = functools.reduce(operator.or_, members)
         choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
-        facts: dict[str, Any] = {"kind": "choice" if choices else _KINDS.get(hint), **each.metadata}
+        facts: dict[str, Any] = {"kind": "choice" if choices else kinds.get(hint), **each.metadata}
         yield Option(key=each.name, default=each.default, choices=choices, **facts)
 
 
@@ -573,7 +556,7 @@ class Once(argparse.Action):
 
 def metavar_of(option: Option) -> str:
     """Return the placeholder in ``--help`` for the value of a flag without choices."""
-    return _METAVAR.get(option.kind) or (
+    return KINDS[option.kind].metavar or (
         "CONDITION" if option.key == "where" else "ADDRESS" if option.key.endswith("_address") else "NAME"
     )
 
@@ -590,7 +573,7 @@ def add_option(group: Any, option: Option) -> None:
         option.flag,
         dest=option.key,
         action=Once,
-        type=PARSE[option.kind],
+        type=KINDS[option.kind].parse,
         choices=option.choices or None,
         metavar=None if option.choices else metavar_of(option),
         help=option.help + shown,

@@ -29,8 +29,7 @@ from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import read_footer
 from ..output.part_reader import open_part
 from ..output.schemas import OUTPUT_SCHEMAS
-from .given_table import ids_in_column, named_columns, read_given_table
-from .pair_file import DISTANCE, read_pair_table
+from .given_table import DISTANCE, ids_in_column, is_text, named_columns, read_given_table, read_pair_table
 
 # Readers of the parts take all files that end in .parquet, or none that begin with an underscore: these are in neither.
 PAIRS, SOURCES, POINTS, HULLS = "_pairs.pq", "_sources.pq", "_points.pq", "_hulls.pq"
@@ -131,7 +130,7 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     rows = rows_by_pair(parts)
     for name, role in zip(names, ("source", "target"), strict=True):
         found = rows[role].combine_chunks()
-        given = ids_in_column(str(settings.pairs), table, name, _are_strings(found.type))
+        given = ids_in_column(str(settings.pairs), table, name, is_text(found.type))
         if table.num_rows != rows.num_rows or not given.cast(found.type).equals(found):
             raise _changed(str(settings.pairs))
     return table.append_column(DISTANCE, rows[DISTANCE])
@@ -144,7 +143,7 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
         with open_part(part) as file:
             known += read_footer(file)["sources"]
     sources = pa.array(known, rows["source"].type)
-    given = ids_in_column(str(settings.sources_file), table, column, _are_strings(sources.type))
+    given = ids_in_column(str(settings.sources_file), table, column, is_text(sources.type))
     place = pc.index_in(given.cast(sources.type), value_set=sources)
     if place.null_count:
         raise _changed(str(settings.sources_file))
@@ -190,10 +189,6 @@ def rows_of_parts(parts: Sequence[Path]) -> pa.Table:
             for table in (file.schema.empty_table(), *file.tables()):
                 tables.append(table.replace_schema_metadata(None))
     return pa.concat_tables(tables)
-
-
-def _are_strings(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _changed(path: str) -> InputError:

@@ -29,6 +29,7 @@ from kepler_traverse.graph import Graph
 from ..cli.options import Settings
 from ..output.part_reader import open_part
 from ..output.schemas import ROWS_PER_GROUP
+from .given_table import is_text
 
 _AXES = ("x", "y")  # columns of the table of vertices
 _DEGREES = (180.0, 90.0)  # the largest longitude and latitude
@@ -97,8 +98,7 @@ def hulls_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Tab
 
 
 def _places_for(settings: Settings, table: pa.Table) -> Places:
-    kind = table["vertex"].type
-    return read_places(settings, pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return read_places(settings, is_text(table["vertex"].type))
 
 
 def _tables(parts: Sequence[Path]) -> Iterator[pa.Table]:

@@ -1,4 +1,4 @@
-"""Tables that are given to a run beside the edge list: Parquet, or CSV with a header."""
+"""Tables that are given to a run beside the edge list, that of ``--pairs`` among them: Parquet, or CSV with a header."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, UnknownVertexError
-from kepler_traverse.formats.column_names import listed
+from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.formats.ids import delimiter_of, is_id_table
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.pairs import numbers_of_rows
+from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
 from kepler_traverse.runtime.object_stores import local_path
 from kepler_traverse.runtime.regular_files import open_regular
+from kepler_traverse.search.query import PairTable
 
+from ..cli.options import Settings
+from ..output.schemas import OUTPUT_SCHEMAS
+
+DISTANCE = "distance"  # the column that is added to the table
 _INTEGER = "^[+-]?[0-9]{1,18}$"  # an int64 holds any of them
 
 
@@ -95,6 +100,16 @@ def named_columns(path: str, what: str, names: list[str], chosen: tuple[str, ...
     return chosen
 
 
+def is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def plain_column(table: pa.Table, name: str) -> pa.Array:
+    """Return a column as one array, with values in place of the codes of a dictionary."""
+    column = table[name].combine_chunks()
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
     """Return a column of ids as a pyarrow array of strings or integers.
 
@@ -103,18 +118,15 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
     InputError, UnknownVertexError
         The column cannot hold ids, or a row does not; the message names the row.
     """
-    column = table[name].combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = plain_column(table, name)
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise UnknownVertexError(f"{path}: column {shown(name)}, row {row}: it holds no id; drop such rows")
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    if not is_text and not pa.types.is_integer(column.type):
+    if not is_text(column.type) and not pa.types.is_integer(column.type):
         raise InputError(f"{path}: column {shown(name)} has type {column.type}; ids are integers or strings")
     if strings:
         return column.cast(pa.string())
-    if not is_text:
+    if not is_text(column.type):
         return column
     bare = pc.utf8_trim_whitespace(column)
     fits = pc.match_substring_regex(bare, _INTEGER)
@@ -134,3 +146,39 @@ def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np
         return numbers_of_rows(graph, name, ids if graph.has_string_ids else ids.to_numpy())
     except UnknownVertexError as error:
         raise UnknownVertexError(f"{path}: column {error}") from None
+
+
+def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
+    """Return the rows of ``--pairs`` as vertex numbers.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, it is not sure which columns hold the ids, or a column has the name of the one to add.
+    UnknownVertexError
+        A row holds no vertex of the graph; the message names the file, the column, the row and the id.
+    """
+    table, names = read_pair_table(settings)
+    origins, destinations = (numbers_in_column(graph, path, table, name) for name in names)
+    if not origins.size:
+        raise InputError(f"{path}: the table of pairs has no row")
+    return pair_table(origins, destinations)
+
+
+def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
+    """Return the table of ``--pairs`` and its columns of origins and destinations; see ``read_given_table``."""
+    path = str(settings.pairs)
+
+    def choose(names: list[str]) -> tuple[str, ...]:
+        if OUTPUT_SCHEMAS[settings.result].adds_to == "pairs" and DISTANCE in names:
+            raise InputError(f"{path}: the table of pairs has a column {DISTANCE!r}, which the result adds; rename it")
+        origin, destination = settings.column("origin"), settings.column("destination")
+        if origin is not None and destination is not None:
+            return named_columns(path, "pairs", names, (origin, destination))
+        pairs = end_pairs(names)
+        if len(pairs) != 1:
+            how = "name them with --columns origin=NAME,destination=NAME"
+            raise InputError(f"{path}: it is not sure which columns hold the pairs; the table has {listed(names)}; {how}")
+        return pairs[0]
+
+    return read_given_table(path, "pairs", choose)

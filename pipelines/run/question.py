@@ -22,8 +22,7 @@ from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import FACTS, Ids, Question, digest_of_ids
 from .edge_columns import read_along
-from .given_table import numbers_in_column
-from .pair_file import read_pairs
+from .given_table import numbers_in_column, read_pairs
 from .source_columns import COLUMN_READERS, read_target_table
 
 

@@ -18,8 +18,7 @@ from kepler_traverse.search.query import SourceValues
 from ..cli.options import Settings
 from ..output.rows import id_of
 from .answered_tables import read_source_table
-from .given_table import named_columns, numbers_in_column, read_given_table
-from .pair_file import read_pair_table
+from .given_table import is_text, named_columns, numbers_in_column, plain_column, read_given_table, read_pair_table
 
 
 def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
@@ -32,7 +31,7 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
     """
     numbers, column = _column(graph, settings, name, settings.table_of("group"))
     if not pa.types.is_integer(column.type):
-        if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        if not is_text(column.type):
             raise InputError(
                 f"{settings.groups_file}: column {shown(name)} has type {column.type}; groups are integers or strings"
             )
@@ -146,9 +145,7 @@ def _column(graph: Graph, settings: Settings, name: str, what: str = "sources") 
 
 
 def _without_nulls(path: str, name: str, table: pa.Table) -> pa.Array:
-    column = table[name].combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = plain_column(table, name)
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise InputError(f"{path}: column {shown(name)}, row {row}: it holds no value; fill it in, or drop such rows")

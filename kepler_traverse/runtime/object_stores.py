@@ -97,20 +97,28 @@ def open_store(url: str) -> Any:
     OSError
         The environment has no valid configuration for it.
     """
+    _obstore(url)
+    from obstore.store import from_url
+
+    options: Any = {"timeout": _TIMEOUT, "allow_http": any(os.environ.get(each) == "true" for each in _PLAIN)}
+    retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
+    with errors_of_store():
+        return from_url(url.rstrip("/"), client_options=options, retry_config=retries)
+
+
+def _obstore(url: str) -> Any:
+    """Return the package, for a URL. Raises as ``open_store``."""
     if has_secrets(url):
         raise InputError(
             f"{URL.match(url)[0]}...: the address holds more than a bucket and a path; give credentials by the environment"  # type: ignore[index]
         )
     try:
-        from obstore.store import from_url
+        import obstore
     except ModuleNotFoundError:
         raise InputError(
             f"{url}: this address needs obstore, which is not installed: pip install 'kepler-traverse[cloud]'"
         ) from None
-    options: Any = {"timeout": _TIMEOUT, "allow_http": any(os.environ.get(each) == "true" for each in _PLAIN)}
-    retries: Any = {"max_retries": 0, "retry_timeout": _TIMEOUT}
-    with errors_of_store():
-        return from_url(url.rstrip("/"), client_options=options, retry_config=retries)
+    return obstore
 
 
 def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes: int) -> T:
@@ -206,12 +214,10 @@ def version_of(meta: Any) -> str:
 
 def find_object(url: str) -> StoredObject | None:
     """Return the object of a URL, None if there is none. Raises as ``open_store`` and ``send``."""
-    import obstore
-
     folder, _, name = url.rpartition("/")
     if folder.endswith("/") or not name:  # a bucket
         return None
-    store = open_store(folder)
+    obstore, store = _obstore(url), open_store(folder)
     try:
         found = send("head", lambda: obstore.head(store, name))
     except FileNotFoundError:

@@ -168,7 +168,7 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
             theirs(few)
             taken, answer = seconds_of(lambda: theirs(sources))
             row["cugraph_ms"] = taken / n_sources * 1e3
-            row["not_finite_of_cugraph"] = int(np.count_nonzero(~np.isfinite(answer)))  # its counts of paths are float32
+            row["not_finite_of_cugraph"] = int(np.count_nonzero(~np.isfinite(answer)))
             if not row["not_finite_of_cugraph"]:
                 scale = answer.sum() / as_floats(sums).sum()
                 row["beside_cugraph"] = require_equal(f"{name} beside cuGraph", as_floats(sums) * scale, answer, 1e-3)

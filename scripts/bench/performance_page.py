@@ -447,11 +447,14 @@ def loads_table_of(loads: dict) -> list[str]:
     machine, gpu = loads["machine"], loads["gpu"]
     on_gpu = [
         [
-            row["graph"],
-            row["algorithm"],
-            row["method"],
-            f"{row['sources']:,}",
+            *(row["graph"], row["algorithm"], row.get("method", "-"), f"{row['sources']:,}"),
             f"{row['distances_ms'] + row['loads_ms']:.3f}",
+            *(
+                (f"{row['cugraph_ms']:.3f}", factor(row["cugraph_ms"], row["distances_ms"] + row["loads_ms"]))
+                if "cugraph_ms" in row
+                else "--"
+            ),
+            f"{row['not_finite_of_cugraph']:,}" if "not_finite_of_cugraph" in row else "-",
         ]
         for row in gpu["rows"]
     ]
@@ -465,10 +468,13 @@ def loads_table_of(loads: dict) -> list[str]:
         f"{machine['cpu']}, {machine['cores']} cores ({loads['date']}, commit `{loads['commit']}`).",
         *(["", *loads["notes"]] if loads.get("notes") else []),
         "",
-        "Betweenness of vertices on a GPU, with its distances, compared with a plain loop on the CPU for two sources:",
+        "Betweenness of vertices and flows over edges on a GPU, with distances; betweenness is compared with a plain loop",
+        "on the CPU for two sources. The last column counts values of cuGraph that are not finite.",
         "",
-        table(["graph", "algorithm", "method", "sources", "ms per source"], on_gpu),
-        f"{gpu['machine']['gpu']} ({gpu['date']}, commit `{gpu['commit']}`). {gpu['note']}",
+        table(["graph", "algorithm", "method", "sources", "ms per source", "cuGraph", "ratio", "not finite"], on_gpu),
+        f"{gpu['machine']['gpu']} ({gpu['date']}, commit `{gpu['commit']}`).",
+        "",
+        *gpu["notes"],
         "",
     ]
 

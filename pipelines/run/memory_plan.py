@@ -20,7 +20,7 @@ BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the sam
 # Runs that are estimated to take less are run by the driver: a cluster takes 3 to 6 s to start, and on a CPU it takes them
 # from the searches, which use all cores here, too. With one worker there is nothing to gain but a dashboard and a second
 # process. On several GPUs the searches take a share of their time on one, after the start.
-_ALONE_SECONDS, _CPU_SECONDS, _START_ON_GPUS = 60.0, 20.0, 8.0
+_ALONE_SECONDS, _CPU_SECONDS, _START_ON_GPUS = 60.0, 20.0, 12.0
 _SECONDS_PER_ROW = 5e-8  # of one core, to encode and write a row
 _SECONDS_PER_BYTE = {"cpu": 2e-9, "cuda": 1e-10}  # of a graph, for one search whose strategy has no cost model
 PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow, Dask and compiled kernels of one worker

@@ -433,7 +433,7 @@ def test_little_work_runs_in_process(workers, seconds, n_sources, here):
 
 
 @pytest.mark.parametrize(
-    ("workers", "seconds", "here"), [(2, 15.0, True), (2, 17.0, False), (8, 9.0, True), (8, 9.5, False)]
+    ("workers", "seconds", "here"), [(2, 23.0, True), (2, 25.0, False), (8, 13.5, True), (8, 14.0, False)]
 )
 def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers, seconds, here):
     sizing = Sizing(workers=workers, threads=1, batch_size=1, n_batches=1, memory={}, output_bytes=0)

@@ -143,10 +143,7 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
         It is damaged, or not a manifest of this job.
     """
     path = f"{store}/{MANIFEST}"
-    try:
-        data = store.get(MANIFEST, MAX_MANIFEST_BYTES)
-    except OSError as error:
-        raise OutputError(f"{path}: the manifest cannot be read: {error.strerror}") from None
+    data = _manifest_data(store)
     found: Any = json_of(data)
     written = found.get("format") if isinstance(found, dict) else None
     if type(written) is int and written != FORMAT:
@@ -162,10 +159,25 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
         return manifest
     if (store.path / COMMITS).is_symlink():
         raise ValueError(f"{COMMITS} is a symbolic link")
+    problem: Exception | None = None
     try:
-        return with_commits(manifest, (log or CommitLog(store)).read())
+        manifest = with_commits(manifest, (log or CommitLog(store)).read())
+    except (OSError, ValueError) as error:
+        problem = error
+    if _manifest_data(store) != data:  # a process has completed the run, and then deleted the commits
+        return read_manifest(store, log)
+    if isinstance(problem, OSError):
+        raise OutputError(f"{store}/{COMMITS}: the commits of the run cannot be read: {problem.strerror}")
+    if problem is not None:
+        raise problem
+    return manifest
+
+
+def _manifest_data(store: Store) -> bytes:
+    try:
+        return store.get(MANIFEST, MAX_MANIFEST_BYTES)
     except OSError as error:
-        raise OutputError(f"{store}/{COMMITS}: the commits of the run cannot be read: {error.strerror}") from None
+        raise OutputError(f"{store}/{MANIFEST}: the manifest cannot be read: {error.strerror}") from None
 
 
 def mark_fits(store: Store) -> bool:

@@ -99,17 +99,10 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
 
 
 def _read(store: Store, log: CommitLog) -> Manifest:
-    for is_last in (False, True):
-        try:
-            manifest = check_folder(store, resume=True, shared=not store.is_local, log=log)
-        except OutputError:
-            if is_last:
-                raise  # else another call may just have completed the run, and deleted its log
-        else:
-            if manifest is None:
-                raise OutputError(f"{store}: the folder holds no {MANIFEST}, so there is no run to finish")
-            return manifest
-    raise AssertionError
+    manifest = check_folder(store, resume=True, shared=not store.is_local, log=log)
+    if manifest is None:
+        raise OutputError(f"{store}: the folder holds no {MANIFEST}, so there is no run to finish")
+    return manifest
 
 
 def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[str], checked: set[str]) -> None:

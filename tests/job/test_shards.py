@@ -278,6 +278,18 @@ def test_a_finish_that_was_killed_is_finished_by_the_next(out, alone, monkeypatc
     assert sorted(os.listdir(out)) == sorted(os.listdir(alone()))
 
 
+def test_finish_reads_a_run_that_another_call_completes_meanwhile(out, monkeypatch):
+    real = CommitLog.read
+
+    def read(log):
+        monkeypatch.setattr(CommitLog, "read", real)
+        assert not finishing.finish_run(LocalStore(out))[1]
+        return real(log)
+
+    monkeypatch.setattr(CommitLog, "read", read)
+    assert finishing.finish_run(LocalStore(out))[1]
+
+
 def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
     for turn in range(5):
         out = shutil.copytree(computed, tmp_path / str(turn))

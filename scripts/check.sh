@@ -20,7 +20,7 @@ cd "$ROOT" || exit 1
 command -v git >/dev/null || fail "git is needed, and none is on the path."
 git rev-parse --git-dir >/dev/null 2>&1 || fail "$ROOT is no git checkout: clone the repository."
 extras=test,dev
-[[ " $* " != *" --all "* ]] || extras+=,docs # the site
+[[ " $* " != *" --all "* ]] || extras+=,docs,recipes
 environment $extras
 "$PYTHON" -c 'import os, shutil; shutil.rmtree("out/check", ignore_errors=True); os.makedirs("out/check")'
 

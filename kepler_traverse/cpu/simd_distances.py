@@ -16,6 +16,13 @@ _WORD, _BYTE, _INT = ir.IntType(64), ir.IntType(8), ir.IntType(32)
 AHEAD = 24  # edges before one is looked at, its line is asked for: those of the next rows, too
 
 
+def prefetch(builder, place):
+    """Generate code that begins to load what a pointer points to into the cache."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    builder.call(function, [builder.bitcast(place, _BYTE.as_pointer()), *(ir.Constant(_INT, value) for value in (0, 3, 1))])
+
+
 class _Lines:
     """What the intrinsics below share while code is generated."""
 
@@ -55,10 +62,7 @@ class _Lines:
         return self._builder.load(place, align=self.kind.bitwidth // 8)
 
     def ask_for(self, line):
-        place = self._builder.bitcast(self.place(line), _BYTE.as_pointer())
-        prefetch = ir.FunctionType(ir.VoidType(), [_BYTE.as_pointer(), _INT, _INT, _INT])
-        function = cgutils.get_or_insert_function(self._builder.module, prefetch, "llvm.prefetch.p0i8")
-        self._builder.call(function, [place, *(ir.Constant(_INT, value) for value in (0, 3, 1))])
+        prefetch(self._builder, self.place(line))
 
     def all_of(self, value):
         undefined = ir.Constant(self.vector, ir.Undefined)

@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .simd_distances import _INT, _WORD, _Lines
+from .simd_distances import _INT, _WORD, _Lines, prefetch
 
 _INFINITY = float("inf")
 
@@ -62,6 +62,21 @@ def ask_for_line(typing_context, lines, v, doublings):
         return context.get_dummy_value()
 
     return types.void(lines, v, doublings), generate
+
+
+@intrinsic
+def ask_for(typing_context, array, i):
+    """Begin to load an element of an array of one dimension, unless it is None. Nothing is read: ``i`` may be any number."""
+
+    def generate(context, builder, signature, args):
+        if signature.args[0] == types.none:
+            return context.get_dummy_value()
+        at = context.cast(builder, args[1], signature.args[1], types.intp)
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        prefetch(builder, builder.gep(data, [at]))
+        return context.get_dummy_value()
+
+    return types.void(array, i), generate
 
 
 @intrinsic

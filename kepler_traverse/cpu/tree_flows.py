@@ -1,9 +1,9 @@
 """What the vertices and edges of one source's paths carry: volumes at the targets, added up back to the source.
 
-The paths are those of ``path_walk``: their union is a tree, whose edges follow from the distances alone. Each walk ends
-where an earlier one has been. Walks are then added up in the reverse order, each from its target, so that all that joins a
-vertex is there before the vertex hands it on. So each vertex of the tree is visited twice, however many targets lie beyond
-it.
+The paths are those of ``path_walk``: their union is a tree, whose edges follow from the distances alone. A queue begins with
+the targets. Each vertex of it finds its edge of the tree, and puts the vertex before it into the queue unless it is there.
+So each is visited once, however many targets lie beyond it, and what the next ones read is asked for while one is looked
+at. Then each vertex hands on what it carries when all that joins it is there.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ from numba import njit
 from .exact_sums import add, split
 from .opportunities import NO_DECAY, weight_at
 from .path_walk import NO_EDGE, along_level, nearer_edge
+from .simd_sums import ask_for
 
 _NOWHERE = -1
+_UNKNOWN = -2  # an edge that is not found yet
+_OFFSETS, _EDGES, _DISTANCES = 24, 16, 8  # entries before one is looked at, what it needs is asked for
+_NEAR = 3  # in-neighbors whose distances are asked for
 
 
 class Tree(NamedTuple):
@@ -29,8 +33,8 @@ class Tree(NamedTuple):
         The entry of each vertex of the tree; -1 before and after.
     vertex, edge, parent : integer arrays
         Of each entry: its vertex, the edge that leads to it, and the entry that this edge comes from.
-    first : int64 array
-        Where each walk begins.
+    waits : int32 array
+        How many entries have yet to hand on to each; all 0, before and after.
     low, high : uint64 and int64 arrays
         What each entry carries: all 0, before and after.
     """
@@ -39,7 +43,7 @@ class Tree(NamedTuple):
     vertex: np.ndarray
     edge: np.ndarray
     parent: np.ndarray
-    first: np.ndarray
+    waits: np.ndarray
     low: np.ndarray
     high: np.ndarray
 
@@ -47,8 +51,9 @@ class Tree(NamedTuple):
 def new_tree(n: int) -> Tree:
     place, vertex, parent = np.empty((3, n), np.int32)
     place.fill(_NOWHERE)
-    edge, first = np.empty((2, n), np.int64)
-    return Tree(place, vertex, edge, parent, first, np.zeros(n, np.uint64), np.zeros(n, np.int64))
+    return Tree(
+        place, vertex, np.empty(n, np.int64), parent, np.zeros(n, np.int32), np.zeros(n, np.uint64), np.zeros(n, np.int64)
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -78,61 +83,75 @@ def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, los
     """
     offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
     distance, above, path = walks.distance, walks.above, walks.path
-    place, vertex, edge, parent, first, own_low, own_high = tree
-    place[source], vertex[0], parent[0], edge[0] = 0, source, _NOWHERE, NO_EDGE
-    count, n_walks = 1, 0
-    wrong = np.int64(NO_EDGE)
+    place, vertex, edge, parent, waits, own_low, own_high = tree
+    place[source], vertex[0], edge[0] = 0, source, NO_EDGE
+    count = np.int64(1)
     for i in range(targets.size):
         v = np.int64(targets[i])
-        far = distance[v]
-        lost[i] = not 0 <= far <= limit
+        lost[i] = not 0 <= distance[v] <= limit
         if lost[i] or (volumes[0][i] == 0 and volumes[1][i] == 0):
             continue
         if place[v] == _NOWHERE:
-            first[n_walks] = count
-            n_walks += 1
-            while place[v] == _NOWHERE:
-                own = distance[v]
-                e = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
-                place[v], vertex[count], edge[count], parent[count] = count, v, e, count + 1
-                count += 1
-                if e != NO_EDGE:
-                    v = np.int64(sources[e])
-                    continue
+            place[v], vertex[count], edge[count] = count, v, _UNKNOWN
+            count += 1
+        add(own_low, own_high, place[v], volumes[0][i], volumes[1][i])
+    wrong, entry = np.int64(NO_EDGE), np.int64(1)
+    while entry < count:
+        if entry + _OFFSETS < count:
+            ask_for(offsets, vertex[entry + _OFFSETS])
+        if entry + _EDGES < count:
+            begin = offsets[vertex[entry + _EDGES]]
+            ask_for(sources, begin)
+            ask_for(weights, begin)
+        if entry + _DISTANCES < count:
+            v = np.int64(vertex[entry + _DISTANCES])
+            for e in range(offsets[v], min(offsets[v] + _NEAR, offsets[v + 1])):
+                ask_for(distance, sources[e])
+        v = np.int64(vertex[entry])
+        if edge[entry] == _UNKNOWN:
+            own = distance[v]
+            edge[entry] = nearer_edge(v, own, offsets, sources, weights, unit, distance, above)
+            if edge[entry] == NO_EDGE:
                 # Edges of length zero: each step of the way is to the smallest in-neighbor on a shortest one.
                 size = along_level(v, source, own, np.int64(0), walks)
                 if size == NO_EDGE:
                     wrong = v
                     break
+                at = entry
                 for j in range(size):
-                    u = path[j]
-                    e = offsets[v]
+                    u, e = path[j], offsets[v]
                     while sources[e] != u:
                         e += 1
-                    edge[count - 1] = e
-                    v = np.int64(u)
-                    if place[v] != _NOWHERE or j == size - 1:
+                    edge[at] = e
+                    if j == size - 1 or place[u] != _NOWHERE:
                         break
-                    place[v], vertex[count], parent[count] = count, v, count + 1
+                    place[u], vertex[count] = count, u
+                    at, v = count, np.int64(u)
                     count += 1
-            if wrong != NO_EDGE:
-                break
-            parent[count - 1] = place[v]
-        add(own_low, own_high, place[targets[i]], volumes[0][i], volumes[1][i])
-    for k in range(n_walks - 1, -1, -1):
-        end = count if k == n_walks - 1 else first[k + 1]
-        for entry in range(first[k], end):
-            x, y, p = own_low[entry], own_high[entry], parent[entry]
-            own_low[entry], own_high[entry] = 0, 0
-            place[vertex[entry]] = _NOWHERE
-            if wrong != NO_EDGE:
-                continue
-            cell = edge[entry] if of_edges else np.int64(vertex[entry])
-            add(low, high, cell, x, y)
-            add(own_low, own_high, p, x, y)
-    if not of_edges and wrong == NO_EDGE:
-        add(low, high, source, own_low[0], own_high[0])
-    place[source], own_low[0], own_high[0] = _NOWHERE, 0, 0
+        u = sources[edge[entry]]
+        if place[u] == _NOWHERE:
+            place[u], vertex[count], edge[count] = count, u, _UNKNOWN
+            count += 1
+        parent[entry] = place[u]
+        waits[place[u]] += 1
+        entry += 1
+    if wrong == NO_EDGE:
+        for first in range(1, count):
+            i = np.int64(first)
+            while i > 0 and waits[i] == 0:
+                waits[i] = _NOWHERE
+                cell = edge[i] if of_edges else np.int64(vertex[i])
+                ask_for(low, cell)
+                ask_for(high, cell)
+                p = np.int64(parent[i])
+                add(own_low, own_high, p, own_low[i], own_high[i])
+                waits[p] -= 1
+                i = p
+    for i in range(count):
+        if wrong == NO_EDGE and not (of_edges and i == 0):
+            add(low, high, edge[i] if of_edges else np.int64(vertex[i]), own_low[i], own_high[i])
+        place[vertex[i]] = _NOWHERE
+        own_low[i], own_high[i], waits[i] = 0, 0, 0
     return wrong
 
 

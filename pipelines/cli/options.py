@@ -22,7 +22,6 @@ from typing import Any, Literal, NamedTuple
 
 from kepler_traverse.kinds import rules
 from kepler_traverse.kinds.result_kinds import ResultKind
-from kepler_traverse.runtime.object_stores import URL
 
 from ..output.schemas import OUTPUT_SCHEMAS, ResultName
 from .terminal import called_as, show
@@ -113,6 +112,8 @@ def _size(text: str) -> int:
 
 def _ids_or_file(text: str) -> list[str] | str:
     """Return ids, or the name of a file."""
+    from kepler_traverse.runtime.object_stores import URL  # --help need not import it
+
     if URL.match(text):
         return text
     if not os.path.exists(text) or os.path.isdir(text):

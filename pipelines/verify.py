@@ -31,7 +31,7 @@ from .cli import signals
 from .cli.options import SETTINGS, Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address, refuse_secrets
 from .cli.terminal import called_as, show
-from .output.load_tables import lost_of
+from .output.load_tables import LOAD_FACTS, facts_of
 from .output.manifest_types import NAMED_OPTIONS, Manifest
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.store import Store, store_of
@@ -247,8 +247,9 @@ def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], fin
             wrong = differing_table(here / name, tables[name], [here / part for part in parts])
             if not wrong and size_and_digest(here / name) != (listed[name]["bytes"], listed[name]["sha256"]):
                 wrong = "its bytes are not those that the manifest names"
-            if not wrong and lost_of(pq.read_schema(here / name)) != listed[name].get("lost"):
-                wrong = "the manifest has other pairs without a path"
+            facts = {key: value for key, value in listed[name].items() if key in LOAD_FACTS}
+            if not wrong and facts_of(pq.read_schema(here / name)) != facts:
+                wrong = "the manifest has other pairs without a path, or other busiest rows"
             if wrong:
                 findings.add("table", name, wrong)
 

@@ -52,6 +52,7 @@ def page_of(manifest: Manifest, resume_command: str) -> str:
             errors=_errors(manifest),
             resume_command=resume_command,
             plan=_plan(manifest),
+            busiest=[row for table in manifest["tables"] for row in table.get("busiest", ())],
             **_proof(manifest),
             times=_times(manifest, chronicle),
             pauses=pauses,

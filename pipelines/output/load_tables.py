@@ -18,10 +18,13 @@ from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.runtime.regular_files import open_regular
 from kepler_traverse.search.frames import arrow_table
 
+from .manifest_types import Facts
 from .part_reader import open_part
 
 CELLS, LOADS = "_cells.pq", "_loads.pq"
-LOST_KEY = b"kepler_traverse.lost"  # metadata: what pairs without a path would carry
+# Metadata of the loads, which the manifest has, too: what pairs without a path would carry, and the busiest rows.
+LOAD_FACTS = {name: f"kepler_traverse.{name}".encode() for name in ("lost", "busiest")}
+_BUSIEST = 10
 _GRAPH_KEY = b"kepler_traverse.graph"  # metadata of the cells
 
 
@@ -59,13 +62,16 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
     values, metadata = values_at(sums, rows, kind.load), {}
     if kind.scale_of is None:
         lost = values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item()
-        metadata[LOST_KEY] = json.dumps({"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost})
+        metadata[LOAD_FACTS["lost"]] = json.dumps({"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost})
     else:
         values = values * kind.scale_of(options, **json.loads((cells.schema.metadata or {})[_GRAPH_KEY]))
-    return [cells.take(pa.array(rows)).append_column(kind.load, pa.array(values)).replace_schema_metadata(metadata)]
+    loads = cells.take(pa.array(rows)).append_column(kind.load, pa.array(values))
+    busiest = loads.take(pa.array(np.argsort(-values, kind="stable")[:_BUSIEST])).to_pylist()
+    metadata[LOAD_FACTS["busiest"]] = json.dumps(busiest, default=str)
+    return [loads.replace_schema_metadata(metadata)]
 
 
-def lost_of(schema: pa.Schema) -> dict[str, Any] | None:
-    """Return what pairs without a path would carry, from the metadata of a table; None if it is not about pairs."""
-    lost = (schema.metadata or {}).get(LOST_KEY)
-    return None if lost is None else json.loads(lost)
+def facts_of(schema: pa.Schema) -> Facts:
+    """Return what the metadata of a table of loads says; nothing of another table."""
+    there = schema.metadata or {}
+    return {name: json.loads(there[key]) for name, key in LOAD_FACTS.items() if key in there}  # type: ignore[return-value]

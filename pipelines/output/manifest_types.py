@@ -155,16 +155,23 @@ class PartEntry(PartSummary):
     sources: list[Id]
 
 
-class TableEntry(TypedDict):
-    """A table beside the parts: its vertices, or one that a finished run makes of its parts.
+class Facts(TypedDict, total=False):
+    """What a table of loads says of itself.
 
-    ``lost``, of flows, has the number of the pairs without a path, and what they would have carried.
+    ``lost``, of flows, has the number of the pairs without a path, and what they would have carried. ``busiest`` has the ten
+    rows that carry most, the greatest load first, and of equal loads the first row.
     """
+
+    lost: dict[str, Count | Annotated[float, Rule(ge=0)]]
+    busiest: list[dict[str, int | float | str]]
+
+
+class TableEntry(Facts):
+    """A table beside the parts: its vertices, or one that a finished run makes of its parts."""
 
     file: Annotated[str, Rule(pattern=r"^_[a-z]+\.pq$")]
     bytes: Count
     sha256: Hash
-    lost: NotRequired[dict[str, Count | Annotated[float, Rule(ge=0)]]]
 
 
 Measured = tuple[str, int, float]  # strategy, sources and seconds of the groups by which strategies are compared

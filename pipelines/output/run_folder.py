@@ -24,8 +24,8 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_digest
 
 from .commits import COMMITS, CommitLog, with_commits
-from .load_tables import lost_of
-from .manifest_types import FORMAT, Identity, Manifest, PartEntry, Status, TableEntry, checked
+from .load_tables import facts_of
+from .manifest_types import FORMAT, Facts, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
 
@@ -446,9 +446,9 @@ class OutputFolder:
         """
         with self._new_file(name) as file:
             writer: pq.ParquetWriter | None = None
-            lost = None
+            facts: Facts = {}
             for table in tables:
-                lost = lost_of(table.schema)
+                facts = facts_of(table.schema)
                 writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
                 writer.write_table(table)
             if writer is not None:
@@ -456,9 +456,7 @@ class OutputFolder:
         with writing_to(self.store):
             size, digest = size_and_digest_in(self.store, name)
         others = [table for table in self.manifest["tables"] if table["file"] != name]
-        entry: TableEntry = {"file": name, "bytes": size, "sha256": digest}
-        if lost is not None:
-            entry["lost"] = lost
+        entry: TableEntry = {"file": name, "bytes": size, "sha256": digest, **facts}
         self.manifest["tables"] = [*others, entry]
 
     def put(self, name: str, data: bytes) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from kepler_traverse import bfs_many, read_graph, sssp_many, sssp_pairs
 from pipelines import run_job, verify
-from pipelines.output.load_tables import CELLS, LOADS, LOST_KEY
+from pipelines.output.load_tables import CELLS, LOAD_FACTS, LOADS
 
 N = 50
 
@@ -45,7 +45,7 @@ def test_flows_of_a_job_are_those_of_the_library_for_any_batches_and_a_resumed_r
         digests.add(flows(files, output, batch_size=size).digest)
         found = pq.read_table(output / LOADS)
         pd.testing.assert_frame_equal(found.to_pandas(), right, check_exact=True)
-        assert json.loads(found.schema.metadata[LOST_KEY]) == right.attrs["kepler_traverse.lost"]
+        assert json.loads(found.schema.metadata[LOAD_FACTS["lost"]]) == right.attrs["kepler_traverse.lost"]
     assert len(digests) == 1
     (tmp_path / "7" / "part-000001.parquet").unlink()
     before = (tmp_path / "7" / LOADS).read_bytes()
@@ -68,6 +68,9 @@ def test_pairs_without_a_path_are_in_the_manifest_the_report_and_on_the_terminal
     manifest = json.loads(path.read_text())
     entry = next(each for each in manifest["tables"] if each["file"] == LOADS)
     assert entry["lost"] == lost
+    rows = pd.read_parquet(tmp_path / "out" / LOADS).sort_values("volume", ascending=False, kind="stable")[:10]
+    assert entry["busiest"] == rows.to_dict("records")
+    assert all(f"{row['volume']:,}" in page for row in entry["busiest"])
     edges = [str(folder / "edges.parquet")]
     assert not verify.prove_output(tmp_path / "out", edges, "cpu").faults
     entry["lost"]["pairs"] += 1

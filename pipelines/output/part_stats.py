@@ -100,6 +100,13 @@ class GroupStats:
                 self.edges.extend(stats.edges.tolist())
                 self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
             return
+        rows: Any = group.distance
+        if is_whole and getattr(rows, "form", "") == "sparse":
+            self.edges.append(rows.edges(graph.offsets))
+            rows = rows.at(query.targets)
+            rows = rows if query.limit is None else rows.within([query.limit] * len(rows))
+            self.histograms.append(histogram_of_rows(group.algorithm, rows.distance, rows.sizes))
+            return
         for traversal in group:
             self.edges.append(edges_of(graph, traversal) if is_whole else 0)
             self.histograms.append(histogram_of(traversal.cut(query.limit, query.targets if is_whole else None)))

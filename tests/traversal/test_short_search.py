@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from contextlib import contextmanager
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kepler_traverse.cuda.short_search as on_gpu
-from kepler_traverse import bfs_many, graph_from_edges, sssp_many, sssp_pairs
+from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, paths, sssp_many, sssp_pairs
 from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
-from kepler_traverse.certificate import certify_group, certify_many
+from kepler_traverse.certificate import certify_many
 from kepler_traverse.cpu import short_search as cpu
 from kepler_traverse.kinds.pairs import pair_table
-from kepler_traverse.kinds.paths import routes_of
+from kepler_traverse.multi_source import together
 from kepler_traverse.search import short_search
 from kepler_traverse.search.query import Nearest, Query, SourceValues
 from kepler_traverse.search.short_search import SOURCES
@@ -33,6 +32,7 @@ from tests.support import tiers
 from tests.support.devices import host, on_a_device, orders, running
 
 MANY = {"bfs": (bfs_many, "max_depth", "source_per_thread"), "sssp": (sssp_many, "cutoff", "near_far_per_thread")}
+PAIRS = {"bfs": bfs_pairs, "sssp": sssp_pairs}
 REGISTRIES = {"bfs": BFS, "sssp": SSSP}
 MODES = orders(stress={"stress": True, "seed": 1})
 
@@ -225,35 +225,13 @@ def test_rows_that_are_no_rows_break_a_certificate():
         assert rule in certify_many(graph, np.array([0]), wrong, 9).failures
 
 
-@pytest.mark.parametrize("algorithm", MANY)
-def test_memory_of_a_group_does_not_depend_on_the_graph(algorithm):
-    """Equal searches in graphs of 10^4 and 10^6 vertices take equal arrays, once the marks of the threads are there."""
-    peaks = []
-    with with_threads(1):  # so that the first run makes the marks of all threads
-        for n in (10**4, 10**6):
-            graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int64))
-            plan = REGISTRIES[algorithm].plan_multi_source(
-                graph, n_sources=n, result="distances", strategy="short_search", limit=20, targets=None, knobs=None,
-                memory=None, forms=("sparse",),
-            )  # fmt: skip
-            sources = np.arange(0, 5000, 7)
-            plan.run(sources)
-            tracemalloc.start()
-            found = plan.run(sources).distance
-            found.stats(graph.offsets, None) if algorithm == "sssp" else list(found.levels(graph.offsets, None))
-            found.checksums(sources, True)
-            assert certify_many(graph, sources, found, 20).valid
-            found.within([10.0] * len(found))
-            peaks.append(tracemalloc.get_traced_memory()[1])
-            tracemalloc.stop()
-            assert found.vertices.size == 21 * sources.size
-    assert peaks[1] < 2 * peaks[0]  # an array of all vertices would be ten times as large
-
-
 class Counted(np.ndarray):
-    """An array that counts the elements that are read and written, in ``touches``."""
+    """An array that counts, in ``touches``, its elements that are read and written, and those of arrays made of it."""
 
     touches = 0
+
+    def __array_finalize__(self, _):
+        Counted.touches += self.size if self.flags.owndata else 0
 
     def __getitem__(self, i):
         found = super().__getitem__(i)
@@ -262,6 +240,8 @@ class Counted(np.ndarray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         Counted.touches += sum(each.size for each in inputs if isinstance(each, Counted))
+        if "out" in options:
+            options["out"] = tuple(np.asarray(each) for each in options["out"])
         return getattr(ufunc, method)(*(np.asarray(each) for each in inputs), **options)
 
     def __array_function__(self, function, types, args, options):
@@ -273,13 +253,31 @@ class Counted(np.ndarray):
         super().__setitem__(i, value)
 
 
-def touches_of(algorithm: str, result: str, n: int, monkeypatch) -> int:
-    """Elements of arrays of the graph's size that short searches touch in a long path, with all that is computed of them."""
+@pytest.fixture(scope="module")
+def circles():
+    """Graphs of 10^4 and of 10^6 vertices, in circles of 50, so that the searches of samples end, too."""
+    graphs = []
+    for n in (10**4, 10**6):
+        tails = np.arange(n)
+        heads = tails + np.where(tails % 50 == 49, -49, 1)
+        graphs.append(graph_from_edges(tails, heads, np.ones(n, np.int64), edge_ids=True))
+    return graphs
 
-    @contextmanager
-    def lent(marks):
-        with plain(marks) as pair:
-            yield tuple(each.view(Counted) for each in pair)
+
+@pytest.fixture
+def counting(monkeypatch):
+    """Return ``counted(graph)``: a copy whose arrays count what is touched, as do marks and all that NumPy makes.
+
+    The functions that search, and compute of what is found, are not compiled. A group has four sources.
+    """
+
+    def making(make):
+        def made(*args, **options):
+            found = make(*args, **options)
+            Counted.touches += found.size
+            return found
+
+        return made
 
     def atomic_add(array, i, more):
         array[i] += more
@@ -293,48 +291,106 @@ def touches_of(algorithm: str, result: str, n: int, monkeypatch) -> int:
 
     def lower_by_line(lines, v, u, weight, _):
         through = lines[u] + weight
-        is_new = (lines[u] != none) & (through <= lines[0]) & ((through < lines[v]) | (lines[v] == none))
+        is_new = (lines[u] != np.inf) & (through <= lines[0]) & ((through < lines[v]) | (lines[v] == np.inf))
         lines[v, is_new] = through[is_new]
-        return through[is_new].min() if is_new.any() else none
+        return through[is_new].min() if is_new.any() else np.float32(np.inf)
 
-    none = {"bfs": np.int32(-1), "sssp": np.float32(np.inf)}[algorithm]
-    # The compiled functions, in Python.
     for name, function in vars(cpu).items():
         if hasattr(function, "py_func") and name != "_mix_one":
             monkeypatch.setattr(cpu, name, function.py_func)
     for function in (atomic_add, ask_for_line, clear_line, lower_by_line):
         monkeypatch.setattr(cpu, function.__name__, function)
-    plain = Marks.lent
-    monkeypatch.setattr(Marks, "lent", lent)
-    graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1))
-    for name in ("offsets", "targets", "weights"):  # graphs refuse such arrays
-        object.__setattr__(graph, name, getattr(graph, name).view(Counted))
-    sources = np.array([5, 70, 900, 9000])
-    table = pair_table(np.repeat(sources, 2), (sources[:, None] + [0, 15]).ravel())
-    lists = [table.lists] if result == "paths" else []
-    plan = REGISTRIES[algorithm].plan_multi_source(
-        graph, n_sources=n, result=result, strategy="short_search", limit=20, targets=None, knobs=None, memory=None,
-        forms=("sparse",), sample=table.sample() if lists else None,
-    )  # fmt: skip
+    for name in ("empty", "zeros", "ones", "full", "arange", "repeat", "tile", "bincount"):
+        monkeypatch.setattr(np, name, making(getattr(np, name)))
+    marks = Marks.arrays
+    monkeypatch.setattr(Marks, "arrays", lambda self: tuple(each.view(Counted) for each in marks(self)))
+    monkeypatch.setattr(short_search, "SOURCES", 4)
+    monkeypatch.setattr(short_search, "SAMPLE", 4)
+
+    def counted(graph):
+        for each in (graph, graph.reverse):
+            for name in ("offsets", "targets", "weights"):  # graphs refuse such arrays
+                object.__setattr__(each, name, getattr(each, name).view(Counted))
+        return graph
+
     with with_threads(1):
-        plan.run(sources, *lists)  # makes the marks
+        yield counted
+
+
+STARTS, ENDS = 2 * np.arange(12), np.array([40, 45])
+ENDING = {  # searches that end early, by their results; "@" stands for the name of the limit
+    **{name: {"@": 20} for name in ("distances", "predecessors", "summary", "reachable", "levels")},
+    "distances within limits of their own": {"@": [20, 5, 0, 9] * 3},
+    "distances to targets": {"targets": ENDS},
+    "targets": {"targets": ENDS},
+    "nearest of targets": {"targets": ENDS, "k": 2},
+    "nearest": {"@": 20, "k": 2},
+    "within": {"cutoffs": [3, 20]},
+    "isochrones": {"cutoffs": [3, 20]},
+    "opportunities": {"cutoffs": [3, 20], "decay": "linear:9"},
+    "pairs": {},
+    "paths": {},
+}
+
+
+def calls(algorithm: str, form: str, graph, folder=None):
+    """Return ``call(sources)``, of the job with four sources in a part if there is a folder, else of the library."""
+    limit, result, runs = MANY[algorithm][1], form.partition(" ")[0], count()
+
+    def call(sources):
+        options = {name.replace("@", limit): value for name, value in ENDING[form].items()}
+        if isinstance(options.get(limit), list):
+            options[limit] = options[limit][: len(sources)]
+        options |= {"values": {"jobs": np.arange(graph.n_vertices)}} if form == "opportunities" else {}
+        if folder is not None:
+            options |= {"nearest_k": options.pop("k")} if "k" in options else {}
+            options |= {"algorithm": algorithm, "result": result, "output": folder / f"{next(runs)}", "report": False}
+            if result in ("pairs", "paths"):
+                options["pairs"] = folder / f"{next(runs)}.parquet"
+                pd.DataFrame({"source": sources, "target": sources + 15}).to_parquet(options["pairs"])
+            else:
+                options["sources"] = sources
+            run_job(graph, batch_size=4, strategy="short_search", **options)
+        elif form == "paths":
+            paths(graph, (sources, sources + 15), algorithm=algorithm, strategy="short_search")
+        elif form == "pairs":
+            PAIRS[algorithm](graph, sources, sources + 15, strategy="short_search")
+        else:
+            MANY[algorithm][0](graph, sources, result=result, strategy="short_search", **options)
+
+    return call
+
+
+def touched_by_two_groups(call) -> int:
+    """Return what a call touches for 12 sources beyond what it touches for 4."""
+    touches = []
+    for n_sources in (4, 4, 12):  # the first makes what a graph computes once
         Counted.touches = 0
-        group = plan.run(sources, *lists)
-        found = group.distance
-        if lists:
-            ways = [way for v in sources.tolist() for way in ([v], range(v, v + 16))]
-            assert routes_of(graph, group, table.lists, 20).vertices.tolist() == [v for way in ways for v in way]
-        found.stats(graph.offsets, None) if algorithm == "sssp" else list(found.levels(graph.offsets, None))
-        found.edges(graph.offsets)
-        certify_group(graph, group)
-    assert found.sizes.max() <= 21
-    return Counted.touches
+        call(STARTS[:n_sources])
+        touches.append(Counted.touches)
+    return touches[2] - touches[1]
 
 
-@pytest.mark.parametrize("result", ["distances", "predecessors", "paths"])
-@pytest.mark.parametrize("algorithm", MANY)
-def test_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, result, monkeypatch):
-    small, large = (touches_of(algorithm, result, n, monkeypatch) for n in (10**4, 10**6))
+FORMS = [(algorithm, form) for algorithm in MANY for form in ENDING if (algorithm, form) != ("sssp", "levels")]
+LIBRARYS = [each for each in FORMS if each[1] != "reachable"]  # there that is a bit per vertex of the graph
+# The job takes limits per source and values of vertices from files; its k nearest sources are one part.
+JOBS = [each for each in FORMS if each[1] not in ("distances within limits of their own", "opportunities", "nearest")]
+
+
+@pytest.mark.parametrize(("algorithm", "form"), LIBRARYS)
+def test_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, form, circles, counting, monkeypatch):
+    monkeypatch.setattr(together, "takes_one_search", lambda *_: False)
+    small, large = (touched_by_two_groups(calls(algorithm, form, counting(graph))) for graph in circles)
+    assert small == large > 0
+
+
+@pytest.mark.parametrize(("algorithm", "form"), tiers.few(JOBS, 8))
+def test_parts_of_equal_searches_in_graphs_of_any_size_touch_as_much(algorithm, form, circles, counting, tmp_path):
+    folders = [tmp_path / "small", tmp_path / "large"]
+    for folder in folders:
+        folder.mkdir()
+    pairs = zip(circles, folders, strict=True)
+    small, large = (touched_by_two_groups(calls(algorithm, form, counting(graph), folder)) for graph, folder in pairs)
     assert small == large > 0
 
 
@@ -385,7 +441,7 @@ LIMITED = {
     },
 }
 for name in LIMITED:
-    LIMITED[name] |= {"targets": {}, "pairs": {}, "paths": {}}
+    LIMITED[name] |= {"targets": {}, "distances to targets": {}, "pairs": {}, "paths": {}}
 LIMITED["bfs"]["within"] = LIMITED["sssp"]["within"] = {"cutoffs": [1, 2]}
 
 
@@ -394,13 +450,14 @@ def totals(parts):
 
 
 def asked_of_job(graph, algorithm: str, result: str, folder) -> dict:
-    options = {"algorithm": algorithm, "result": result, "report": False, "batch_size": 10, **LIMITED[algorithm][result]}
+    options = {"algorithm": algorithm, "report": False, "batch_size": 10, **LIMITED[algorithm][result]}
+    options["result"] = result.partition(" ")[0]
     if result in ("pairs", "paths"):
         options["pairs"] = folder / "pairs.parquet"
         pd.DataFrame({"source": graph.ids[:60].repeat(3), "target": graph.ids[-180:]}).to_parquet(options["pairs"])
     else:
         options["sources"] = graph.ids[::7].tolist()
-    if result == "targets":
+    if result.endswith("targets"):
         options["targets"] = graph.ids[[5, 3, 5, 250]].tolist()
     return options
 

@@ -50,7 +50,7 @@ def require_conserved(
     """
     reverse = graph.reverse
     dst = np.searchsorted(reverse.offsets, cells, side="right") - 1
-    begin, counts = reverse.offsets[dst], np.diff(reverse.offsets)[dst]
+    begin, counts = reverse.offsets[dst], reverse.offsets[dst + 1] - reverse.offsets[dst]
     first = np.cumsum(counts) - counts
     into = np.arange(counts.sum()) + np.repeat(begin - first, counts)
     own, far = np.repeat(distance[dst], counts), distance[reverse.targets[into]]
@@ -85,15 +85,16 @@ def require_inflow(
 
 def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.ndarray, Words, int]]) -> None:
     """Check that terms at vertices, each with a sign, add up to 0 at each vertex, modulo 2**128."""
-    carry = np.zeros(graph.n_vertices, np.int64)
+    carry, touched = np.zeros(graph.n_vertices, np.int64), np.concatenate([vertices for vertices, _, _ in terms])
     for word, shift in ((0, 0), (0, 32), (1, 0), (1, 32)):  # 32 bits at a time, so that int64 holds the sums
         for vertices, words, sign in terms:
             part = words[word].view(np.uint64) >> np.uint64(shift) & np.uint64(2**32 - 1)
             np.add.at(carry, vertices, sign * part.astype(np.int64))
-        wrong = np.flatnonzero(carry & (2**32 - 1))
+        found = carry[touched]
+        wrong = np.unique(touched[found & (2**32 - 1) != 0])
         if wrong.size:
             raise _error(graph, source, what.format(graph.ids_at(wrong[:1])[0]), wrong)
-        carry >>= 32
+        carry[touched] = found >> 32
 
 
 def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -156,9 +158,14 @@ class Flows(Loads):
         self._trees: list[tuple[Tree, tuple[np.ndarray, ...]] | None] = [None] * threads.max_threads()
 
     def add(self, group: Traversals) -> None:
-        if len(group):
+        found = group.distance
+        if not len(group):
+            return
+        if is_rows(found) and device_of(found) == "cuda":  # the calling thread has the stream
             self.certify(group)
-        self._add(group)
+            self._add(group)
+        else:
+            self._add(group, [lambda _thread: self.certify(group)])
 
     def certify(self, group: Traversals, i: int = 0) -> None:
         """Add up the flows of one source of a group alone and check them; see ``conservation``.
@@ -214,7 +221,8 @@ class Flows(Loads):
             volumes_of,
         )
 
-    def _add(self, group: Traversals) -> None:
+    def _add(self, group: Traversals, beside: Sequence[Callable[[int], object]] = ()) -> None:
+        """Add the loads of a group. Threads first take what is to be done ``beside`` it."""
         question = self._question
         found: Any = group.distance
         edges, bound, (table, factors), volumes_of = self._ask(group)
@@ -247,7 +255,8 @@ class Flows(Loads):
                 sums.add_at(places, volumes[0][lost], volumes[1][lost])
                 sums.low[self.n_cells + LOST_PAIRS] += np.uint64(places.size)
 
-        threads.for_each(lambda place, thread: walk(int(left[place]), thread), left.size)
+        work: list[Callable[[int], object]] = [*beside, *(partial(walk, i) for i in left.tolist())]
+        threads.for_each(lambda item, thread: work[item](thread), len(work))
         for vertex in wrong[wrong != NO_EDGE].tolist():
             name = self.graph.ids_at(np.array([vertex]))[0]
             raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(found.dtype)}")

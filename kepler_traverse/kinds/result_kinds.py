@@ -442,9 +442,10 @@ class ResultKind:
         return self.loads_of is not None
 
     def bytes_of_loads(self, graph: Any, threads: int) -> int:
-        """Return the bytes of the sums of all edges or vertices, and of the scratch of each thread."""
-        per_vertex = 80  # of a ``Tree`` and of the walks
-        return threads * (16 * max(graph.n_edges, graph.n_vertices) + per_vertex * graph.n_vertices) if self.adds_up else 0
+        """Return the bytes of the sums and of the scratch of each thread, and of the certificate."""
+        per_vertex, certificates = 80, 2  # of a ``Tree`` and of the walks; the sums of edges, and of vertices
+        each = 16 * max(graph.n_edges, graph.n_vertices) + per_vertex * graph.n_vertices
+        return (threads + certificates) * each if self.adds_up else 0
 
     @property
     def in_files(self) -> bool:

@@ -14,6 +14,7 @@ from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, paths, sssp_m
 from kepler_traverse.cpu.exact_sums import ExactSums, as_words, exponent_of, split
 from kepler_traverse.errors import CertificateError, InputError, PrecisionError
 from kepler_traverse.kinds import flows as flows_module
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.sssp.registry import MULTI_SOURCE
 
 LOST = "kepler_traverse.lost"
@@ -165,6 +166,26 @@ def test_a_float_is_split_into_the_nearest_integer_of_its_unit(value, exponent):
     exponent = max(exponent, exponent_of(1e30))
     low, high = split(value, exponent)
     assert (int(high) << 64) + int(low) == round(Fraction(value) / Fraction(2) ** exponent)
+
+
+@pytest.mark.parametrize("of", ["edges", "vertices"])
+def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, monkeypatch):
+    graph, made = grid(60, lambda m: np.arange(m) % 3 + 1), []
+    monkeypatch.setattr(flows_module.threads, "count", lambda: 1)
+    begin = flows_module.Flows.__init__
+
+    def noted(self, *args, **options):
+        made.append(self)
+        begin(self, *args, **options)
+
+    monkeypatch.setattr(flows_module.Flows, "__init__", noted)
+    sssp_many(graph, "all", result="flows", of=of, targets=[0, 7])
+    each = [one for flows in made for one in (*flows._sums, *flows._trees) if one is not None]
+    held = sum(
+        array.nbytes for one in each for array in ((one.low, one.high) if isinstance(one, ExactSums) else sum(one, ()))
+    )
+    planned = RESULT_KINDS["flows"].bytes_of_loads(graph, 1)
+    assert planned / 2 < held <= planned
 
 
 @pytest.mark.parametrize("of", ["edges", "vertices"])

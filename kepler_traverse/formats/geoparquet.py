@@ -13,7 +13,10 @@ from .. import arguments
 from ..errors import InputError, UnknownVertexError
 
 GEOMETRY = "geometry"
-_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("x", "<f8"), ("y", "<f8")])  # well-known binary, 21 bytes
+# Well-known binary of a point, and of a line between two.
+_POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("at", "<f8", (1, 2))])
+_LINE = np.dtype([("order", "u1"), ("kind", "<u4"), ("points", "<u4"), ("at", "<f8", (2, 2))])
+_CHUNK = 2**24  # shapes, so that their bytes fit offsets of 32 bits
 CRS84 = "OGC:CRS84"
 RATIO = 0.3  # of hulls, between following all points and the convex hull
 HULLS = ["Polygon", "LineString", "Point"]  # of three vertices and more, of two or in a line, of one
@@ -30,15 +33,14 @@ def write_geoparquet(
     hulls: bool = False,
     ratio: float = RATIO,
 ) -> None:
-    """Write a frame with a column ``vertex``, such as that of ``result="isochrones"``, as a GeoParquet file.
+    """Write a frame with a column ``vertex``, such as that of ``result="isochrones"``, or with edges, as a GeoParquet file.
 
     Parameters
     ----------
     frame : pandas.DataFrame, cudf.DataFrame or pyarrow.Table
-        The file has a point per row. A frame of ``paths`` becomes a row per path: the line through its vertices, or a point
-        if it has one vertex, their number ``vertices``, and the other columns as they are at its end.
-    path : path
-        Of the file; an existing one is replaced.
+        The file has a point per row. A frame of edges, such as that of ``flows``, becomes a line per edge. A frame of
+        ``paths`` becomes a row per path: the line through its vertices, or a point if it has one vertex, their number
+        ``vertices``, and the other columns as they are at its end.
     vertices : table
         With the columns ``vertex``, and those of the coordinates. It may have more vertices than the frame.
     x, y : str
@@ -71,7 +73,8 @@ def write_geoparquet(
 
     file = _path(path)
     entry = crs_entry(crs)
-    needed = ["source", "vertex", "band"] if arguments.flag("hulls", hulls) else ["vertex"]
+    of_edges = {"src", "dst"} <= set(getattr(frame, "column_names", getattr(frame, "columns", ())))
+    needed = ["source", "vertex", "band"] if arguments.flag("hulls", hulls) else [] if of_edges else ["vertex"]
     table, coordinates = on_map(frame, vertices, x, y, needed)
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
@@ -82,7 +85,7 @@ def write_geoparquet(
         table, bounds = lines_of(table, coordinates)
         kinds = ["LineString", "Point"]
     else:
-        table, kinds = points_of(table, coordinates), ["Point"]
+        table, kinds = shapes_of(table, coordinates)
         bounds = bounds_of(table[GEOMETRY])
     metadata = geo_metadata(kinds, entry, bounds)
     try:
@@ -189,16 +192,23 @@ class Coordinates:
         return found
 
 
-def points_of(table: Any, coordinates: Coordinates) -> Any:
-    """Return a table with a column ``geometry`` added, which has the point of the vertex of each row."""
+def shapes_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
+    """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or the line of its edge."""
     import pyarrow
 
-    x, y = coordinates.of(table["vertex"])
-    points = np.zeros(x.size, _POINT)
-    points["order"], points["kind"], points["x"], points["y"] = 1, 1, x, y
-    offsets = np.arange(x.size + 1, dtype=np.int32) * _POINT.itemsize
-    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(points)]
-    return table.append_column(GEOMETRY, pyarrow.Array.from_buffers(pyarrow.binary(), x.size, buffers))
+    names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
+    at = np.stack([np.stack(coordinates.of(table[name]), axis=1) for name in names], axis=1)
+    shapes = np.zeros(len(at), _LINE if len(names) == 2 else _POINT)
+    shapes["order"], shapes["kind"], shapes["at"] = 1, len(names), at
+    if len(names) == 2:
+        shapes["points"] = 2
+    chunks = []
+    for begin in range(0, max(1, len(at)), _CHUNK):
+        chunk = shapes[begin : begin + _CHUNK]
+        offsets = np.arange(chunk.size + 1, dtype=np.int32) * chunk.itemsize
+        buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(chunk)]
+        chunks.append(pyarrow.Array.from_buffers(pyarrow.binary(), chunk.size, buffers))
+    return table.append_column(GEOMETRY, pyarrow.chunked_array(chunks)), [("Point", "LineString")[len(names) - 1]]
 
 
 def lines_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
@@ -230,12 +240,13 @@ def lines_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | N
     return pyarrow.table(found), bounds
 
 
-def bounds_of(points: Any) -> list[float] | None:
-    """Return the smallest x and y and the largest ones of a column of points; None if there is none."""
-    if not len(points):
+def bounds_of(shapes: Any) -> list[float] | None:
+    """Return the smallest x and y and the largest ones of a column of ``shapes_of``; None if it has no row."""
+    if not len(shapes):
         return None
-    found = np.concatenate([np.frombuffer(value.as_buffer(), _POINT) for value in points])
-    return [float(f(found[axis])) for f in (np.min, np.max) for axis in ("x", "y")]
+    kind = _POINT if len(shapes[0].as_buffer()) == _POINT.itemsize else _LINE
+    found = np.concatenate([np.frombuffer(value.as_buffer(), kind)["at"] for value in shapes])
+    return [float(value) for f in (np.min, np.max) for value in f(found, axis=(0, 1))]
 
 
 def shapely_module() -> Any:

@@ -35,6 +35,10 @@ class KindOptions:
     values: ClassVar[Any] = MappingProxyType({})
     is_recorded_whole: ClassVar[bool] = False  # by one digest of all options, ``reduction``, and not each by its name
 
+    def in_library(self) -> dict[str, Any]:
+        """Return the options that are keyword arguments of the library."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.metadata.get("library", True)}
+
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
         """Return the options for a graph; see ``Asked.options``.
 
@@ -161,24 +165,27 @@ class CutoffOptions(KindOptions):
     )
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
-        given = {each.name: getattr(self, each.name) for each in fields(self) if each.metadata.get("library", True)}
-        return _call("opportunities", "reduction_of", graph, algorithm, kind.name, **given, numbers=numbers.get("sources"))
+        return _call(
+            "opportunities", "reduction_of", graph, algorithm, kind.name, **self.in_library(), numbers=numbers.get("sources")
+        )
+
+
+Geometry = Literal["points", "hulls", "shapes"] | None
+_GEOMETRY = {
+    "library": False,
+    "table": "vertices",
+    "example": "points",
+    "help": "GeoParquet by the columns x and y of the --vertices file. Of isochrones, points: _points.pq has a point per "
+    "row; hulls: _hulls.pq has a concave hull per source and cutoff (pip install 'kepler-traverse[geo]'). Of loads, shapes: "
+    "_loads.pq has the line of each edge, or the point of each vertex",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class IsochroneOptions(CutoffOptions):
     """Options of ``isochrones``."""
 
-    geometry: Literal["points", "hulls"] | None = field(
-        default=None,
-        metadata={
-            "library": False,
-            "table": "vertices",
-            "example": "points",
-            "help": "write a GeoParquet file, too, by the columns x and y of the --vertices file. points: _points.pq has a "
-            "point per row; hulls: _hulls.pq has a concave hull per source and cutoff (pip install 'kepler-traverse[geo]')",
-        },
-    )
+    geometry: Geometry = field(default=None, metadata=_GEOMETRY)
 
 
 _SOURCE_WEIGHTS = {
@@ -230,9 +237,10 @@ class FlowOptions(KindOptions):
     source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
     target_weights: Any = field(default=None, metadata=_TARGET_WEIGHTS)
     volumes: Any = field(default=None, metadata=_VOLUMES)
+    geometry: Geometry = field(default=None, metadata=_GEOMETRY)
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
-        of = vars(self) | {"of": self.of or kind.cells}
+        of = self.in_library() | {"of": self.of or kind.cells}
         return _call("flows", "question_of", graph, algorithm, **of, numbers=numbers.get("sources"))
 
 
@@ -249,9 +257,10 @@ class BetweennessOptions(KindOptions):
     seed: int = field(default=0, metadata=_NOT_IN_JOB)
     epsilon: float | None = field(default=None, metadata=_NOT_IN_JOB)
     delta: float | None = field(default=None, metadata=_NOT_IN_JOB)
+    geometry: Geometry = field(default=None, metadata=_GEOMETRY)
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
-        of = vars(self) | {"of": self.of or kind.cells}
+        of = self.in_library() | {"of": self.of or kind.cells}
         return _call("betweenness", "question_of", graph, algorithm, **of, numbers=numbers.get("sources"))
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from .. import arguments
 from ..errors import InputError
-from ..formats.geoparquet import GEOMETRY, Coordinates, lines_of, on_map, points_of
+from ..formats.geoparquet import GEOMETRY, Coordinates, lines_of, on_map, shapes_of
 from ..graph import Graph
 
 _FIRST = ("band", "closeness", "source", "distance")  # what is drawn of a frame, unless the caller names a column
@@ -121,7 +121,7 @@ def explore(frame: Any, vertices: Any, *, column: str | None = None, x: str = "x
         layer = lonboard.PathLayer
     else:
         colours = _Colours.of(table[_column(table, column)])
-        table = points_of(table, places)
+        table, _ = shapes_of(table, places)
         options, layer = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}, lonboard.ScatterplotLayer
     geometry = pa.field(GEOMETRY, pa.binary(), metadata=_WKB)
     fields = [geometry if field.name == GEOMETRY else field for field in table.schema]

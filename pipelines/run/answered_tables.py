@@ -47,7 +47,11 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
     if kind.adds_up:
         of: dict[str, Any] = {"of": settings.value("of") or kind.cells}
         options = replace(settings, **of)
-        return {LOADS: lambda parts: merged_loads(kind, options, parts)}
+        if settings.value("geometry") is None:
+            return {LOADS: lambda parts: merged_loads(kind, options, parts)}
+        from . import geometry  # it needs a table of vertices
+
+        return {LOADS: lambda parts: geometry.with_shapes(settings, merged_loads(kind, options, parts))}
     if kind.adds_to == "pairs":
         return {PAIRS: lambda parts: [_answered_pairs(settings, parts)]}
     if adds_to_sources(settings):

@@ -1,8 +1,8 @@
-"""GeoParquet files of isochrones: ``_points.pq`` and ``_hulls.pq``, by ``--geometry``."""
+"""GeoParquet files, by ``--geometry``: ``_points.pq`` and ``_hulls.pq`` of isochrones, and ``_loads.pq``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,15 +20,15 @@ from kepler_traverse.formats.geoparquet import (
     geo_metadata,
     hulls_of,
     numbers_of,
-    points_of,
     shapely_module,
+    shapes_of,
 )
 from kepler_traverse.formats.ids import read_vertex_table
 from kepler_traverse.graph import Graph
 
 from ..cli.options import Settings
 from ..output.part_reader import open_part
-from ..output.schemas import ROWS_PER_GROUP
+from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 from .given_table import is_text
 
 _AXES = ("x", "y")  # columns of the table of vertices
@@ -47,6 +47,10 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
     geometry = settings.value("geometry")
     if geometry is None:
         return
+    loads = OUTPUT_SCHEMAS[settings.result].adds_up
+    if loads != (geometry == "shapes"):
+        takes = "takes shapes" if loads else "takes points or hulls"
+        raise InputError(f"--geometry {geometry}: --result {settings.result} {takes}")
     if geometry == "hulls":
         shapely_module()
     ids = graph.ids if graph.has_string_ids else pa.array(to_host(graph.ids))
@@ -74,13 +78,25 @@ def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Ta
     n_held = 0
     for table in _tables(parts):
         places = places or _places_for(settings, table)
-        held.append(points_of(table, places.coordinates).replace_schema_metadata(geo_metadata(["Point"], places.crs)))
+        held.append(_with_shapes(table, places))
         n_held += table.num_rows
         while n_held >= ROWS_PER_GROUP:
             every = pa.concat_tables(held)
             yield every.slice(0, ROWS_PER_GROUP)
             held, n_held = [every.slice(ROWS_PER_GROUP)], n_held - ROWS_PER_GROUP
     yield pa.concat_tables(held)
+
+
+def with_shapes(settings: Settings, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield tables of loads with a column of lines of edges, or of points of vertices."""
+    for table in tables:
+        yield _with_shapes(table, read_places(settings, is_text(table.schema.field(0).type)))
+
+
+def _with_shapes(table: pa.Table, places: Places) -> pa.Table:
+    found, kinds = shapes_of(table, places.coordinates)
+    facts = table.schema.metadata or {}
+    return found.replace_schema_metadata({**facts, **geo_metadata(kinds, places.crs)})
 
 
 def hulls_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:

@@ -1,4 +1,4 @@
-"""``--geometry``: GeoParquet files of isochrones, for any batches, resumed, verified, refused."""
+"""``--geometry``: GeoParquet files of isochrones and loads, for any batches, resumed, verified, refused."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ def data(tmp_path_factory):
     return folder
 
 
-def run(data, folder, kind, *more, code=0, places="places.parquet"):
+def run(data, folder, kind, *more, code=0, places="places.parquet", cutoffs=True):
     words = [data / "edges.parquet", "--undirected", "--algorithm", "sssp", "--sources", "v000,v044,v080,v900"]
-    words += ["--vertices", data / places, "--result", "isochrones", "--cutoffs", ",".join(map(str, CUTOFFS))]
+    words += ["--vertices", data / places]
+    words += ["--result", "isochrones", "--cutoffs", ",".join(map(str, CUTOFFS))] if cutoffs else []
     words += ["--geometry", kind, "--device", "cpu", "--no-report", "--output", folder, *more]
     assert main([str(word) for word in words]) == code
     return folder
@@ -124,6 +125,30 @@ def test_vertices_without_coordinates_are_refused_before_the_searches(change, sa
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("of", "kind"), [("edges", "LineString"), ("vertices", "Point")])
+def test_loads_have_shapes_and_the_file_of_the_library_has_them_too(of, kind, data, tmp_path):
+    folder = run(data, tmp_path / "out", "shapes", "--result", "betweenness", "--of", of, cutoffs=False)
+    loads = pq.read_table(folder / "_loads.pq")
+    column = json.loads(loads.schema.metadata[b"geo"])["columns"]["geometry"]
+    assert column["geometry_types"] == [kind]
+    places = pd.read_parquet(data / "places.parquet").set_index("vertex")
+    for row in loads.to_pylist()[:50]:
+        ends = np.frombuffer(row["geometry"][9 if of == "edges" else 5 :], "<f8").reshape(-1, 2)
+        ids = [row["src"], row["dst"]] if of == "edges" else [row["vertex"]]
+        assert ends.tolist() == places.loc[ids, ["x", "y"]].to_numpy().tolist()
+    write_geoparquet(loads.drop_columns("geometry"), tmp_path / "own.parquet", places.reset_index())
+    assert pq.read_table(tmp_path / "own.parquet")["geometry"].equals(loads["geometry"])
+    assert not verify.prove_output(folder, [str(data / "edges.parquet")], "cpu").faults
+
+
+def test_shapes_of_isochrones_and_points_of_loads_are_refused(data, tmp_path, capsys):
+    run(data, tmp_path / "out", "shapes", code=2)
+    assert "--geometry shapes: --result isochrones takes points or hulls" in capsys.readouterr().err
+    run(data, tmp_path / "out", "hulls", "--result", "betweenness", code=2, cutoffs=False)
+    assert "--geometry hulls: --result betweenness takes shapes" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_hulls_without_shapely_are_refused_before_the_searches(data, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "shapely", None)
     run(data, tmp_path / "out", "hulls", code=2)
@@ -134,7 +159,10 @@ def test_hulls_without_shapely_are_refused_before_the_searches(data, tmp_path, m
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--result", "within", "--cutoffs", "3"], "--geometry is for --result isochrones, not within"),
+        (
+            ["--result", "within", "--cutoffs", "3"],
+            "--geometry is for --result isochrones, flows or betweenness",
+        ),
         (["--result", "isochrones", "--cutoffs", "3"], "--geometry reads columns of --vertices; give that table"),
     ],
 )

@@ -67,7 +67,7 @@ def question_of(
     endpoints: bool = False,
     normalized: bool = True,
     samples: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     numbers: np.ndarray | None = None,
@@ -93,6 +93,8 @@ def question_of(
     if samples is None and epsilon is None:
         if delta is not None:
             raise InputError("delta is the probability that epsilon fails; give epsilon, or samples")
+        if seed is not None:
+            raise InputError("seed is of the choice of sources; give epsilon or samples, or leave it out")
         return BetweennessQuestion(of, endpoints, normalized, None, 0.0, 0.0)
     if samples is not None and epsilon is not None:
         raise InputError("samples and epsilon both say how many sources are searched; leave one of them out")
@@ -106,7 +108,9 @@ def question_of(
         raise InputError(f"samples must be from 2 to the number of vertices, {n}, not {samples}")
     if samples >= n:
         return BetweennessQuestion(of, endpoints, normalized, None, 0.0, 0.0)
-    sources = np.sort(np.array(random.Random(seed).sample(range(n), samples), np.int64))
+    sources = np.sort(
+        np.array(random.Random(0 if seed is None else arguments.whole("seed", seed)).sample(range(n), samples), np.int64)
+    )
     return BetweennessQuestion(of, endpoints, normalized, sources, bound_of(samples, delta, n, cells), delta)
 
 

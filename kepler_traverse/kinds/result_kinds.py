@@ -254,7 +254,7 @@ class BetweennessOptions(KindOptions):
     endpoints: bool = field(default=False, metadata={"help": "count a path also at the vertices where it begins and ends"})
     normalized: bool = field(default=True, metadata={"help": "divide by the number of pairs"})
     samples: int | None = field(default=None, metadata=_NOT_IN_JOB)
-    seed: int = field(default=0, metadata=_NOT_IN_JOB)
+    seed: int | None = field(default=None, metadata=_NOT_IN_JOB)
     epsilon: float | None = field(default=None, metadata=_NOT_IN_JOB)
     delta: float | None = field(default=None, metadata=_NOT_IN_JOB)
     geometry: Geometry = field(default=None, metadata=_GEOMETRY)

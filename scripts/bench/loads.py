@@ -1,4 +1,4 @@
-"""Measure betweenness and flows next to igraph and NetworKit on a CPU.
+"""Measure betweenness and flows next to igraph, NetworKit and AequilibraE on a CPU.
 
 ``python -m scripts.bench --suite loads GRAPHS`` measures and writes docs/benchmarks/loads.json, of which
 ``scripts.bench.performance_page`` makes a table. The part ``gpu`` of that file is kept: it has rows of
@@ -7,7 +7,7 @@
 Values of a peer from the same sources are compared before a time is recorded. They differ by 1e-12 at most, relative; by
 1e-11 where the peer adds floats over all sources. ``EstimateBetweenness`` selects its sources itself, so that it is timed
 alone. Flows are compared with distances: volume times weight, over edges, is volume times distance, over pairs.
-NetworKit has as many threads as this library; igraph has one.
+NetworKit and AequilibraE have as many threads as this library; igraph has one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scripts.pages import read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "loads.json"
 GRAPHS = {"email-Enron": False, "as-caida20071105": False, "soc-Slashdot0902": True, "luxembourg_osm": False}  # directed?
-LIBRARIES = ("igraph", "networkit")
+LIBRARIES = ("igraph", "networkit", "aequilibrae")
 HAS = {name: find_spec(name) is not None for name in LIBRARIES}
 TOLERANCE, FLOAT_SUMS = 1e-12, 1e-11  # the latter where a peer adds up floats over all sources
 RUNS, LONG = 3, 20.0  # calls of more seconds are made once
@@ -170,7 +170,42 @@ def flows(graph: Graph, name: str) -> Iterator[Work]:
         over_edges = int((weights.loc[pd.MultiIndex.from_frame(found[["src", "dst"]])].to_numpy() * found["volume"]).sum())
         if over_edges != int((sssp_pairs(graph, *pairs)["distance"].to_numpy() * volumes).sum()):
             raise SystemExit(f"flows of {name}: volume times weight over edges is not volume times distance over pairs")
-        yield Work(name, f"flows of {origins:,} x {ends:,} pairs, over a hierarchy", origins, run, {})
+        peers = {} if origins > ends else aequilibrae(src, graph, pairs, volumes, over_edges)  # it takes a square matrix
+        yield Work(name, f"flows of {origins:,} x {ends:,} pairs, over a hierarchy", origins, run, peers)
+
+
+def aequilibrae(src: np.ndarray, graph: Graph, pairs: Any, volumes: np.ndarray, total: int) -> dict[str, Answer]:
+    """Return its assignment of all volumes to shortest paths, whose volume times weight, over edges, must be ``total``."""
+    if not HAS["aequilibrae"]:
+        return {}
+    from aequilibrae.matrix import AequilibraeMatrix
+    from aequilibrae.paths import AssignmentResults, allOrNothing
+    from aequilibrae.paths import Graph as Network
+
+    ends = [np.searchsorted(np.asarray(graph.ids), each) + 1 for each in pairs]
+    zones = np.unique(np.concatenate(ends))
+    network, matrix = Network(), AequilibraeMatrix()
+    links = {"link_id": np.arange(src.size) + 1, "a_node": src + 1, "b_node": graph.targets + np.int64(1), "direction": 1}
+    network.network = pd.DataFrame(links | {"distance": np.asarray(graph.weights, np.float64)})
+    network.prepare_graph(zones)
+    network.set_graph("distance")
+    network.set_blocked_centroid_flows(False)
+    matrix.create_empty(zones=zones.size, matrix_names=["volumes"], memory_only=True)
+    matrix.index[:], matrix.matrix["volumes"][:] = zones, 0
+    np.add.at(matrix.matrix["volumes"], tuple(np.searchsorted(zones, each) for each in ends), volumes)
+    matrix.computational_view(["volumes"])
+
+    def run() -> None:
+        results = AssignmentResults()
+        results.set_cores(threads.count())
+        results.prepare(network, matrix)
+        allOrNothing("volumes", matrix, network, results).execute()
+        loads = results.get_load_results()
+        loads = loads[[name for name in loads if name.endswith("_tot")]].fillna(0).iloc[:, 0].reindex(links["link_id"])
+        if int(loads.to_numpy() @ network.network["distance"].to_numpy()) != total:
+            raise SystemExit("flows of AequilibraE: volume times weight over edges is not that of this library")
+
+    return {"AequilibraE allOrNothing": run}
 
 
 def measured(work: Work) -> list[dict]:

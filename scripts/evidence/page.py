@@ -207,7 +207,11 @@ SECTIONS = {
         "targets and reachable vertices are computed from certified distances, and nearest sources from a certified search. "
         "Tests cover that last step, and `pipelines.verify` repeats it. The certificate of a search that ends early reads "
         "the vertices reached and the edges that leave them. It proves that every other vertex is farther than the limit: "
-        "on a shortest path to a nearer one, the first edge that leaves the vertices reached would break C3.",
+        "on a shortest path to a nearer one, the first edge that leaves the vertices reached would break C3. Of flows and "
+        "of betweenness one source of each group has a second certificate ([flows](results.md#flows), "
+        "[betweenness](results.md#betweenness)). It proves that at each vertex volume is conserved and follows the "
+        "canonical path, or that counts of paths and loads add up, but for rounding. It proves neither the loads of the "
+        "other sources nor the sum over sources. `pipelines.verify` adds up all of them again.",
         _faults_text,
         "python -m scripts.evidence measure --only faults",
     ),

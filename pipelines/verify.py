@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -33,9 +34,10 @@ from .cli.settings import checked_settings, refuse_address, refuse_secrets
 from .cli.terminal import called_as, show
 from .output.load_tables import LOAD_FACTS, facts_of
 from .output.manifest_types import NAMED_OPTIONS, Manifest
+from .output.rows import names_of
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.store import Store, store_of
-from .question import FACTS
+from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.prepare import read_options
 from .run.question import read_question
@@ -129,6 +131,12 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     identity = manifest["identity"]
     settings = replace(Settings(**manifest["settings"]), edges=edges, **tables)
     question = read_question(graph, settings, identity)
+    if settings.all_sources:
+        sample = getattr(question.options, "sources", None)
+        right = names_of(graph, np.arange(graph.n_vertices) if sample is None else sample)
+        if digest_of_ids(right) != identity["sources"]:
+            what = "all vertices" if sample is None else "the sample that its settings draw"
+            findings.add("sources", MANIFEST, f"the sources of the run are not {what}")
     prover: Any
     if can_certify(graph, question):
         prover, part_of = Prover(graph, question, findings), Part
@@ -249,7 +257,7 @@ def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], fin
                 wrong = "its bytes are not those that the manifest names"
             facts = {key: value for key, value in listed[name].items() if key in LOAD_FACTS}
             if not wrong and facts_of(pq.read_schema(here / name)) != facts:
-                wrong = "the manifest has other pairs without a path, or other busiest rows"
+                wrong = "the manifest has other pairs without a path, another estimate, or other busiest rows"
             if wrong:
                 findings.add("table", name, wrong)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from .._arrays import as_distance, device_of, is_hops, is_reached, is_rows, name
 from ..cpu import betweenness as cpu
 from ..cpu import threads
 from ..cpu.exact_sums import ExactSums
-from ..errors import InputError, PrecisionError
+from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
@@ -30,6 +30,28 @@ from .path_counts import require_path_counts
 from .records import Asked, CheckedOptions
 
 DELTA = 0.1  # of a bound that is shown without being asked for
+SEED = 1  # of a sample for which none is given, and of the job
+
+
+class Sample(NamedTuple):
+    """Sources that are searched in place of all vertices.
+
+    Attributes
+    ----------
+    sources : int64 array of vertex numbers in ascending order, NumPy
+    epsilon, delta : float
+        With probability 1 - delta or more, no normalized value has an error beyond epsilon.
+    """
+
+    sources: np.ndarray
+    epsilon: float
+    delta: float
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What an estimate carries."""
+        of = {"sources": self.sources.size, "epsilon": self.epsilon, "delta": self.delta}
+        return {"estimate": of | {"bound": "Serfling 1974, for all rows together, normalized"}}
 
 
 class BetweennessQuestion(CheckedOptions):
@@ -39,25 +61,24 @@ class BetweennessQuestion(CheckedOptions):
     ----------
     of : {"vertices", "edges"}
     endpoints, normalized : bool
-    sources : int64 array of vertex numbers, NumPy, or None
-        The sample, in place of all vertices.
-    epsilon, delta : float
-        With probability 1 - delta or more, no normalized value has an error beyond epsilon.
+    sample : Sample or None
+        None for all vertices, or for the sources that are given.
     """
 
-    def __init__(
-        self, of: str, endpoints: bool, normalized: bool, sources: np.ndarray | None, epsilon: float, delta: float
-    ) -> None:
-        self.of, self.endpoints, self.normalized = of, endpoints, normalized
-        self.sources, self.epsilon, self.delta = sources, epsilon, delta
+    def __init__(self, of: str, endpoints: bool, normalized: bool, sample: Sample | None) -> None:
+        self.of, self.endpoints, self.normalized, self.sample = of, endpoints, normalized, sample
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
         return gpu.bytes_needed(n_sources, n_vertices, 0, 8, one_byte_hops=True)
 
     @property
+    def sources(self) -> np.ndarray | None:
+        return None if self.sample is None else self.sample.sources
+
+    @property
     def digest(self) -> str:
-        of = [self.of, self.endpoints, self.normalized, self.epsilon, self.delta]
-        return digest_of(of, [] if self.sources is None else [self.sources])
+        arrays, bound = ([], (0.0, 0.0)) if self.sample is None else ([self.sample.sources], self.sample[1:])
+        return digest_of([self.of, self.endpoints, self.normalized, *bound], arrays)
 
 
 def question_of(
@@ -90,33 +111,55 @@ def question_of(
     n = graph.n_vertices
     if numbers is not None:
         refuse_twice(graph, numbers, "paths")
+    if numbers is not None and (samples is not None or epsilon is not None) and numbers.size < n:
+        raise InputError("samples and epsilon choose among all vertices; give sources='all', or leave them out")
+    if numbers is not None and seed is not None and samples is None and epsilon is None:  # a job has one for all kinds
+        raise InputError("seed is of the choice of sources; give epsilon or samples, or leave it out")
+    cells = n if of == "vertices" else graph.n_edges
+    return BetweennessQuestion(of, endpoints, normalized, sample_of(n, cells, samples, seed, epsilon, delta))
+
+
+def sample_of(
+    n: int, cells: int, samples: int | None, seed: int | None, epsilon: float | None, delta: float | None
+) -> Sample | None:
+    """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched.
+
+    Parameters
+    ----------
+    n, cells : int
+        Numbers of vertices, and of what carries betweenness.
+    samples, seed, epsilon, delta
+        Options of the kind.
+
+    Raises
+    ------
+    InputError
+        An option has a wrong value, or does not go with another.
+    """
     if samples is None and epsilon is None:
         if delta is not None:
-            raise InputError("delta is the probability that epsilon fails; give epsilon, or samples")
-        if seed is not None:
-            raise InputError("seed is of the choice of sources; give epsilon or samples, or leave it out")
-        return BetweennessQuestion(of, endpoints, normalized, None, 0.0, 0.0)
+            raise InputError(
+                f"{option_text('delta')} is the probability that {option_text('epsilon')} fails; give "
+                f"{option_text('epsilon')}, or {option_text('samples')}"
+            )
+        return None
     if samples is not None and epsilon is not None:
-        raise InputError("samples and epsilon both say how many sources are searched; leave one of them out")
-    if numbers is not None and numbers.size < n:
-        raise InputError("samples and epsilon choose among all vertices; give sources='all', or leave them out")
-    cells = max(n if of == "vertices" else graph.n_edges, 1)
-    delta = DELTA if delta is None else _share("delta", delta)
+        both = f"{option_text('samples')} and {option_text('epsilon')}"
+        raise InputError(f"{both} both say how many sources are searched; leave one of them out")
+    delta, cells = DELTA if delta is None else _share("delta", delta), max(cells, 1)
     if samples is None:
         samples = samples_for(_share("epsilon", epsilon), delta, n, cells)
     elif not 2 <= arguments.whole("samples", samples) <= n:
-        raise InputError(f"samples must be from 2 to the number of vertices, {n}, not {samples}")
+        raise InputError(f"{option_text('samples')} must be from 2 to the number of vertices, {n}, not {samples}")
     if samples >= n:
-        return BetweennessQuestion(of, endpoints, normalized, None, 0.0, 0.0)
-    sources = np.sort(
-        np.array(random.Random(0 if seed is None else arguments.whole("seed", seed)).sample(range(n), samples), np.int64)
-    )
-    return BetweennessQuestion(of, endpoints, normalized, sources, bound_of(samples, delta, n, cells), delta)
+        return None
+    drawn = random.Random(SEED if seed is None else arguments.whole("seed", seed)).sample(range(n), samples)
+    return Sample(np.sort(np.array(drawn, np.int64)), bound_of(samples, delta, n, cells), delta)
 
 
 def _share(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise InputError(f"{name} must be a number between 0 and 1, not {arguments.describe(value)}")
+        raise InputError(f"{option_text(name)} must be a number between 0 and 1, not {arguments.describe(value)}")
     return float(value)
 
 
@@ -153,16 +196,30 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
     )
 
 
-def scale_of(options: Any, n_vertices: int, directed: bool, samples: int | None = None) -> float:
-    """Return what sums are multiplied by, over all sources or over samples of them: NetworkX's definitions.
+def scales_of(options: Any, sample: Sample | None, n_vertices: int, directed: bool, cells: np.ndarray) -> Any:
+    """Return what the sums of some cells are multiplied by: NetworkX's definitions.
 
     ``options`` has ``of``, ``endpoints`` and ``normalized``.
     """
-    others = n_vertices if options.endpoints or options.of == "edges" else n_vertices - 1
+    counts_ends = options.endpoints or options.of == "edges"
+    others = n_vertices if counts_ends else n_vertices - 1
     if others < 2:
         return 1.0
-    k = others if samples is None else samples
-    return 1 / (k * (others - 1)) if options.normalized else others / (k * (1 if directed else 2))
+
+    def scale(k: int) -> float:
+        return 1 / (k * (others - 1)) if options.normalized else others / (k * (1 if directed else 2))
+
+    if sample is None:
+        return scale(others)
+    k = sample.sources.size
+    # A vertex of the sample has no paths from itself.
+    return scale(k) if counts_ends else np.where(np.isin(cells, sample.sources), scale(k - 1), scale(k))
+
+
+def scaled(options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool) -> tuple[Any, dict[str, Any]]:
+    """Return the same from the options of ``BetweennessOptions``, and what the result carries; see ``ResultKind``."""
+    sample = sample_of(n_vertices, n_cells, options.samples, options.seed, options.epsilon, options.delta)
+    return scales_of(options, sample, n_vertices, directed, cells), {} if sample is None else sample.facts
 
 
 class Betweenness(Loads):
@@ -312,24 +369,11 @@ class Betweenness(Loads):
         if self.of == "edges" and not self.graph.directed:
             dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
             cells = cells[self.graph.reverse.targets <= dst]
-        found = sums.floats(cells) * self._scales(cells)
-        return {**columns_of_cells(self.asked.graph, self.of, cells), self.value: Column(found)}
-
-    def _scales(self, cells: np.ndarray) -> Any:
-        """Return what sums are multiplied by: NetworkX's definitions."""
-        question, n, directed = self._question, self.graph.n_vertices, self.graph.directed
-        if question.sources is None:
-            return scale_of(question, n, directed)
-        k = question.sources.size
-        if question.endpoints or self.of == "edges":
-            return scale_of(question, n, directed, k)
-        of_source, of_other = scale_of(question, n, directed, k - 1), scale_of(question, n, directed, k)
-        return np.where(np.isin(cells, question.sources), of_source, of_other)
+        question = self._question
+        scales = scales_of(question, question.sample, self.graph.n_vertices, self.graph.directed, cells)
+        return {**columns_of_cells(self.asked.graph, self.of, cells), self.value: Column(sums.floats(cells) * scales)}
 
     def facts(self) -> dict[str, Any]:
         """Return the bound of an estimate, for the ``attrs`` of a frame."""
-        question = self._question
-        if question.sources is None:
-            return {}
-        of = {"sources": question.sources.size, "epsilon": question.epsilon, "delta": question.delta}
-        return {"kepler_traverse.estimate": of | {"bound": "Serfling 1974, for all rows together, normalized"}}
+        sample = self._question.sample
+        return {} if sample is None else {f"kepler_traverse.{name}": value for name, value in sample.facts.items()}

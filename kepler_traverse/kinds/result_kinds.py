@@ -25,9 +25,10 @@ class KindOptions:
 
     A field is a keyword argument of ``bfs_many`` and ``sssp_many`` unless its metadata has ``library=False``, and a flag and
     a key of the settings file of the job, whose type it has, unless it has ``job=False``. The metadata may have what
-    ``pipelines.cli.options.setting`` takes, ``setting``, which is the key if that is another, and ``column``, which is the
-    role of a column of its ``table`` that the job reads in place of a flag. ``__post_init__`` or ``checked`` raises
-    InputError for a wrong value. ``limit``, if it is not None, is the limit of the searches.
+    ``pipelines.cli.options.setting`` takes, ``setting``, which is the key if that is another (with ``job=False``, that of a
+    setting of all kinds), and ``column``, which is the role of a column of its ``table`` that the job reads in place of a
+    flag. ``__post_init__`` or ``checked`` raises InputError for a wrong value. ``limit``, if it is not None, is the limit of
+    the searches.
     """
 
     # Where a kind has no such option: how vertices without a path are shown, and the columns that the user names.
@@ -218,7 +219,6 @@ class OpportunityOptions(CutoffOptions):
     source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
 
 
-_NOT_IN_JOB = {"job": False}
 Cells = Literal["edges", "vertices"] | None  # None: ResultKind.cells
 _OF = {
     "help": "what carries the loads: the edges, or the vertices; by default edges for flows, vertices for betweenness",
@@ -253,10 +253,27 @@ class BetweennessOptions(KindOptions):
     of: Cells = field(default=None, metadata=_OF)
     endpoints: bool = field(default=False, metadata={"help": "count a path also at the vertices where it begins and ends"})
     normalized: bool = field(default=True, metadata={"help": "divide by the number of pairs"})
-    samples: int | None = field(default=None, metadata=_NOT_IN_JOB)
-    seed: int | None = field(default=None, metadata=_NOT_IN_JOB)
-    epsilon: float | None = field(default=None, metadata=_NOT_IN_JOB)
-    delta: float | None = field(default=None, metadata=_NOT_IN_JOB)
+    samples: int | None = field(
+        default=None,
+        metadata={
+            "help": "search from this many vertices only, those that NetworkX's k and seed select, and estimate the rest; "
+            "the manifest has the bound of the error",
+            "least": 2,
+            "example": 1000,
+        },
+    )
+    epsilon: float | None = field(
+        default=None,
+        metadata={
+            "help": "search from as many vertices as an error of normalized values of at most this needs; if that is all, "
+            "the result is exact, and the run says so",
+            "example": 0.05,
+        },
+    )
+    delta: float | None = field(
+        default=None, metadata={"help": "probability that the bound of an estimate fails (default: 0.1)", "example": 0.01}
+    )
+    seed: int | None = field(default=None, metadata={"job": False, "setting": "seed"})
     geometry: Geometry = field(default=None, metadata=_GEOMETRY)
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
@@ -366,8 +383,9 @@ class ResultKind:
         The column of what an edge or a vertex carries, of kinds with ``loads_of``.
     cells : {"edges", "vertices"}
         What carries it by default.
-    scale_of : callable or None
-        ``scale_of(options, n_vertices, directed)`` returns what sums over all sources are multiplied by.
+    scaled : callable or None
+        ``scaled(options, cells, n_cells, n_vertices, directed)`` returns what the sums of some cells over all sources of a
+        job are multiplied by, and what else is said of the result, by name.
     reads : tuple of str
         The forms of distances, besides an array of rows, that its records are made from; see ``Query.forms``.
     """
@@ -400,7 +418,7 @@ class ResultKind:
     takes_sources: bool = True
     load: str = "volume"
     cells: Literal["edges", "vertices"] = "edges"
-    scale_of: Callable[..., float] | None = None
+    scaled: Callable[..., tuple[Any, dict[str, Any]]] | None = None
     reads: tuple[str, ...] = ()
 
     def fits(self, names: Sequence[str]) -> bool:
@@ -746,7 +764,7 @@ _KINDS = (
         on_gpu=("kinds.betweenness_gpu",),
         options=("targets",),
         options_class=BetweennessOptions,
-        **_made_by("betweenness", "scale_of", loads_of="Betweenness"),
+        **_made_by("betweenness", "scaled", loads_of="Betweenness"),
     ),
 )
 

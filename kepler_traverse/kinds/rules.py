@@ -62,11 +62,11 @@ def kinds_that_take(option: str, kinds: Mapping[str, ResultKind], takes: Callabl
 
 
 def takes(kind: ResultKind, option: str, kinds: Mapping[str, ResultKind]) -> bool:
-    """Whether a kind takes an option; one that no rule and no kind names is for all."""
+    """Whether a job of a kind takes an option; one that no rule and no kind names is for all."""
     rules = [rule for names, rule, _ in RULES if option in names]
-    if not rules and not any(option in each.all_options for each in kinds.values()):
+    if not rules and not any(option in each.options_of_job for each in kinds.values()):
         return True
-    return all(option in kind.all_options if rule is None else rule(kind) for rule in rules or [None])
+    return all(option in kind.options_of_job if rule is None else rule(kind) for rule in rules or [None])
 
 
 def errors(

@@ -247,7 +247,7 @@ class Settings:
         help="table of pairs, Parquet or CSV with a header: one origin and one destination per row. The origins are the "
         "sources, and the default result is pairs",
     )
-    seed: int = _sources(1, least=0, help="random seed of --random-sources")
+    seed: int = _sources(1, least=0, help="random seed of --random-sources, --samples and --epsilon")
     directed: bool = _edge_list(
         True,
         help="--undirected reads each row as an edge in both directions",

@@ -164,6 +164,8 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
     result, k = rules.meant(settings.result, settings.value("nearest_k"), settings.targets is not None)
     of: dict[str, Any] = {"nearest_k": k}
     settings = replace(settings, result=result, **of)
+    if _sampled(settings) and not _source_choices(settings):
+        settings = replace(settings, all_sources=True)
     _check_texts(settings, flags, config)
     settings = _with_columns_of_tables(settings)
     settings = _without_idle(settings, flags, config)
@@ -285,7 +287,7 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
 
 def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     """Return settings that have a value but no effect in combination with the others, each with the reason."""
-    if not settings.random_sources:
+    if not settings.random_sources and not _sampled(settings):
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
     files = {"edges": settings.edges, "sources": settings.sources_file, "targets": settings.targets_file}
     for role in COLUMN_ROLES:
@@ -362,11 +364,13 @@ def _check_together(settings: Settings) -> None:
         is_file = option.kind == "file" or (option.kind == "ids" and isinstance(path, str))
         if is_file and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
             refuse_unreadable(option.flag, path)
-    chosen = [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
+    chosen = _source_choices(settings)
     named = ", ".join(map(_flag, chosen or SOURCE_CHOICES))
     if OUTPUT_SCHEMAS[settings.result].takes_sources and len(chosen) != 1:
         what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
+    for key in _sampled(settings) if not settings.all_sources else ():
+        raise UsageError(f"{_flag(key)} chooses among all vertices; leave {named} out")
     for one, other, why in _EITHER:
         if settings.value(one) is not None and settings.value(other) is not None:
             raise UsageError(f"{_flag(one)} and {_flag(other)} {why}; leave one of them out")
@@ -408,6 +412,16 @@ def _check_together(settings: Settings) -> None:
         raise UsageError("--hierarchy yes with bfs is for --device cpu; leave one of them out")
     if settings.output is None and not settings.plan:
         raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
+
+
+def _source_choices(settings: Settings) -> list[str]:
+    return [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
+
+
+def _sampled(settings: Settings) -> list[str]:
+    """Return the settings that ask for a sample of all vertices."""
+    taken = OUTPUT_SCHEMAS[settings.result].options_of_job
+    return [key for key in ("samples", "epsilon") if key in taken and settings.value(key) is not None]
 
 
 # The settings that the engine cugraph-mg takes with some values only: these values, why, and what else may be done.

@@ -358,6 +358,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}), settings.columns)}",
         *([f"store: {traffic_text(facts['store'])}"] if "store" in facts else []),
+        *(f"estimate: {bound_text(table['estimate'])}" for table in manifest["tables"] if "estimate" in table),
     ]
     if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")
@@ -393,10 +394,18 @@ def _kind(graph: Graph) -> str:
 def _sources_and_batches(settings: Settings, prepared: Prepared, sizing: Sizing) -> list[tuple[str, str]]:
     if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
+    sample = getattr(prepared.request.options, "sample", None)
     return [
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
+        *(("estimate", bound_text(each)) for each in ([] if sample is None else sample.facts.values())),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
     ]
+
+
+def bound_text(estimate: Mapping[str, Any]) -> str:
+    """Return what bounds the error of an estimate, as ``Estimate`` of ``output.manifest_types`` has it."""
+    likely = f"with probability {1 - estimate['delta']:.4g} no normalized value is off by more than"
+    return f"of {estimate['sources']:,} sources: {likely} {estimate['epsilon']:.4g}"
 
 
 def _duplicates(count: int) -> str:

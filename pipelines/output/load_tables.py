@@ -22,8 +22,9 @@ from .manifest_types import Facts
 from .part_reader import open_part
 
 CELLS, LOADS = "_cells.pq", "_loads.pq"
-# Metadata of the loads, which the manifest has, too: what pairs without a path would carry, and the busiest rows.
-LOAD_FACTS = {name: f"kepler_traverse.{name}".encode() for name in ("lost", "busiest")}
+# Metadata of the loads, which the manifest has, too: what pairs without a path would carry, of how many sources an estimate
+# is made and what bounds its error, and the busiest rows.
+LOAD_FACTS = {name: f"kepler_traverse.{name}".encode() for name in ("lost", "estimate", "busiest")}
 _BUSIEST = 10
 _GRAPH_KEY = b"kepler_traverse.graph"  # metadata of the cells
 
@@ -59,16 +60,17 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
     sums = sums or ExactSums(len(cells) + EXTRA)
     rows = sums.nonzero()
     rows = rows[rows < len(cells)]
-    values, metadata = values_at(sums, rows, kind.load), {}
-    if kind.scale_of is None:
+    values, facts = values_at(sums, rows, kind.load), {}
+    if kind.scaled is None:
         lost = values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item()
-        metadata[LOAD_FACTS["lost"]] = json.dumps({"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost})
+        facts["lost"] = {"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost}
     else:
-        values = values * kind.scale_of(options, **json.loads((cells.schema.metadata or {})[_GRAPH_KEY]))
+        of_graph = json.loads((cells.schema.metadata or {})[_GRAPH_KEY])
+        scales, facts = kind.scaled(options, rows, len(cells), **of_graph)
+        values = values * scales
     loads = cells.take(pa.array(rows)).append_column(kind.load, pa.array(values))
-    busiest = loads.take(pa.array(np.argsort(-values, kind="stable")[:_BUSIEST])).to_pylist()
-    metadata[LOAD_FACTS["busiest"]] = json.dumps(busiest, default=str)
-    return [loads.replace_schema_metadata(metadata)]
+    facts["busiest"] = loads.take(pa.array(np.argsort(-values, kind="stable")[:_BUSIEST])).to_pylist()
+    return [loads.replace_schema_metadata({LOAD_FACTS[name]: json.dumps(fact, default=str) for name, fact in facts.items()})]
 
 
 def facts_of(schema: pa.Schema) -> Facts:

@@ -155,14 +155,25 @@ class PartEntry(PartSummary):
     sources: list[Id]
 
 
+class Estimate(TypedDict):
+    """How many sources an estimate is made of, and which error it exceeds with which probability at most."""
+
+    sources: Positive
+    epsilon: Annotated[float, Rule(gt=0)]
+    delta: Annotated[float, Rule(gt=0, lt=1)]
+    bound: str
+
+
 class Facts(TypedDict, total=False):
     """What a table of loads says of itself.
 
-    ``lost``, of flows, has the number of the pairs without a path, and what they would have carried. ``busiest`` has the ten
-    rows that carry most, the greatest load first, and of equal loads the first row.
+    ``lost``, of flows, has the number of the pairs without a path, and what they would have carried. ``estimate`` is of
+    betweenness from a sample of the vertices. ``busiest`` has the ten rows that carry most, the greatest load first, and of
+    equal loads the first row.
     """
 
     lost: dict[str, Count | Annotated[float, Rule(ge=0)]]
+    estimate: Estimate
     busiest: list[dict[str, int | float | str]]
 
 

@@ -233,6 +233,8 @@ def refuse_another_run(
     if differing:
         shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
         what = "--shard needs the settings of the process that began the run" if is_shard else _RESUME_NEEDS
+        if "sources" in differing and any(manifest["settings"].get(key) for key in ("samples", "epsilon")):
+            shown += "; a larger sample does not begin with a smaller one, so that it is a new run in a new folder"
         raise OutputError(f"{store}: {what}: {shown}")
     if names is None:
         names = [] if is_shard and not store.is_local else store.names()

@@ -23,7 +23,7 @@ import psutil
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu import compile_clock
-from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError
+from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, option_text
 from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
@@ -126,7 +126,11 @@ def prepare(
     if settings.algorithm == "sssp":
         weights_of(graph)
     question = read_question(graph, settings)
-    numbers, names, duplicates = chosen_sources(graph, settings, question.pairs)
+    sample = getattr(question.options, "sources", None)
+    numbers, names, duplicates = chosen_sources(graph, settings, question.pairs, sample)
+    epsilon = settings.value("epsilon")
+    if sample is None and epsilon is not None:
+        say(f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} vertices as sources: the result is exact")
     check_geometry(graph, settings)
     request = request_of(settings, question, at_once=_at_once(settings, graph, question, numbers))
     _add_hierarchy(settings, graph, None, numbers.size, folder)
@@ -173,8 +177,10 @@ def _start_compiling(settings: Settings) -> None:
         )
 
 
-def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = None) -> tuple[np.ndarray, Ids, int]:
-    """Return numbers and ids of the distinct sources in the settings, and how many were duplicates."""
+def chosen_sources(
+    graph: Graph, settings: Settings, pairs: PairTable | None = None, sample: np.ndarray | None = None
+) -> tuple[np.ndarray, Ids, int]:
+    """Return numbers and ids of the distinct sources in the settings, or of a sample, and how many were duplicates."""
     if pairs is not None:
         return pairs.sources, names_of(graph, pairs.sources), 0
     if not OUTPUT_SCHEMAS[settings.result].takes_sources:
@@ -182,7 +188,7 @@ def chosen_sources(graph: Graph, settings: Settings, pairs: PairTable | None = N
             raise InputError("the graph has no vertices, so it has no eccentricities")
         given = np.zeros(1, np.int64)  # nominal: see ExtremesSearch
         return given, names_of(graph, given), 0
-    given = _sources(graph, settings)
+    given = _sources(graph, settings) if sample is None else sample
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
     return numbers, names_of(graph, numbers), given.size - numbers.size
 

@@ -133,8 +133,8 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     InputError
         A file cannot be read, or a value is wrong; the message names it. With ``identity``, it also says what to give.
     """
-    own = [each.name for each in fields(OUTPUT_SCHEMAS[settings.result].options_class)]
-    names = [name for name in own if name in OUTPUT_SCHEMAS[settings.result].options_of_job]
+    own = fields(OUTPUT_SCHEMAS[settings.result].options_class)
+    names = [each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata]
     found = {}
     for name in ("pairs", "targets", "limits", *names):
         value = settings.value(SETTINGS.get(name, name))

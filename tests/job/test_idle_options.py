@@ -62,6 +62,9 @@ VALUES = {
     "of": "vertices",
     "endpoints": None,
     "normalized": "--no-normalized",
+    "samples": "3",
+    "epsilon": "0.95",
+    "delta": "0.3",
     "nearest_k": "2",
     "along": "b,c",
     "unconnected": "largest",
@@ -90,6 +93,7 @@ BASES = {
     **{f"sssp {result}": ["--algorithm", "sssp", "--result", result] for result in ("distances", "summary", "nearest")},
     "bfs nearest": ["--result", "nearest"],
     "flows": ["--result", "flows"],
+    "betweenness of a sample": ["--result", "betweenness", "--all-sources", "--samples", "3", "--of", "vertices"],
     "opportunities": [
         *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
     ],

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import bfs_many, read_graph, sssp_many, sssp_pairs
-from pipelines import run_job, verify
+from kepler_traverse import InputError, bfs_many, read_graph, sssp_many, sssp_pairs
+from kepler_traverse.kinds import betweenness
+from pipelines import batch_sources, run_job, verify
 from pipelines.output.load_tables import CELLS, LOAD_FACTS, LOADS
+from pipelines.run import prepare
 
 N = 50
 
@@ -92,23 +94,111 @@ def test_flows_of_sources_and_weighted_targets(files, tmp_path):
     pd.testing.assert_frame_equal(pq.read_table(tmp_path / "out" / LOADS).to_pandas(), right)
 
 
-@pytest.mark.parametrize(("of", "normalized"), [("vertices", True), ("edges", False)])
-def test_betweenness_of_a_job_is_that_of_the_library_for_any_batches(of, normalized, files, tmp_path):
+@pytest.fixture(scope="module")
+def streets(files, tmp_path_factory):
+    """A file of edges with weights above 0, and a function that runs a job on it."""
     edges = pd.read_parquet(files[0] / "edges.parquet")
     edges["weight"] += 1
-    edges.to_parquet(tmp_path / "edges.parquet", index=False)
-    graph = read_graph(tmp_path / "edges.parquet", device="cpu", edge_ids=True, directed=False)
-    right = sssp_many(graph, "all", result="betweenness", of=of, normalized=normalized)
+    path = str(tmp_path_factory.mktemp("streets") / "edges.parquet")
+    edges.to_parquet(path, index=False)
+    given = {"algorithm": "sssp", "result": "betweenness", "directed": False, "device": "cpu", "report": False}
+    return path, lambda output, **options: run_job(path, output=str(output), **given | options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"of": "vertices", "normalized": True},
+        {"of": "edges", "normalized": False},
+        {"samples": 12},
+        {"samples": 12, "seed": 3, "delta": 0.3, "normalized": False},
+        {"epsilon": 0.4, "delta": 0.2, "seed": 7, "of": "edges"},
+        {"samples": 30, "endpoints": True},
+    ],
+)
+def test_betweenness_of_a_job_is_that_of_the_library_for_any_batches(options, streets, tmp_path):
+    path, run = streets
+    graph = read_graph(path, device="cpu", edge_ids=True, directed=False)
+    right = sssp_many(graph, "all", result="betweenness", **options)
+    estimate = right.attrs.get("kepler_traverse.estimate")
+    assert (estimate is None) == (options.keys() <= {"of", "normalized"})
     right = right[right["betweenness"] > 0].reset_index(drop=True)
-    options = {"algorithm": "sssp", "result": "betweenness", "all_sources": True, "directed": False, "device": "cpu"}
-    options |= {"of": of, "normalized": normalized, "report": False}
     digests = set()
-    for size in (7, 64):
-        done = run_job(str(tmp_path / "edges.parquet"), output=str(tmp_path / str(size)), batch_size=size, **options)
+    for size in (5, 64):
+        done = run(tmp_path / str(size), batch_size=size, all_sources=True, **options)
         digests.add(done.digest)
-        pd.testing.assert_frame_equal(pq.read_table(tmp_path / str(size) / LOADS).to_pandas(), right, check_exact=True)
+        assert done.n_sources == (graph.n_vertices if estimate is None else estimate["sources"])
+        assert [each.get("estimate") for each in done.manifest["tables"] if each["file"] == LOADS] == [estimate]
+        found = pq.read_table(tmp_path / str(size) / LOADS).to_pandas()
+        pd.testing.assert_frame_equal(found, right, check_exact=True)
+    (tmp_path / "5" / "part-000001.parquet").unlink()
+    digests.add(run(tmp_path / "5", batch_size=5, all_sources=True, resume=True, **options).digest)
     assert len(digests) == 1
-    assert not verify.prove_output(tmp_path / "7", [str(tmp_path / "edges.parquet")], "cpu").faults
+    assert not verify.prove_output(tmp_path / "5", [path], "cpu").faults
+
+
+def test_a_sample_says_its_bound_and_is_not_extended(streets, tmp_path, capsys):
+    path, run = streets
+    out = tmp_path / "out"
+    words = [path, "--undirected", "--result", "betweenness", "--samples", "20", "--device", "cpu", "--output", str(out)]
+    assert batch_sources.main([*words, "--plan"]) == 0
+    said = "of 20 sources: with probability 0.9 no normalized value is off by more than 0."
+    assert said in capsys.readouterr().out
+    assert batch_sources.main(words) == 0
+    assert f"estimate: {said}" in capsys.readouterr().out
+    assert said in (out / "_report.html").read_text()
+    with pytest.raises(InputError, match=r"a larger sample does not begin with a smaller one.* a new run in a new folder"):
+        run(out, algorithm="bfs", samples=21, resume=True)
+
+
+def test_a_bound_that_needs_all_sources_is_exact_and_said(streets, tmp_path, capsys):
+    path, run = streets
+    exact = run(tmp_path / "exact", all_sources=True)
+    found = run(tmp_path / "found", epsilon=0.01)
+    assert "epsilon=0.01 needs all" in capsys.readouterr().err
+    assert (found.digest, found.n_sources) == (exact.digest, exact.n_sources)
+    assert pq.read_table(tmp_path / "found" / LOADS).equals(pq.read_table(tmp_path / "exact" / LOADS))
+    assert not any("estimate" in table for table in found.manifest["tables"])
+    assert not verify.prove_output(tmp_path / "found", [path], "cpu").faults
+
+
+@pytest.mark.parametrize("fault", ["no scale", "scale of all sources", "other sources", "other estimate"])
+def test_verify_finds_a_fault_of_a_sample(fault, streets, tmp_path, monkeypatch):
+    path, run = streets
+    scaled, chosen = betweenness.scaled, prepare.chosen_sources
+
+    def wrong(options, cells, *args, **graph):
+        scales, facts = scaled(options, cells, *args, **graph)
+        if fault == "no scale":
+            scales = 1.0
+        elif fault == "scale of all sources":
+            scales = betweenness.scales_of(options, None, **graph, cells=cells)
+        elif fault == "other estimate":
+            facts["estimate"]["epsilon"] /= 2
+        return scales, facts
+
+    monkeypatch.setattr(betweenness, "scaled", wrong)
+    if fault == "other sources":
+        monkeypatch.setattr(prepare, "chosen_sources", lambda *args: chosen(*args[:3], np.arange(12)))
+    run(tmp_path / "out", samples=12)
+    monkeypatch.undo()
+    faults = verify.prove_output(tmp_path / "out", [path], "cpu").faults
+    assert {each.file for each in faults} == {"_manifest.json" if fault == "other sources" else LOADS}, faults
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 99}, r"^samples must be from 2 to the number of vertices, \d+, not 99"),
+        ({"samples": 9, "epsilon": 0.1}, "^samples and epsilon both say how many sources are searched"),
+        ({"epsilon": 1.5}, "^epsilon must be a number between 0 and 1, not 1.5"),
+        ({"delta": 0.5, "all_sources": True}, "^delta is the probability that epsilon fails"),
+        ({"samples": 9, "sources": ["v01"]}, "^samples chooses among all vertices; leave sources out"),
+    ],
+)
+def test_a_wrong_sample_is_refused(options, message, streets, tmp_path):
+    with pytest.raises(InputError, match=message):
+        streets[1](tmp_path / "out", **options)
 
 
 def one_more(table, name):

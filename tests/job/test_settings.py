@@ -204,6 +204,11 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         (["edges.csv", "--sources", "1"], "--output is missing"),
         (["edges.csv", "--output", "out", "--sources", ","], "argument --sources: ',' holds an empty id"),
         (["edges.csv", "--output", "out", "--sources", "1,,2"], "argument --sources: '1,,2' holds an empty id"),
+        (
+            [*ENOUGH, "--result", "betweenness", "--samples", "5"],
+            "--samples chooses among all vertices; leave --sources out",
+        ),
+        ([*ENOUGH, "--samples", "5"], "--samples is for --result betweenness, not distances; leave it out"),
         ([*ENOUGH, "--seed", "3"], "--seed has no effect: it draws --random-sources"),
         ([*ENOUGH, "--columns", "weight=w"], "--columns weight=NAME has no effect: bfs counts hops and takes no weights"),
         ([*ENOUGH, "--scheduler-file", "b", "--workers", "4"], "--workers has no effect"),

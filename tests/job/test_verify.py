@@ -64,7 +64,8 @@ class Output:
             flags["targets"] = str(folder / "targets.txt")
             (folder / "targets.txt").write_text("\n".join(map(str, targets)))
         settings = settings_of({
-            "edges": [str(self.edges)], "output": str(self.folder), "algorithm": algorithm, "all_sources": True, **flags,
+            "edges": [str(self.edges)], "output": str(self.folder), "algorithm": algorithm, "random_sources": n_sources,
+            **flags,
         })  # fmt: skip
         graph = self.graph = read_graph(self.edges, device="cpu", **read_options(settings))
         self.sources = graph.ids_at(np.arange(n_sources)).tolist()

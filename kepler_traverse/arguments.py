@@ -320,8 +320,8 @@ def as_array(name: str, value: Any) -> Array:
     if array.dtype.kind in "UST":
         raise _refused(name, f"must hold numbers, not {_STRINGS}")
     if array.dtype.kind not in "iuf":
-        what = "weights must be numbers" if name == "weight" else "vertex ids must be integers"
-        raise _refused(name, f": {what}, not {array.dtype}")
+        what = "vertex ids must be integers" if name in (*_ENDS_AND_WEIGHTS, "vertices") else "its values must be numbers"
+        raise _refused(name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

@@ -126,10 +126,10 @@ def report_error(error: Exception, debug: bool) -> int:
     if isinstance(error, UsageError):
         code, message = EXIT_USAGE, str(error)
     else:
-        from kepler_traverse.errors import InputError, KeplerError, NegativeCycleError
+        from kepler_traverse.errors import InputError, KeplerError, NegativeCycleError, PrecisionError
 
         code = EXIT_UNEXPECTED
-        if isinstance(error, InputError):
+        if isinstance(error, (InputError, PrecisionError)):  # values too large to be added up are bad input, too
             code = EXIT_USAGE
         elif isinstance(error, NegativeCycleError):
             code = EXIT_NEGATIVE_CYCLE

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ..errors import PrecisionError
+from ..errors import PrecisionError, plural
 
 PRIME = 2**61 - 1
 BITS = 126  # of the largest sum of absolute values
@@ -117,7 +117,7 @@ class ExactSums:
         """
         found = self.low[places].view(np.int64)
         if self.exponent or (self.high[places] != (found >> 63)).any():
-            raise PrecisionError(f"a sum of {what} exceeds int64; scale them down, or give floats")
+            raise PrecisionError(f"a sum of {plural(what)} exceeds int64; scale them down, or give floats")
         return found
 
     def floats(self, places: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
-from ..search.query import SourceValues, digest_of
+from ..search.query import PairTable, SourceValues, digest_of
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import flows_gpu as gpu
@@ -71,32 +71,43 @@ def question_of(
     source_weights: Any = None,
     target_weights: Any = None,
     volumes: Any = None,
-    numbers: np.ndarray | None = None,
+    sources: np.ndarray | None = None,
+    targets: np.ndarray | None = None,
+    pairs: PairTable | None = None,
 ) -> FlowQuestion:
     """Check the options of flows.
 
     Raises
     ------
     InputError
-        An option has a wrong value; a weight or a volume is below 0 or not finite; the graph has negative weights; a source
-        is given twice.
+        An option has a wrong value, or is for the other of pairs and of sources and targets; a weight or a volume is below 0
+        or not finite; the graph has negative weights; a source is given twice.
+    PrecisionError
+        The volumes are too large to be added up.
     """
     arguments.choice("of", of, CELLS)
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
-    if numbers is not None:
-        refuse_twice(graph, numbers, "flows")
+    if pairs is None and volumes is not None:
+        raise InputError("volumes are those of pairs; for sources and targets give source_weights and target_weights")
+    if pairs is not None and (source_weights is not None or target_weights is not None):
+        name = "target_weights" if source_weights is None else "source_weights"
+        raise InputError(f"{name} is for sources and targets, and here are pairs; give the volume of each pair by volumes")
+    if sources is not None:
+        refuse_twice(graph, sources, "flows")
         if source_weights is not None:
-            source_weights = source_weights_of(graph, numbers, source_weights)
+            source_weights = source_weights_of(graph, sources, source_weights)
     if source_weights is not None:
         amounts("source_weights", source_weights.values)
-    return FlowQuestion(
+    found = FlowQuestion(
         of,
         *decay_of(decay),
         source_weights,
         None if target_weights is None else amounts("target_weights", target_weights),
         None if volumes is None else amounts("volumes", volumes),
     )
+    _amounts_and_unit(found, graph, pairs, targets)
+    return found
 
 
 def amounts(name: str, given: Any) -> np.ndarray:
@@ -116,6 +127,47 @@ def amounts(name: str, given: Any) -> np.ndarray:
     return found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
 
 
+def _amounts_and_unit(
+    question: FlowQuestion, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
+) -> tuple[np.ndarray, int]:
+    """Return the volume or the weight of each pair or target, and the exponent of the sums, which is 0 for integers.
+
+    Raises
+    ------
+    InputError
+        Their number is not that of the pairs or targets; a target is given twice.
+    PrecisionError
+        The sum of all volumes is too large.
+    """
+    of_sources, n_sources = np.ones(1, np.int64), 1
+    if pairs is not None:
+        of_targets, size = question.volumes, pairs.rows.size
+    else:
+        if question.source_weights is None:
+            n_sources = graph.n_vertices
+        else:
+            of_sources = question.source_weights.values
+        of_targets, size = question.target_weights, graph.n_vertices if targets is None else targets.size
+        if targets is not None and np.unique(targets).size < size:
+            raise InputError("a target is given twice, and its flows would count twice; give it once")
+    if of_targets is None:
+        of_targets = np.ones(size, np.int64)
+    elif of_targets.size != size:
+        raise InputError(f"{of_targets.size} volumes are given, not {size}: give one per target, or per pair")
+    is_exact = question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
+    with np.errstate(over="ignore"):
+        bound = float(of_sources.astype(np.float64).sum()) * n_sources * float(of_targets.astype(np.float64).sum())
+    if not bound < 2.0**1000:
+        raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
+    if not is_exact:
+        return of_targets.astype(np.float64), exponent_of(max(bound, 2.0**-900)) or -1
+    largest = int(of_sources.max(initial=0)) * int(of_targets.max(initial=0))
+    # Of sources without weights only the largest number is known here; what an edge carries is checked at the end, too.
+    if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
+        raise PrecisionError("the sum of all volumes exceeds int64; scale them down, or give floats")
+    return of_targets, 0
+
+
 class Flows(Loads):
     """Flows of one call or of one part, on the canonical paths that ``paths`` returns.
 
@@ -124,34 +176,8 @@ class Flows(Loads):
 
     def __init__(self, asked: Asked, of: str | None = None) -> None:
         question: FlowQuestion = asked.options
-        one = np.ones(1, np.int64)
-        if asked.pairs is not None:
-            of_sources, of_targets = one, question.volumes
-            size = asked.pairs.rows.size
-        else:
-            weights = question.source_weights
-            of_sources = np.ones(1, np.int64) if weights is None else weights.values
-            of_targets, size = question.target_weights, asked.graph.n_vertices
-            if asked.targets is not None:
-                size = asked.targets.size
-                if np.unique(asked.targets).size < size:
-                    raise InputError("a target is given twice, and its flows would count twice; give it once")
-        if of_targets is None:
-            of_targets = np.ones(size, np.int64)
-        elif of_targets.size != size:
-            raise InputError(f"{of_targets.size} volumes are given, not {size}: give one per target, or per pair")
-        is_exact = question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
-        self._of_targets = of_targets if is_exact else of_targets.astype(np.float64)
-        n_sources = asked.graph.n_vertices if question.source_weights is None and asked.pairs is None else 1
-        with np.errstate(over="ignore"):
-            bound = float(of_sources.astype(np.float64).sum()) * n_sources * float(self._of_targets.astype(np.float64).sum())
-        if not bound < 2.0**1000:
-            raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
-        if is_exact:
-            largest = int(of_sources.max(initial=0)) * int(of_targets.max(initial=0))
-            if largest > MAX_INTEGER or bound >= 2.0**BITS:
-                raise PrecisionError("the sum of all volumes exceeds int64; scale them down, or give floats")
-        super().__init__(asked, of or question.of, 0 if is_exact else exponent_of(max(bound, 2.0**-900)) or -1)
+        self._of_targets, exponent = _amounts_and_unit(question, asked.graph, asked.pairs, asked.targets)
+        super().__init__(asked, of or question.of, exponent)
         self._question = question
         self._targets = np.arange(self.graph.n_vertices) if asked.targets is None else asked.targets
         self._of_one: dict[str, Flows] = {}

@@ -299,10 +299,7 @@ def _columns(values: Any) -> dict[Any, Any] | None:
 
 def _numbers(name: str, column: Any, size: int, graph: Graph, numbers: np.ndarray | None = None) -> np.ndarray:
     """Return a column of finite numbers as int64 or float64."""
-    try:
-        array = to_host(arguments.as_array(f"values[{name!r}]", column))
-    except InputError as error:
-        raise InputError(str(error).replace("vertex ids must be integers", "attributes must be numbers")) from None
+    array = to_host(arguments.as_array(f"values[{name!r}]", column))
     if array.size != size:
         what = "one per vertex, in the order of their ids" if numbers is None else "one per row"
         raise InputError(f"values[{name!r}] has {array.size} values, not {size}: give {what}")

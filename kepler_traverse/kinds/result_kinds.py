@@ -43,8 +43,8 @@ class KindOptions:
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
         """Return the options for a graph; see ``Asked.options``.
 
-        ``sources`` and ``targets`` are vertex numbers, in the order of options with a value for each. Without them, such
-        options are as the job has read them.
+        ``sources`` and ``targets`` are vertex numbers, in the order of options with a value for each, and ``pairs`` is a
+        ``PairTable``. Without sources, options with a value for each are as the job has read them.
         """
         return self
 
@@ -241,7 +241,7 @@ class FlowOptions(KindOptions):
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         of = self.in_library() | {"of": self.of or kind.cells}
-        return _call("flows", "question_of", graph, algorithm, **of, numbers=numbers.get("sources"))
+        return _call("flows", "question_of", graph, algorithm, **of, **numbers)
 
 
 @dataclass(frozen=True, kw_only=True)

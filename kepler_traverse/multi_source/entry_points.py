@@ -241,7 +241,7 @@ class Registry:
             forms=kind.reads if kind.adds_up else (),
         )
         if kind.loads_of is not None:
-            options = options_of(kind, graph, self.algorithm.name, of_kind)
+            options = options_of(kind, graph, self.algorithm.name, of_kind, pairs=table)
             asked = Asked(
                 kind=kind, graph=graph, algorithm=self.algorithm.name, query=plan.query, options=options, pairs=table
             )

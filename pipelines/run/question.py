@@ -95,13 +95,13 @@ _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 }
 
 
-def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any]) -> Any:
-    """Return the checked options of the kind of result; raise InputError as ``KindOptions.checked``."""
+def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **ends: Any) -> Any:
+    """Return the checked options of the kind, for pairs or targets; raise InputError as ``KindOptions.checked``."""
     kind = OUTPUT_SCHEMAS[settings.result]
     if kind.adds_up and settings.pairs is not None and settings.targets is not None:
         raise InputError("--targets has no effect: each row of --pairs has its destination; leave it out")
     try:
-        return kind.options_class(**given).checked(kind, graph, settings.algorithm)
+        return kind.options_class(**given).checked(kind, graph, settings.algorithm, **ends)
     except PrecisionError as error:  # the values are those of the user
         raise InputError(str(error)) from None
 
@@ -144,7 +144,9 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
             if identity is None or name not in FACTS or not FACTS[name].again:
                 raise
             raise InputError(f"{error}; give {FACTS[name].again}") from None
-    options = options_of_kind(graph, settings, {name: found.pop(name) for name in names})
+    targets = None if found["targets"] is None else graph.numbers_of(found["targets"], "target")
+    ends = {"targets": targets, "pairs": found["pairs"]} if OUTPUT_SCHEMAS[settings.result].adds_up else {}
+    options = options_of_kind(graph, settings, {name: found.pop(name) for name in names}, **ends)
     question = question_of(settings, options=options, **found)
     for key, fact in FACTS.items():
         if identity is not None and question.identified().get(key) != identity.get(key):

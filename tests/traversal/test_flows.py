@@ -126,7 +126,11 @@ def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
         ({"volumes": [1, -1]}, InputError, "volumes, row 1: -1 cannot be a volume"),
         ({"volumes": [1, np.nan]}, InputError, "row 1: nan"),
         ({"volumes": [1]}, InputError, "1 volumes are given, not 2"),
-        ({"volumes": [2**62, 2**62]}, PrecisionError, "a sum of volume exceeds int64"),
+        ({"volumes": [2**62, 2**62]}, PrecisionError, "the sum of all volumes exceeds int64"),
+        ({"volumes": [1e308, 1e308]}, PrecisionError, "the sum of all volumes exceeds float64"),
+        ({"volumes": np.array([0, 1], "M8[s]")}, InputError, r"volumes: its values must be numbers, not datetime64\[s\]"),
+        ({"source_weights": [1, 2]}, InputError, "source_weights is for sources and targets"),
+        ({"target_weights": [1, 2]}, InputError, "target_weights is for sources and targets"),
         ({"of": "arcs"}, InputError, "of='arcs' is none of"),
         ({"k": 3}, InputError, "k is for result"),
         ({"paths": 3}, TypeError, "unexpected keyword argument 'paths'"),
@@ -142,6 +146,8 @@ def test_sources_and_targets_that_are_given_twice_and_negative_weights_are_refus
     graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]), np.array([1, -1]))
     with pytest.raises(InputError, match="source 1 is given twice"):
         bfs_many(graph, [0, 1, 1], result="flows")
+    with pytest.raises(InputError, match="volumes are those of pairs"):
+        bfs_many(graph, [0], targets=[2], result="flows", volumes=[5])
     with pytest.raises(InputError, match="a target is given twice"):
         bfs_many(graph, [0], targets=[2, 2], result="flows")
     with pytest.raises(InputError, match="the graph has negative ones"):

@@ -307,7 +307,7 @@ def test_integers_beyond_2_to_the_53_are_exact():
         (
             {"cutoffs": [1], "values": {"a": np.ones(5, bool)}},
             InputError,
-            r"values\['a'\]: attributes must be numbers, not bool",
+            r"values\['a'\]: its values must be numbers, not bool",
         ),
         ({"cutoffs": [1], "values": pa.table({"a": [1, 2, None, 4, 5]})}, InputError, r"values\['a'\] holds 1 nulls"),
         ({"cutoffs": [1], "values": {"a": [2**63 - 1, 1, 0, 0, 0]}}, PrecisionError, "beyond int64"),

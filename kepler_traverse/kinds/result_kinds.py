@@ -194,7 +194,11 @@ _SOURCE_WEIGHTS = {
     "column": "source_weight",
     "help": "a number by which its sums or volumes are multiplied, of a column that may be called weight",
 }
-_TARGET_WEIGHTS = {"table": "targets", "column": "target_weight", "help": "a number by which volumes are multiplied"}
+_TARGET_WEIGHTS = {
+    "table": "targets",
+    "column": "target_weight",
+    "help": "a number by which volumes are multiplied, of a column that may be called weight",
+}
 _VOLUMES = {"table": "pairs", "column": "volume", "help": "what goes from the origin to the destination (default: 1)"}
 _DECAY = {
     "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, gaussian:D is "

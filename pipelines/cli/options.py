@@ -223,7 +223,8 @@ class Settings:
         "others, in is from the others to the source, as in NetworkX",
     )
     targets: list[int | str] | str | None = _result(
-        example=(7, 8), help="ids of the targets, or a file of them, as for --sources; only their distances are written"
+        example=(7, 8),
+        help="ids of the targets, or a file of them, as for --sources; the result is of the ways to them alone",
     )
     sources: list[int | str] | str | None = _sources(
         example=(3, 17, 99),
@@ -263,8 +264,8 @@ class Settings:
         "called 0, 1 and so on), and oneway, which says which rows are edges in one direction (yes, true, 1: start to end; "
         "no, false, 0: both; -1, reverse: end to start). Table of --sources: source, its ids; and limit, the largest "
         "distance of each, in place of --max-depth and --cutoff. Table of --targets: target, its ids. Table of --pairs: "
-        "origin and destination (default: columns with known names). For some results further ones, which tables of sources "
-        "and targets may have under these names",
+        "origin and destination (default: columns with known names). For some results further ones, which these tables may "
+        "have under these names",
     )
     header: Literal["auto", "yes", "no"] = _edge_list(
         "auto", help="whether a CSV file or SNAP text starts with column names"

@@ -262,23 +262,27 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
 
 
 def _with_columns_of_tables(settings: Settings) -> Settings:
-    """Return the settings with the columns of the tables of sources and of targets that have their roles by their names."""
+    """Return the settings with the columns of given tables that have their roles by their names."""
     from kepler_traverse.formats.ids import column_of_ids
 
     from ..run.given_table import columns_of_file
 
     columns = dict(settings.columns or {})
-    for table, role, path in (("sources", "source", settings.sources_file), ("targets", "target", settings.targets_file)):
-        names = (
-            None if path is None else columns_of_file(path, table, any(settings.table_of(each) == table for each in columns))
-        )
+    tables = (
+        ("sources", "source", settings.sources_file),
+        ("targets", "target", settings.targets_file),
+        ("pairs", "origin", settings.pairs),
+    )
+    for table, role, path in tables:
+        is_table = table == "pairs" or any(settings.table_of(each) == table for each in columns)
+        names = None if path is None else columns_of_file(path, table, is_table)
         if path is None or names is None:
             continue
-        if role not in columns:
+        if role not in columns and table != "pairs":
             with options_spelled(flag_text):
                 columns[role] = column_of_ids(path, names, table)
         for option, (_, _, own) in ((option, key.partition(".")) for option, key in SETTINGS.items()):
-            name = own.removeprefix("source_")
+            name = own if own in names else own.removeprefix(f"{role}_")  # source_weight may be called weight
             is_there = own and name in names and settings.table_of(own) == table
             if is_there and rules.takes(OUTPUT_SCHEMAS[settings.result], option, OUTPUT_SCHEMAS):
                 columns.setdefault(own, name)

@@ -62,7 +62,7 @@ def test_pairs_without_a_path_are_in_the_manifest_the_report_and_on_the_terminal
     lost = sssp_pairs(graph, *given, result="flows", volumes=trips["riders"]).attrs["kepler_traverse.lost"]
     assert lost["pairs"] > 0
     flows(files, tmp_path / "out", report=True)
-    assert f"{lost['pairs']} pairs have no path, and their volume of {lost['volume']:,} is" in "".join(capsys.readouterr())
+    assert f"{lost['pairs']} pairs without a path: a volume of {lost['volume']:,} is" in "".join(capsys.readouterr())
     page = (tmp_path / "out" / "_report.html").read_text()
     assert f"{lost['volume']:,}" in page
     assert "pairs without a path" in page
@@ -92,6 +92,41 @@ def test_flows_of_sources_and_weighted_targets(files, tmp_path):
     graph = read_graph(folder / "edges.parquet", device="cpu", weighted=False)
     right = bfs_many(graph, "all", targets=targets, target_weights=table["jobs"], of="vertices", result="flows")
     pd.testing.assert_frame_equal(pq.read_table(tmp_path / "out" / LOADS).to_pandas(), right)
+
+
+def test_columns_of_volumes_and_weights_are_found_by_their_names(tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("src,dst\n1,2\n2,3\n")
+    (tmp_path / "trips.csv").write_text("origin,destination,volume\n1,3,5\n2,3,7\n")
+    (tmp_path / "s.csv").write_text("source,source_weight\n1,5\n2,7\n")
+    (tmp_path / "t.csv").write_text("target,weight\n3,10\n")
+    for given, loads in (("--pairs trips.csv", [5, 12]), ("--sources s.csv --targets t.csv", [50, 120])):
+        words = [str(tmp_path / word) if word.endswith(".csv") else word for word in ["edges.csv", *given.split()]]
+        output = tmp_path / str(loads[0])
+        assert batch_sources.main([*words, "--result", "flows", "--device", "cpu", "--no-report", "--output", str(output)]) == 0
+        assert pq.read_table(output / LOADS)["volume"].to_pylist() == loads
+        assert f"flows: {LOADS} has what each edge or vertex carries" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "table", "said"),
+    [
+        ("flows --pairs", "origin,destination,volume\n1,3,9223372036854775807\n1,2,1\n", "sum of all volumes exceeds int64"),
+        ("flows --pairs", "origin,destination,volume\n1,3,1e308\n1,2,1e308\n", "sum of all volumes exceeds float64"),
+        ("flows --pairs", "origin,destination,volume\n1,3,2026-01-01\n", "has type date32[day]; weights and"),
+        ("flows --pairs", "origin,destination,volume\n1,3,1\n1,3,007\n", "'volume', row 1: '007' is kept as text"),
+        ("flows --pairs", "origin,destination,volume\n1,3,1\n1,3,9223372036854775808\n", "row 1: '9223372036854775808' is"),
+        ("flows --all-sources --targets", "target,weight\n3,1\n3,2\n", "a target has several rows"),
+        ("flows --decay slow --pairs", "origin,destination\n1,3\n", "--decay slow must be exponential:RATE"),
+        ("betweenness --of edges --endpoints --sources", "source\n1\n", "--endpoints is for vertices"),
+    ],
+)
+def test_wrong_volumes_weights_and_options_end_a_job_before_it_writes(words, table, said, tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("src,dst\n1,2\n2,3\n")
+    (tmp_path / "given.csv").write_text(table)
+    given = [*words.split(), str(tmp_path / "given.csv"), "--device", "cpu", "--output", str(tmp_path / "out")]
+    assert batch_sources.main([str(tmp_path / "edges.csv"), "--result", *given]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture(scope="module")

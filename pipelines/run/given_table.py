@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -25,13 +26,15 @@ from ..cli.options import Settings
 from ..output.schemas import OUTPUT_SCHEMAS
 
 DISTANCE = "distance"  # the column that is added to the table
-_INTEGER = "^[+-]?[0-9]{1,18}$"  # an int64 holds any of them
+_INTEGER = "^[+-]?[0-9]{1,20}$"
+# What a number does not keep of a text such as 01234, +49 or an integer beyond float64: such columns stay text.
+_LOST = {"int64": r"^\s*([+-]?0[0-9]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
 
 
 def read_given_table(
     path: str, what: str, choose: Callable[[list[str]], tuple[str, ...]]
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return a table and the names of its columns of ids; a text file has these columns as strings.
+    """Return a table and the names of its columns of ids; a text file has these columns, and codes like 01234, as strings.
 
     Parameters
     ----------
@@ -51,14 +54,19 @@ def read_given_table(
             head = file.read(4)
         if head == b"PAR1":
             with pq.ParquetFile(here) as parquet:
-                names = choose(parquet.schema_arrow.names)
+                names = _chosen(path, what, parquet.schema_arrow.names, choose)
                 return parquet.read(), names
         parse = csv.ParseOptions(delimiter=delimiter_of(here))
         with csv.open_csv(here, parse_options=parse) as reader:
-            names = choose(reader.schema.names)
-        types = dict.fromkeys(names, pa.string())
-        as_text = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)  # NA may be a name
-        return csv.read_csv(here, parse_options=parse, convert_options=as_text), names
+            names = _chosen(path, what, reader.schema.names, choose)
+        table = _read_csv(here, parse, column_types=dict.fromkeys(names, pa.string()))
+        lost = {each.name: _LOST[str(each.type)] for each in table.schema if str(each.type) in _LOST}
+        if lost:
+            texts = _read_csv(here, parse, column_types=dict.fromkeys(lost, pa.string()), include_columns=[*lost])
+            for name, pattern in lost.items():
+                if pc.any(pc.match_substring_regex(texts[name], pattern)).as_py():
+                    table = table.set_column(table.schema.get_field_index(name), name, texts[name])
+        return table, names
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
@@ -66,12 +74,25 @@ def read_given_table(
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None
 
 
+def _chosen(path: str, what: str, names: list[str], choose: Callable[[list[str]], tuple[str, ...]]) -> tuple[str, ...]:
+    chosen = choose(names)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}: the table of {what} has more than one column {shown(twice[0])}; rename all but one")
+    return chosen
+
+
+def _read_csv(path: Any, parse: csv.ParseOptions, **options: Any) -> pa.Table:
+    options |= {"null_values": [""], "strings_can_be_null": True}  # NA may be a name
+    return csv.read_csv(path, parse_options=parse, convert_options=csv.ConvertOptions(**options))
+
+
 def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
     """Return the names of the columns of a table of ids; None for a file of ids alone, or one that cannot be read.
 
     Parameters
     ----------
-    what : {"sources", "targets"}
+    what : {"sources", "targets", "pairs"}
     is_table : bool
         Whether it is a table for sure; otherwise text is one if its name and header say so, and Parquet if it has several
         columns.
@@ -85,7 +106,8 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
             return names if is_table or len(names) > 1 else None
         if not is_table and not is_id_table(here, what):
             return None
-        with csv.open_csv(here, parse_options=csv.ParseOptions(delimiter=delimiter_of(here))) as reader:
+        parse = csv.ParseOptions(delimiter=delimiter_of(here), invalid_row_handler=lambda _: "skip")  # names are in line 0
+        with csv.open_csv(here, parse_options=parse) as reader:
             return list(reader.schema.names)
     except (OSError, ValueError):
         return None  # the error is raised where the file is read
@@ -136,7 +158,13 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
         raise UnknownVertexError(
             f"{path}: column {shown(name)}, row {row}: {value!r} is no vertex: the ids of this graph are integers"
         )
-    return pc.cast(pc.replace_substring_regex(bare, r"^\+", ""), pa.int64())
+    bare = pc.replace_substring_regex(bare, r"^\+", "")
+    for kind in (pa.int64(), pa.uint64()):
+        with contextlib.suppress(pa.ArrowInvalid):
+            return pc.cast(bare, kind)
+    raise UnknownVertexError(
+        f"{path}: column {shown(name)} has an id beyond int64 and uint64; the ids of this graph are integers"
+    )
 
 
 def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np.ndarray:

@@ -97,7 +97,9 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
     InputError
         The table has no such column; a weight is no finite number of 0 or more. The message names the file.
     """
-    _, column = _column(graph, settings, name, "targets")
+    numbers, column = _column(graph, settings, name, "targets")
+    if np.unique(numbers).size < numbers.size:
+        raise InputError(f"{settings.targets_file}: a target has several rows, and each its weight; give one row per target")
     return _amounts(f"{settings.targets_file}: column {shown(name)}", column)
 
 
@@ -109,6 +111,7 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
     return _amounts(f"{path}: column {shown(name)}", _without_nulls(path, name, table))
 
 
+_KEPT = r"^-?(0|[1-9][0-9]{0,17})([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # text that a number keeps
 # By the field of ``Question`` or the option of a kind.
 COLUMN_READERS = {
     "groups": read_groups,
@@ -125,7 +128,12 @@ def _amounts(where: str, column: pa.Array) -> np.ndarray:
 
 def _numbers(where: str, column: pa.Array) -> np.ndarray:
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
-        raise InputError(f"{where} has type {column.type}; weights and volumes are numbers")
+        if is_text(column.type):  # as a column of CSV with a number that int64 and float64 do not keep
+            row = pc.index(pc.match_substring_regex(column, _KEPT), False).as_py()
+            if row >= 0:
+                what = "weights and volumes are numbers, within int64 or with a point, and without leading zeros"
+                raise InputError(f"{where}, row {row}: {column[row].as_py()[:40]!r} is kept as text; {what}")
+        raise InputError(f"{where} has type {column.type}; weights and volumes are integers or floats: cast the column")
     return column.to_numpy(zero_copy_only=False)
 
 

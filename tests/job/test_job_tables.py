@@ -162,9 +162,28 @@ def test_integer_ids_are_read_from_text(tmp_path):
     assert np.array_equal(found["beds"], [1, 2, 3])
 
 
+def test_columns_of_csv_keep_their_text(run, tmp_path):
+    kept = {"zip": ["01234", "56789"], "phone": ["+49", "0049"], "key": ["12345678901234567890", "1"], "beds": [1, 2]}
+    pd.DataFrame({"stop": ["a", "b"], **kept}).to_csv(tmp_path / "own.csv", index=False)
+    words = ["--sources", "{folder}/own.csv", "--columns", "source=stop", "--result", "summary"]
+    assert pq.read_table(run(*words) / "_sources.pq").select(list(kept)).to_pydict() == kept
+
+
+def test_ids_beyond_int64_are_read_from_text(tmp_path):
+    (tmp_path / "edges.csv").write_text(f"src,dst\n{2**64 - 1},7\n")
+    (tmp_path / "stops.csv").write_text(f"source,beds\n{2**64 - 1},1\n")
+    words = ["--device", "cpu", "--no-report", "--id-type", "uint64", "--output", tmp_path / "out"]
+    words += ["--sources", tmp_path / "stops.csv"]
+    assert main([str(word) for word in [tmp_path / "edges.csv", *words]]) == 0
+    assert pq.read_table(tmp_path / "out" / "part-000000.parquet")["vertex"].to_pylist() == [7, 2**64 - 1]
+
+
 @pytest.mark.parametrize(
     ("text", "more", "said"),
     [
+        ("stop,beds,beds\na,1,2\n", ["--columns", "source=stop"], "has more than one column 'beds'; rename all but one"),
+        ("stop,beds\na,1\nb\n", ["--columns", "source=stop"], "Expected 2 columns, got 1"),
+        ("source,beds\na,1\nb\n", [], "Expected 2 columns, got 1"),
         ("stop,beds\na,1\nx,2\n", ["--columns", "source=stop"], "column stop, row 1: 1 stop is not in the graph: 'x'"),
         ("stop,beds\na,1\n,2\n", ["--columns", "source=stop"], "row 1: it holds no id"),
         ("stop,beds\na,1\n", ["--columns", "source=where"], "no column 'where'"),

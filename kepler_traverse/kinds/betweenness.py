@@ -105,7 +105,9 @@ def question_of(
     for name, value in (("endpoints", endpoints), ("normalized", normalized)):
         arguments.flag(name, value)
     if endpoints and of == "edges":
-        raise InputError("endpoints is for vertices: each edge of a path lies between its ends; leave it out")
+        raise InputError(
+            f"{option_text('endpoints')} is for vertices: each edge of a path lies between its ends; leave it out"
+        )
     if ALGORITHMS[algorithm].is_weighted:
         _refuse_weights_of_zero(graph)
     n = graph.n_vertices

@@ -19,7 +19,7 @@ import numpy as np
 from .. import arguments
 from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, is_rows, namespace, to_host
 from ..cpu import opportunities as cpu
-from ..errors import InputError, PrecisionError
+from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
@@ -244,7 +244,7 @@ def decay_of(decay: Any) -> tuple[int, float]:
         parameter = np.nan
     if not 0 < parameter < np.inf:
         raise InputError(
-            f"decay={arguments.describe(decay)} must be exponential:RATE, linear:DISTANCE or gaussian:DISTANCE, with a "
+            f"{option_text('decay', decay)} must be exponential:RATE, linear:DISTANCE or gaussian:DISTANCE, with a "
             "positive number"
         )
     return DECAYS[name], parameter

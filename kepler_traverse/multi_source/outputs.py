@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import MAX_INTEGER, is_rows, namespace
-from ..errors import InputError, NegativeCycleError, option_text
+from ..errors import InputError, NegativeCycleError, option_text, several
 from ..graph import Graph, has_vertex
 from ..kinds import rules
 from ..kinds.loads import Loads
@@ -314,7 +314,9 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
         loads.add(group)
     found, lost = frames.make(columns_on_device(loads.columns(), loads.asked.graph)), loads.lost()
     if lost["pairs"]:
-        LOG.warning("%s pairs have no path, and their %s of %s is on no edge", *lost.values(), loads.value)
+        LOG.warning(
+            "%s without a path: a %s of %s is on no edge", several(lost["pairs"], "pair"), loads.value, lost[loads.value]
+        )
     if hasattr(found, "attrs"):
         found.attrs |= loads.facts()
     return found

@@ -26,6 +26,7 @@ from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
 from ..cli.terminal import printable, say, show
+from ..output.load_tables import CELLS, LOADS
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -362,7 +363,9 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     ]
     if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")
-    if settings.result != "distances":
+    if OUTPUT_SCHEMAS[settings.result].adds_up:
+        lines.append(f"{settings.result}: {LOADS} has what each edge or vertex carries, parts and {CELLS} how it is made up")
+    elif settings.result != "distances":
         lines.append(f"{settings.result}: {manifest['means']}")
     if failed:
         again = "see _manifest.json; --resume" if settings.shard is None else "the same command"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from kepler_traverse import __version__, cuda
-from kepler_traverse.errors import CapacityError, OutputError
+from kepler_traverse.errors import CapacityError, OutputError, several
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
 
@@ -413,7 +413,8 @@ class _Job:
             folder.count_traffic()
             for pairs, volume in (each["lost"].values() for each in manifest["tables"] if "lost" in each):
                 if pairs:
-                    say(f"{pairs:,.0f} pairs have no path, and their volume of {volume:,} is on no edge")
+                    within = " within the limit" if manifest["identity"]["limit"] is not None else ""
+                    say(f"{several(int(pairs), 'pair')} without a path{within}: a volume of {volume:,} is on no edge")
             folder.complete()
 
     def write_report(self) -> None:

@@ -99,9 +99,9 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
 
 
 def _read(store: Store, log: CommitLog) -> Manifest:
-    manifest = check_folder(store, resume=True, shared=not store.is_local, log=log)
+    manifest = check_folder(store, resume=True, shared=True, log=log)
     if manifest is None:
-        raise OutputError(f"{store}: the folder holds no {MANIFEST}, so there is no run to finish")
+        raise OutputError(f"{store}: the folder holds no {MANIFEST}, so there is no run to finish; correct its name")
     return manifest
 
 

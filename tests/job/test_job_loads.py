@@ -102,7 +102,9 @@ def test_columns_of_volumes_and_weights_are_found_by_their_names(tmp_path, capsy
     for given, loads in (("--pairs trips.csv", [5, 12]), ("--sources s.csv --targets t.csv", [50, 120])):
         words = [str(tmp_path / word) if word.endswith(".csv") else word for word in ["edges.csv", *given.split()]]
         output = tmp_path / str(loads[0])
-        assert batch_sources.main([*words, "--result", "flows", "--device", "cpu", "--no-report", "--output", str(output)]) == 0
+        assert (
+            batch_sources.main([*words, "--result", "flows", "--device", "cpu", "--no-report", "--output", str(output)]) == 0
+        )
         assert pq.read_table(output / LOADS)["volume"].to_pylist() == loads
         assert f"flows: {LOADS} has what each edge or vertex carries" in capsys.readouterr().out
 

@@ -142,6 +142,7 @@ def test_batches_of_shards_do_not_depend_on_the_machine(folder, tmp_path, monkey
 def test_a_run_that_lacks_parts_is_not_finished(folder, tmp_path, capsys):
     out = tmp_path / "out"
     assert finish.main([str(out)]) == 2
+    assert f"holds no {MANIFEST}, so there is no run to finish; correct its name\n" in capsys.readouterr().err
     assert run(folder, out, "--shard", "0/3") == 0
     assert finish.main([str(out)]) == 3
     assert "4 parts are missing (part-000001.parquet, part-000002.parquet," in capsys.readouterr().err

@@ -13,6 +13,7 @@ _NOTES = {
     "betweenness_centrality_subset": _EQUAL_TO_ROUNDING,
     "closeness_centrality": _EQUAL_TO_ROUNDING,
     "edge_betweenness_centrality": _EQUAL_TO_ROUNDING,
+    "edge_betweenness_centrality_subset": _EQUAL_TO_ROUNDING,
     "global_efficiency": _EQUAL_TO_ROUNDING,
     "harmonic_centrality": _EQUAL_TO_ROUNDING,
     "newman_betweenness_centrality": _EQUAL_TO_ROUNDING + " Weighted calls are NetworkX's own.",

@@ -467,3 +467,44 @@ def claim(order, parent, owner):
     for v in order:
         if owner[v] == NONE:
             owner[v] = owner[parent[v]]
+
+
+@njit(cache=True, nogil=True)
+def add_subset_loads(offsets, sources, lengths, distance, order, is_target, loads):
+    """Add what each edge carries for one source by the rule of NetworkX's ``edge_betweenness_centrality_subset``.
+
+    Parameters
+    ----------
+    offsets, sources, lengths : arrays
+        The edges that lead to each vertex; lengths are above 0, in the type of the distances.
+    distance : array of shape (n_vertices,)
+    order : array of the vertices that are reached, in ascending order of their distances
+    is_target : bool array of shape (n_vertices,)
+    loads : float64 array of shape (n_edges,), output
+
+    Returns
+    -------
+    bool
+        False, and nothing is added, if a vertex has too many paths.
+    """
+    paths, carried = np.zeros((2, distance.size))
+    paths[order[0]] = 1.0
+    for v in order[1:]:
+        for at in range(offsets[v], offsets[v + 1]):
+            u = sources[at]
+            if 0 <= distance[u] < distance[v] and distance[u] + lengths[at] == distance[v]:
+                paths[v] += paths[u]
+        if paths[v] >= 2.0**1000:
+            return False
+    for v in order[:0:-1]:
+        own = np.int64(0)
+        for at in range(offsets[v], offsets[v + 1]):
+            u = sources[at]
+            own += 0 <= distance[u] < distance[v] and distance[u] + lengths[at] == distance[v]
+        for at in range(offsets[v], offsets[v + 1]):
+            u = sources[at]
+            if 0 <= distance[u] < distance[v] and distance[u] + lengths[at] == distance[v]:
+                share = paths[u] / paths[v] * (1.0 + carried[v]) if is_target[v] else carried[v] / own
+                loads[at] += share
+                carried[u] += share
+    return True

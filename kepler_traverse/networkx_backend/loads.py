@@ -2,8 +2,8 @@
 
 ``refusals`` leaves to NetworkX what has another meaning there, or none here: weights of 0 or less, sources that are given
 twice, edges of multigraphs, and ``load_centrality`` by weights, where NetworkX leaves out predecessors after the source.
-``edge_betweenness_centrality_subset`` is not served: NetworkX shares evenly among the predecessors of a node that is no
-target, and not by their paths.
+``edge_betweenness_centrality_subset`` has a kernel of its own: in NetworkX a node that is no target shares evenly among its
+predecessors, and not by their paths.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from .._arrays import is_hops, is_reached, to_host
 from ..bfs import bfs_many, plan_bfs_many
+from ..errors import PrecisionError
 from ..kinds.betweenness import Betweenness, question_of
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS
-from ..sssp import sssp_many
+from ..sssp import plan_sssp_many, sssp_many
+from . import kernels
 from .all_sources import Weight, searched_where_fast
 from .graph import KeplerGraph
 
@@ -51,6 +54,32 @@ def edge_betweenness_centrality(
     """Share of shortest paths over each edge."""
     sample = None if k is None else _sample(G, k, seed)
     return _rescaled(G, _of_edges(G, weight, sample), normalized, True, sample)
+
+
+def edge_betweenness_centrality_subset(
+    G: KeplerGraph, sources: Any, targets: Any, normalized: bool = False, weight: Weight = None
+) -> dict[Any, float]:
+    """Share of the shortest paths from some nodes to some others over each edge, as NetworkX divides them."""
+    n, graph = len(G), G.searched(weight)
+    starts = np.array([G._adj[node] for node in sources], np.int64)
+    is_target, loads = np.zeros(n, np.bool_), np.zeros(graph.n_edges)
+    is_target[[G._adj[node] for node in set(targets) if node in G]] = True
+    plan = (plan_bfs_many if weight is None else plan_sssp_many)(graph, n_sources=max(starts.size, 1))
+    for group in plan.iter_groups(starts):
+        rows = to_host(group.as_rows().distance)
+        lengths = np.ones(graph.n_edges, rows.dtype)
+        if not is_hops(rows.dtype):
+            lengths = graph.derived.sums_in(rows.dtype.name).reverse.weights
+        for distance in rows:
+            order = np.flatnonzero(is_reached(distance))
+            order = order[np.argsort(distance[order], kind="stable")]
+            edges = graph.reverse.offsets, graph.reverse.targets, lengths
+            if not kernels.add_subset_loads(*edges, distance, order, is_target, loads):
+                raise PrecisionError("a node has 2**1000 shortest paths or more, which this function does not count")
+    ends = graph.reverse.targets.astype(np.int64), np.repeat(np.arange(n), np.diff(graph.reverse.offsets))
+    src, dst = ends if G.directed else (np.minimum(*ends), np.maximum(*ends))
+    keys, own = np.unique(src * n + dst, return_inverse=True)
+    return _rescaled(G, _by_edge(G, keys, np.bincount(own, loads, keys.size)), normalized, True)
 
 
 def newman_betweenness_centrality(
@@ -106,18 +135,27 @@ def _of_nodes(
 
 
 def _of_edges(graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None) -> dict[Any, float]:
-    """Sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself carries nothing."""
+    table = _sums(graph, weight, sources, None, of="edges")
+    if table is None:
+        return _by_edge(graph, np.zeros(0, np.int64), np.zeros(0))
+    keys = table["src"].to_numpy() * len(graph) + table["dst"].to_numpy()
+    order = np.argsort(keys)
+    return _by_edge(graph, keys[order], _as_ordered(graph, table)[order])
+
+
+def _by_edge(graph: KeplerGraph, keys: np.ndarray, sums: np.ndarray) -> dict[Any, float]:
+    """Sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself carries nothing.
+
+    Keys are ``src * n + dst`` in ascending order, and ``src < dst`` if the graph is undirected.
+    """
     offsets, dst = graph.outgoing
     src = np.repeat(np.arange(len(graph)), np.diff(offsets))
     listed = np.ones(src.size, bool) if graph.directed else src <= dst
     src, dst = src[listed], dst[listed].astype(np.int64)
-    found, table = np.zeros(src.size), _sums(graph, weight, sources, None, of="edges")
-    if table is not None and len(table):
-        keys = table["src"].to_numpy() * len(graph) + table["dst"].to_numpy()
-        order = np.argsort(keys)
-        own = src * len(graph) + dst
-        at = np.minimum(np.searchsorted(keys, own, sorter=order), keys.size - 1)
-        found = np.where(keys[order[at]] == own, _as_ordered(graph, table)[order[at]], 0.0)
+    own, found = src * len(graph) + dst, np.zeros(src.size)
+    at = np.searchsorted(keys, own)
+    is_there = np.isin(own, keys)
+    found[is_there] = sums[at[is_there]]
     return dict(zip(zip(graph.names(src), graph.names(dst), strict=True), found.tolist(), strict=True))
 
 

@@ -22,8 +22,9 @@ _ONE_PAIR = frozenset({
 })  # fmt: skip
 _LOADS = frozenset({
     "betweenness_centrality", "betweenness_centrality_subset", "edge_betweenness_centrality",
-    "newman_betweenness_centrality",
+    "edge_betweenness_centrality_subset", "newman_betweenness_centrality",
 })  # fmt: skip
+_SUBSETS = frozenset({"betweenness_centrality_subset", "edge_betweenness_centrality_subset"})
 _ALL_SOURCES = _LOADS | frozenset({
     "average_shortest_path_length", "barycenter", "center", "closeness_centrality", "diameter", "eccentricity",
     "global_efficiency", "harmonic_centrality", "periphery", "radius", "wiener_index",
@@ -64,9 +65,7 @@ def can_run(
     bound.apply_defaults()
     given = bound.arguments
     for argument, harmless in _HANDED_OVER.items():
-        if argument in given and not (
-            name in _MANY_SOURCES | {"betweenness_centrality_subset", "bfs_layers"} and argument == "sources"
-        ):
+        if argument in given and not (name in _MANY_SOURCES | _SUBSETS | {"bfs_layers"} and argument == "sources"):
             value = given[argument]
             if not any(value is each for each in harmless):
                 return f"{argument} is given"
@@ -113,7 +112,7 @@ def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
         and not (type(given["cutoff"]) is int and given["cutoff"] > 0)
     ):
         return "cutoff is not a whole number above 0"
-    if name == "betweenness_centrality_subset":
+    if name in _SUBSETS:
         try:
             sources, _ = list(given["sources"]), set(given["targets"])
             if len(set(sources)) < len(sources) or not all(node in graph for node in sources):

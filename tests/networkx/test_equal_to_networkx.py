@@ -64,6 +64,7 @@ ARGUMENTS = {
     "dijkstra_predecessor_and_distance": "source cutoff weight",
     "eccentricity": "*v weight",
     "edge_betweenness_centrality": "*k seed normalized weight",
+    "edge_betweenness_centrality_subset": "several targets normalized weight",
     "global_efficiency": "",
     "harmonic_centrality": "*nbunch distance",
     "has_path": "source target",
@@ -276,6 +277,19 @@ def test_extremes_search_from_few_nodes(monkeypatch):
             assert function(graph, weight=weight, backend="kepler") == function(graph, weight=weight, backend="networkx")
     assert len(searches) == 8
     assert max(searches) < len(graph) / 4
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_edges_of_a_subset_divide_as_in_networkx(kind, weight):
+    """Two paths lead to 3, and one to 5: to 6, which is no target, each of them carries a half, and not two thirds."""
+    graph = kind([(0, 1), (0, 2), (1, 3), (2, 3), (0, 4), (4, 5), (3, 6), (5, 6), (6, 7)])
+    nx.set_edge_attributes(graph, 2, "weight")
+    of = {"sources": [0, 4], "targets": [7, 3], "weight": weight, "normalized": True}
+    expected = nx.edge_betweenness_centrality_subset(graph, **of, backend="networkx")
+    found = nx.edge_betweenness_centrality_subset(graph, **of, backend="kepler")
+    assert list(found.items()) == [(edge, pytest.approx(value, rel=1e-12)) for edge, value in expected.items()]
+    assert nx.edge_betweenness_centrality_subset(kind(), [], [], backend="kepler") == {}
 
 
 @pytest.mark.parametrize("function", [nx.diameter, nx.radius, nx.center, nx.periphery])

@@ -90,11 +90,11 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
         show(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
         return
     lines = [f"{fault.kind}: {fault.file}: {fault.message}" for fault in findings.faults]
-    if findings.untold:
-        lines.append(f"and {findings.untold} more")
+    if findings.unlisted:
+        lines.append(f"and {findings.unlisted} more")
     how = ", ".join(f"{count} {what}" for what, count in findings.proven.items()) or "none"
     looked = f"{several(findings.sources, 'source')}, {several(findings.rows, 'row')} in {seconds:.1f} s; methods: {how}"
-    verdict = f"WRONG: {several(len(findings.faults) + findings.untold, 'fault')}" if findings.faults else "verified"
+    verdict = f"WRONG: {several(len(findings.faults) + findings.unlisted, 'fault')}" if findings.faults else "verified"
     show(*lines, f"{folder}: {verdict} ({looked})")
 
 

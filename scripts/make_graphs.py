@@ -113,7 +113,7 @@ def mesh(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:
 
 
 def degree_six(rows: int, columns: int, seed: int, xp=np, rng=None) -> tuple:  # noqa: ARG001  (all take a seed)
-    """Edges of a grid whose inner vertices all have 6 neighbours, each once: every cell has the same diagonal.
+    """Edges of a grid whose inner vertices all have 6 neighbors, each once: every cell has the same diagonal.
 
     The "regular graphs" of Luo, Wong, Hwu (DAC 2010). Nothing is drawn. Read it as undirected.
     """

@@ -1,4 +1,4 @@
-"""BFS without a return to the host between levels: a cluster of blocks begins, and the grid continues.
+"""BFS without a return to the host between levels: a cluster of blocks first, and the grid continues.
 
 See persistent_cluster.cu and persistent_grid.cu.
 """
@@ -47,7 +47,7 @@ _GRID = Entry(
         ("CHUNK", _MIN_CHUNK),
         ("CHUNK_WARPS", 0),
         ("SHARED_LISTS", 0),
-        ("UNROLL", bfs_tuning.AHEAD),
+        ("UNROLL", bfs_tuning.UNROLL),
         ("CLEANS_UP", bfs_tuning.CLEANS_UP),
         ("MIN_BLOCKS", bfs_tuning.MIN_BLOCKS),
         ("PATIENCE", bfs_tuning.PATIENCE),
@@ -62,11 +62,11 @@ def plan(graph, query) -> TracedSearch:
     """Allocate and compile. The returned search holds the trace of its last call."""
     n, m, index = graph.n_vertices, graph.n_edges, graph.targets.dtype
     incoming = graph.reverse if _can_pull(graph) else None
-    begins, goes_on = entries_for(graph, query)
-    constants = dict(goes_on.constants)
-    start_compiling([Request(begins, index), Request(goes_on, index)])
-    cluster, grid = kernel(begins, index), kernel(goes_on, index)
-    clusters = dict(begins.constants)["CLUSTER"]
+    first, rest = entries_for(graph, query)
+    constants = dict(rest.constants)
+    start_compiling([Request(first, index), Request(rest, index)])
+    cluster, grid = kernel(first, index), kernel(rest, index)
+    clusters = dict(first.constants)["CLUSTER"]
     distance = cp.empty(n, np.int32)
     predecessor = cp.empty(n, index) if query.predecessors else None
     packed = cp.empty(n, np.uint64) if query.predecessors else None
@@ -135,17 +135,17 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     chunk, warps = bfs_tuning.CHUNKS["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}
     # On a device without clusters one block runs the first levels.
-    begins = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
-    return begins, _GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row))
+    first = _CLUSTER.variant(**shared, CLUSTER=min(tuning.cluster, max_cluster()))
+    return first, _GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=int(largest >= tuning.long_row))
 
 
 def likely_kernels(directed: bool, predecessors: bool) -> list[Request]:
     """Kernels of a search in a graph that is not known yet, with vertex numbers of 32 bits: for even and uneven degrees."""
     chunk, warps = bfs_tuning.CHUNKS["push" if directed else "pull"]
     shared: dict[str, Any] = {"PREDECESSORS": int(predecessors), "CHUNK": chunk}
-    begins = _CLUSTER.variant(**shared, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster()))
-    goes_on = [_GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=uneven) for uneven in (0, 1)]
-    return [Request(entry) for entry in (begins, *goes_on)]
+    first = _CLUSTER.variant(**shared, CLUSTER=min(bfs_tuning.Tuning().cluster, max_cluster()))
+    rest = [_GRID.variant(**shared, CHUNK_WARPS=warps, SHARED_LISTS=uneven) for uneven in (0, 1)]
+    return [Request(entry) for entry in (first, *rest)]
 
 
 def _can_pull(graph) -> bool:

@@ -47,7 +47,7 @@ CHUNKS = {"pull": (512, 0), "push": (64, 1)}
 # no lane waits for a longer list. Below it each adjacency list has lanes of its own.
 UNEVEN = 64
 # Unroll factor over the edges of chunks and shared adjacency lists: more loads in flight, but more registers.
-AHEAD = 2
+UNROLL = 2
 # Whether the pass that computes distances and predecessors from the claims also resets the claims for the next search. It
 # writes 8 bytes per vertex; otherwise a separate launch before the search writes as many.
 CLEANS_UP = 1

@@ -129,18 +129,18 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(next_chunk, n_chunks, offsets, neighbours, state):
+def _check_hops(next_chunk, n_chunks, offsets, neighbors, state):
     lines, limit, limits, source_of, bounds, found, doublings = state
     unreached = ~lines.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
-            wrong = differing_hops(lines, v, neighbours, offsets[v], offsets[v + 1], limit, doublings)
+            wrong = differing_hops(lines, v, neighbors, offsets[v], offsets[v + 1], limit, doublings)
             for lane in range(lines.shape[1] if wrong else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
                     best = unreached
                     for e in range(offsets[v], offsets[v + 1]):
-                        near = lines[neighbours[e], lane]
+                        near = lines[neighbors[e], lane]
                         best = near if near < best else best
                     best = lines.dtype.type(best + (best != unreached))
                     _compare(found[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
@@ -148,7 +148,7 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbours, state):
 
 
 @njit(nogil=True, cache=True)
-def _check_rows(next_chunk, n_chunks, offsets, neighbours, rows, limits, source_of, bounds, found):
+def _check_rows(next_chunk, n_chunks, offsets, neighbors, rows, limits, source_of, bounds, found):
     """``_check_hops`` of distances that are not laid out in tiles."""
     unreached = ~rows.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
@@ -159,7 +159,7 @@ def _check_rows(next_chunk, n_chunks, offsets, neighbours, rows, limits, source_
                 best = unreached
                 # Indices are unsigned, so that Numba does not ask whether they are negative.
                 for e in range(np.uint64(offsets[v]), np.uint64(offsets[v + 1])):
-                    near = row[np.uint64(neighbours[e])]
+                    near = row[np.uint64(neighbors[e])]
                     best = near if near < best else best
                 best = rows.dtype.type(best + (best != unreached))
                 if best != row[v]:
@@ -168,21 +168,21 @@ def _check_rows(next_chunk, n_chunks, offsets, neighbours, rows, limits, source_
 
 
 @njit(nogil=True, cache=True)
-def _check_sums(next_chunk, n_chunks, offsets, neighbours, weights, state, negative, unfounded):
+def _check_sums(next_chunk, n_chunks, offsets, neighbors, weights, state, negative, unfounded):
     """Compare distances, and set one bit per source for vertices that no strictly nearer vertex explains."""
     lines, limit, limits, source_of, bounds, found, doublings = state
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
             begin, end = offsets[v], offsets[v + 1]
-            wrong, open_ = differing_sums(lines, v, neighbours, begin, end, weights, limit, doublings)
+            wrong, open_ = differing_sums(lines, v, neighbors, begin, end, weights, limit, doublings)
             # With negative weights a predecessor may be farther than the vertex: a chain must explain every vertex.
             open_ |= ~np.uint64(0) if negative else np.uint64(0)
             for lane in range(lines.shape[1] if wrong | open_ else 0):
                 if wrong >> np.uint64(lane) & np.uint64(1):
                     best = lines.dtype.type(np.inf)
                     for e in range(begin, end):
-                        through = lines[neighbours[e], lane] + weights[e]
+                        through = lines[neighbors[e], lane] + weights[e]
                         best = through if through < best else best
                     _compare(found[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
                 if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:

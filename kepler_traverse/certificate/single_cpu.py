@@ -127,9 +127,9 @@ def _as_keys(distance) -> np.ndarray:
     return distance.astype(kind)
 
 
-def _with_padding(neighbours) -> np.ndarray:
-    """Sixteen neighbours at least."""
-    return neighbours if neighbours.size >= SIXTEEN else np.append(neighbours, np.zeros(SIXTEEN, neighbours.dtype))
+def _with_padding(neighbors) -> np.ndarray:
+    """Sixteen neighbors at least."""
+    return neighbors if neighbors.size >= SIXTEEN else np.append(neighbors, np.zeros(SIXTEEN, neighbors.dtype))
 
 
 def _as_weighted(graph, distance) -> tuple[Any, ...]:
@@ -204,7 +204,7 @@ def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negati
 
 
 @njit(inline="always")
-def _compare_edges(neighbours, near, first, begin, end, bound, explained, p):
+def _compare_edges(neighbors, near, first, begin, end, bound, explained, p):
     """Bits of the edges to a vertex that bring less than a bound, and of those from ``p`` that bring exactly ``explained``.
 
     ``near`` has what each edge brings, from the edge ``first`` on, after ``SIXTEEN`` places; edges are compared sixteen at a
@@ -213,10 +213,10 @@ def _compare_edges(neighbours, near, first, begin, end, bound, explained, p):
     less = same = np.uint64(0)
     left, edge = end - begin, begin
     while True:
-        at = edge if edge < neighbours.size - SIXTEEN else neighbours.size - SIXTEEN
+        at = edge if edge < neighbors.size - SIXTEEN else neighbors.size - SIXTEEN
         inside = np.uint64((1 << (left if left < SIXTEEN else SIXTEEN)) - 1) << np.uint64(edge - at)
         less |= are_less(near, at - first + SIXTEEN, bound) & inside
-        same |= are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbours, at, p) & inside
+        same |= are_equal(near, at - first + SIXTEEN, explained) & are_equal(neighbors, at, p) & inside
         if left <= SIXTEEN:
             break
         left, edge = left - SIXTEEN, edge + SIXTEEN
@@ -224,13 +224,13 @@ def _compare_edges(neighbours, near, first, begin, end, bound, explained, p):
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(next_chunk, n_chunks, offsets, neighbours, keys, predecessor, farthest, bounds, found):
+def _check_hops(next_chunk, n_chunks, offsets, neighbors, keys, predecessor, farthest, bounds, found):
     unreached = ~keys.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         begin, end = bounds[chunk], bounds[chunk + 1]
         first = offsets[begin]
-        sources = neighbours[first : offsets[end]]
+        sources = neighbors[first : offsets[end]]
         near = np.empty(sources.size + 2 * SIXTEEN, keys.dtype)
         for i in range(sources.size):
             near[i + SIXTEEN] = keys[np.uint64(sources[i])]
@@ -242,7 +242,7 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbours, keys, predecessor, fa
             # An edge must not come from more than one level before; to the unreached from none within the limit.
             bound = farthest if key == unreached else keys.dtype.type(key - (key > 0))
             wanted = keys.dtype.type(key - 1)
-            less, same = _compare_edges(neighbours, near, first, begins[v], ends[v], bound, wanted, p)
+            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], bound, wanted, p)
             violated += less != 0
             explained += same != 0
         found[chunk, 0], found[chunk, 1], found[chunk, 2] = violated, explained, 0
@@ -250,14 +250,12 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbours, keys, predecessor, fa
 
 
 @njit(nogil=True, cache=True)
-def _check_weighted(
-    next_chunk, n_chunks, offsets, neighbours, weights, distance, predecessor, beyond, source, bounds, found
-):
+def _check_weighted(next_chunk, n_chunks, offsets, neighbors, weights, distance, predecessor, beyond, source, bounds, found):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         begin, end = bounds[chunk], bounds[chunk + 1]
         first = offsets[begin]
-        sources, steps = neighbours[first : offsets[end]], weights[first : offsets[end]]
+        sources, steps = neighbors[first : offsets[end]], weights[first : offsets[end]]
         near = np.empty(sources.size + 2 * SIXTEEN, distance.dtype)
         for i in range(sources.size):
             near[i + SIXTEEN] = distance[np.uint64(sources[i])] + steps[i]
@@ -268,7 +266,7 @@ def _check_weighted(
             d, p = here[v], back[v]
             is_reached = p != NO_PREDECESSOR
             bound = d if is_reached else beyond
-            less, same = _compare_edges(neighbours, near, first, begins[v], ends[v], bound, d, p)
+            less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], bound, d, p)
             violated += less != 0
             explained += is_reached & (same != 0)
             level += is_reached & (begin + v != source) & (distance[np.uint64(p if is_reached else 0)] >= d)

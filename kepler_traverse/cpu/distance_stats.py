@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from . import threads
-from .simd_figures import PIECE, WIDTH, figures_of_block
+from .simd_statistics import PIECE, WIDTH, statistics_of_block
 
 _SHORT = 1 << 14  # values of a row: for fewer, starting threads would take longer than it saves
 _COUNTERS = 4  # of one bin or level, a power of two
@@ -17,24 +17,24 @@ _COUNTERS_OF_HOPS = 8  # the same, of one row alone
 LEVELS_AT_ONCE = 1 << 23  # of rows side by side, which are as long as the longest of them
 
 
-def figures(distance, offsets, limit) -> tuple[Any, ...]:
+def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
     k, n = distance.shape
     counts, extremes = np.empty((k, 2), np.int64), np.empty((k, 2), distance.dtype)
     sums = np.empty((2, k, -(-n // PIECE)))
     largest = np.finfo(distance.dtype).max
 
-    def figures_of(i: int, _thread: int) -> None:
+    def statistics_of_row(i: int, _thread: int) -> None:
         last = np.empty(PIECE, distance.dtype)
         ends = np.repeat(distance.dtype.type([[np.inf], [-np.inf]]), WIDTH, axis=1)
-        _figures(distance[i], offsets, limit, largest, last, counts[i], ends, sums[0, i], sums[1, i])
+        _row_statistics(distance[i], offsets, limit, largest, last, counts[i], ends, sums[0, i], sums[1, i])
         extremes[i] = ends[0].min(), ends[1].max()
 
     if n < _SHORT:
         for i in range(k):
-            figures_of(i, 0)
+            statistics_of_row(i, 0)
     else:
-        threads.for_each(figures_of, k)
+        threads.for_each(statistics_of_row, k)
     lowest, farthest = extremes.astype(np.float64).T
     totals, harmonics = folded(sums)
     return counts[:, 0], lowest, farthest, totals, harmonics, counts[:, 1]
@@ -105,7 +105,7 @@ def summary_of_levels(counts):
 
 
 @njit(cache=True, nogil=True)
-def _figures(distance, offsets, limit, largest, last, counts, ends, totals, harmonics):
+def _row_statistics(distance, offsets, limit, largest, last, counts, ends, totals, harmonics):
     """Store vertices and edges in ``counts``, extremes of parts of the distances in ``ends``, and the sums of all blocks.
 
     ``last`` has room for a block.
@@ -116,11 +116,11 @@ def _figures(distance, offsets, limit, largest, last, counts, ends, totals, harm
         first = piece * PIECE
         size = PIECE if n - first > PIECE else n - first
         if size == PIECE:
-            total, harmonic, within, finite = figures_of_block(distance, first, limit, largest, ends)
+            total, harmonic, within, finite = statistics_of_block(distance, first, limit, largest, ends)
         else:
             for i in range(PIECE):
                 last[i] = distance[first + i] if i < size else np.inf
-            total, harmonic, within, finite = figures_of_block(last, 0, limit, largest, ends)
+            total, harmonic, within, finite = statistics_of_block(last, 0, limit, largest, ends)
         totals[piece], harmonics[piece] = total, harmonic
         reached += within
         if finite == size:
@@ -133,7 +133,7 @@ def _figures(distance, offsets, limit, largest, last, counts, ends, totals, harm
 
 @njit(cache=True, nogil=True)
 def _bins(distance, limit, bins_per_unit, before, counts):
-    # Neighbours are at about the same distance: with several counters used in turn, no count waits for the one before.
+    # Neighbors are at about the same distance: with several counters used in turn, no count waits for the one before.
     for v in range(distance.size):
         if distance[v] <= limit:
             counts[v & (_COUNTERS - 1), int(np.floor(distance[v] * bins_per_unit)) - before] += 1

@@ -11,7 +11,7 @@ from numba import njit
 from . import threads
 from .atomics import atomic_add
 from .distance_stats import folded
-from .simd_figures import PIECE
+from .simd_statistics import PIECE
 
 NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN = range(4)
 

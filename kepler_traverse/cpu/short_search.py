@@ -18,8 +18,8 @@ from .atomics import atomic_add
 from .checksum import ODD, _mix_one
 from .opportunities import NO_DECAY, weight_at
 from .simd_distances import lower_by_line
-from .simd_figures import PIECE
-from .simd_sums import ask_for_line, clear_line
+from .simd_statistics import PIECE
+from .simd_sums import clear_line, prefetch_line
 
 # Their lengths say how many sources are searched from together: see ``simd_distances``.
 LINE: tuple[int, ...] = (0,) * 4
@@ -73,7 +73,7 @@ _FEW, _MANY = 24, 512  # vertices of a row up to which sorting by insertion, and
 _DIGITS = 6, 10  # bits
 _LOOK, LOOKS = 256, 8  # vertices among which sources near each other are looked for: of a line, and on average per source
 _RING = 1 << 10  # buckets
-_AHEAD = 2  # vertices in a queue, the edges of which are asked for before they are looked at
+_PREFETCH_DISTANCE = 2  # vertices in a queue, the edges of which are asked for before they are looked at
 _NEVER = np.int64(1) << 62
 C1, C2, C3, C4, C5 = range(5)  # as in ``certificate.batch``
 _WAITS, _EXPLAINED = 1, 2
@@ -493,8 +493,8 @@ def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_targ
             at += 1
             first_edge, last_edge = offsets[u], offsets[u + 1]
             # Each of these loads misses the cache where few searches pass a vertex: they begin before they are needed.
-            if at + _AHEAD < last:
-                ask_for_line(targets, offsets[found[at + _AHEAD]], ALONE)
+            if at + _PREFETCH_DISTANCE < last:
+                prefetch_line(targets, offsets[found[at + _PREFETCH_DISTANCE]], ALONE)
             walked += last_edge - first_edge
             if last + last_edge - first_edge >= found.size - 1:
                 return -1, 0, limit, level
@@ -503,7 +503,7 @@ def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_targ
                 v = targets[e]
                 known = stamp[v]
                 found[last] = v
-                ask_for_line(offsets, v, ALONE)
+                prefetch_line(offsets, v, ALONE)
                 is_new = known < base
                 stamp[v] = mark if is_new else known
                 last += is_new

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 _WORD, _BYTE, _INT = ir.IntType(64), ir.IntType(8), ir.IntType(32)
 
-AHEAD = 24  # edges before one is looked at, its line is asked for: those of the next rows, too
+PREFETCH_DISTANCE = 24  # edges before one is looked at, its line is asked for: those of the next rows, too
 
 
 def prefetch(builder, place):
@@ -61,7 +61,7 @@ class _Lines:
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
         return self._builder.load(place, align=self.kind.bitwidth // 8)
 
-    def ask_for(self, line):
+    def prefetch(self, line):
         prefetch(self._builder, self.place(line))
 
     def all_of(self, value):
@@ -85,19 +85,19 @@ class _Lines:
     def bits(self, of_lanes):
         return self._builder.zext(self._builder.bitcast(of_lanes, ir.IntType(self.count)), _WORD)
 
-    def neighbours(self, position: int, begin, end):
+    def neighbors(self, position: int, begin, end):
         """Loop over a row: for each edge its place and the line of its other end."""
         builder = self._builder
         last = builder.sub(self.size(position), ir.Constant(_WORD, 1))
         with cgutils.for_range_slice(builder, begin, end, ir.Constant(_WORD, 1), _WORD, inc=True) as (edge, _):
-            later = builder.add(edge, ir.Constant(_WORD, AHEAD))
-            self.ask_for(self.number_at(position, builder.select(builder.icmp_signed("<", later, last), later, last)))
+            later = builder.add(edge, ir.Constant(_WORD, PREFETCH_DISTANCE))
+            self.prefetch(self.number_at(position, builder.select(builder.icmp_signed("<", later, last), later, last)))
             yield edge, self.load(self.number_at(position, edge))
 
 
 @intrinsic
-def differing_hops(typing_context, lines, v, neighbours, begin, end, limit, doublings):
-    """A bit for each source whose hop count of ``v`` is not one more than the smallest of its neighbours.
+def differing_hops(typing_context, lines, v, neighbors, begin, end, limit, doublings):
+    """A bit for each source whose hop count of ``v`` is not one more than the smallest of its neighbors.
 
     Hop counts are unsigned; the unreached have the largest number, and what is beyond the limit counts as unreached.
     """
@@ -105,7 +105,7 @@ def differing_hops(typing_context, lines, v, neighbours, begin, end, limit, doub
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
         best = cgutils.alloca_once_value(builder, line.farthest())
-        for _, near in line.neighbours(2, line.integer(3), line.integer(4)):
+        for _, near in line.neighbors(2, line.integer(3), line.integer(4)):
             builder.store(line.smaller(builder.load(best), near), best)
         nearest = builder.load(best)
         is_near = line.compared("<", nearest, line.all_of(args[5]))  # one more is within the limit
@@ -113,12 +113,12 @@ def differing_hops(typing_context, lines, v, neighbours, begin, end, limit, doub
         hops = builder.select(is_near, hops, line.farthest())
         return line.bits(line.compared("!=", hops, line.load(line.integer(1))))
 
-    return types.uint64(lines, v, neighbours, begin, end, lines.dtype, doublings), generate
+    return types.uint64(lines, v, neighbors, begin, end, lines.dtype, doublings), generate
 
 
 @intrinsic
-def differing_sums(typing_context, lines, v, neighbours, begin, end, weights, limit, doublings):
-    """Bits of sources whose distance of ``v`` is not the smallest sum, and not that of strictly nearer neighbours alone.
+def differing_sums(typing_context, lines, v, neighbors, begin, end, weights, limit, doublings):
+    """Bits of sources whose distance of ``v`` is not the smallest sum, and not that of strictly nearer neighbors alone.
 
     The unreached are at an infinite distance, and what is beyond the limit counts as unreached.
     """
@@ -127,7 +127,7 @@ def differing_sums(typing_context, lines, v, neighbours, begin, end, weights, li
         line = _Lines(context, builder, signature, args)
         here = line.load(line.integer(1))
         best, nearer = (cgutils.alloca_once_value(builder, line.farthest()) for _ in range(2))
-        for edge, near in line.neighbours(2, line.integer(3), line.integer(4)):
+        for edge, near in line.neighbors(2, line.integer(3), line.integer(4)):
             through = builder.fadd(near, line.all_of(line.element(5, edge)))
             builder.store(line.smaller(through, builder.load(best)), best)
             through = builder.select(line.compared("<", near, here), through, line.farthest())
@@ -138,7 +138,7 @@ def differing_sums(typing_context, lines, v, neighbours, begin, end, weights, li
         return context.make_tuple(builder, signature.return_type, bits)
 
     found = types.UniTuple(types.uint64, 2)
-    return found(lines, v, neighbours, begin, end, weights, lines.dtype, doublings), generate
+    return found(lines, v, neighbors, begin, end, weights, lines.dtype, doublings), generate
 
 
 @intrinsic

@@ -29,7 +29,7 @@ def lower_line(typing_context, lines, v, is_set, neighbors, begin, end, weights,
         flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         here = line.integer(1)
         best = cgutils.alloca_once_value(builder, builder.select(flag, line.load(here), nothing))
-        for edge, near in line.neighbours(3, line.integer(4), line.integer(5)):
+        for edge, near in line.neighbors(3, line.integer(4), line.integer(5)):
             through = builder.add(near, line.all_of(line.element(6, edge)))
             builder.store(line.smaller(through, builder.load(best)), best)
         place = builder.bitcast(line.place(here), line.vector.as_pointer())
@@ -53,19 +53,19 @@ def clear_line(typing_context, lines, v, value, doublings):
 
 
 @intrinsic
-def ask_for_line(typing_context, lines, v, doublings):
+def prefetch_line(typing_context, lines, v, doublings):
     """Begin to load the line of a vertex into the cache."""
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        line.ask_for(line.integer(1))
+        line.prefetch(line.integer(1))
         return context.get_dummy_value()
 
     return types.void(lines, v, doublings), generate
 
 
 @intrinsic
-def ask_for(typing_context, array, i):
+def prefetch_entry(typing_context, array, i):
     """Begin to load an element of an array of one dimension, unless it is None. Nothing is read: ``i`` may be any number."""
 
     def generate(context, builder, signature, args):

@@ -16,7 +16,7 @@ from numba import njit
 from .exact_sums import add, split
 from .opportunities import NO_DECAY, weight_at
 from .path_walk import NO_EDGE, along_level, nearer_edge
-from .simd_sums import ask_for
+from .simd_sums import prefetch_entry
 
 _NOWHERE = -1
 _UNKNOWN = -2  # an edge that is not found yet
@@ -98,15 +98,15 @@ def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, los
     wrong, entry = np.int64(NO_EDGE), np.int64(1)
     while entry < count:
         if entry + _OFFSETS < count:
-            ask_for(offsets, vertex[entry + _OFFSETS])
+            prefetch_entry(offsets, vertex[entry + _OFFSETS])
         if entry + _EDGES < count:
             begin = offsets[vertex[entry + _EDGES]]
-            ask_for(sources, begin)
-            ask_for(weights, begin)
+            prefetch_entry(sources, begin)
+            prefetch_entry(weights, begin)
         if entry + _DISTANCES < count:
             v = np.int64(vertex[entry + _DISTANCES])
             for e in range(offsets[v], min(offsets[v] + _NEAR, offsets[v + 1])):
-                ask_for(distance, sources[e])
+                prefetch_entry(distance, sources[e])
         v = np.int64(vertex[entry])
         if edge[entry] == _UNKNOWN:
             own = distance[v]
@@ -141,8 +141,8 @@ def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, los
             while i > 0 and waits[i] == 0:
                 waits[i] = _NOWHERE
                 cell = edge[i] if of_edges else np.int64(vertex[i])
-                ask_for(low, cell)
-                ask_for(high, cell)
+                prefetch_entry(low, cell)
+                prefetch_entry(high, cell)
                 p = np.int64(parent[i])
                 add(own_low, own_high, p, own_low[i], own_high[i])
                 waits[p] -= 1

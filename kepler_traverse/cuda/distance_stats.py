@@ -61,8 +61,8 @@ _OF_LEVELS = _of_hops(
 ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
-def figures(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
-    """Columns of ``kepler_traverse.search.distance_stats.Figures``."""
+def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
+    """Columns of ``kepler_traverse.search.distance_stats.DistanceStats``."""
     (k, n), kind = distance.shape, distance.dtype
     size = _n_reduction_blocks(n)
     records = cp.empty((k, size, _WORDS), np.int64)
@@ -72,7 +72,7 @@ def figures(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
 
 
 def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
-    """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of ``figures``."""
+    """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of ``statistics``."""
     k, size, _ = records.shape
     while size > 1:
         folded = cp.empty((k, _n_reduction_blocks(size), _WORDS), np.int64)

@@ -139,7 +139,7 @@ class InterleavedDistances:
         return bins(self.rows(), bound, bins_per_unit, before, n_bins)
 
     def stats(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
-        """Return the columns of ``DistanceStats``; see ``cuda.distance_stats.figures``."""
+        """Return the columns of ``DistanceStats``; see ``cuda.distance_stats.statistics``."""
         k, n = self.shape
         n_blocks = -(-n // PIECE)
         records = cp.empty((k, n_blocks, _WORDS), np.int64)

@@ -85,7 +85,7 @@ def choose_columns(
     EdgeListError
         A column is missing or there twice, there is none for an end or for a required weight, or more than one could be it.
     """
-    src, dst = _ends(names, options, file, positions)
+    src, dst = _end_columns(names, options, file, positions)
     known = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in (src, dst) and name not in dates]
     weight = _weight(names, options, file, positions, known)
     if weight is None and options.weighted:
@@ -141,7 +141,7 @@ def _more_columns(names: list[str], options: ReadOptions, file: DataFile, column
     return {"oneway": oneway, "filters": filters, "where": "" if condition is None else condition.text}
 
 
-def _ends(names: list[str], options: ReadOptions, file: DataFile, positions: int) -> tuple[str, str]:
+def _end_columns(names: list[str], options: ReadOptions, file: DataFile, positions: int) -> tuple[str, str]:
     if options.src_column is not None and options.dst_column is not None:
         return options.src_column, options.dst_column
     if len(names) < 2 or positions == 1:

@@ -128,7 +128,7 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
         )
     kind = np.result_type(*(piece.type.to_pandas_dtype() for piece in pieces))
     if kind.kind == "f" and all(kinds.is_integer(piece.type) for piece in pieces):
-        # int64 beside uint64: NumPy says float64, which would merge neighbouring ids.
+        # int64 beside uint64: NumPy says float64, which would merge neighboring ids.
         ranges = [pyarrow.compute.min_max(piece).as_py() for piece in pieces]
         low, high = min(r["min"] for r in ranges), max(r["max"] for r in ranges)
         if low < 0 and high > np.iinfo(np.int64).max:

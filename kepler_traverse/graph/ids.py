@@ -71,7 +71,7 @@ class VertexIds:
         return numbers
 
     def _nearest_ids(self, missing: list[Any]) -> str:
-        """Describe the ids of the graph that are nearest to some unknown ids: neighbouring integers or similar strings."""
+        """Describe the ids of the graph that are nearest to some unknown ids: neighboring integers or similar strings."""
         near = self._similar_names if self.are_strings else self._neighboring_ids
         found = {unknown: near(unknown) for unknown in missing}
         describe = arguments.describe

@@ -254,12 +254,12 @@ class _Ways:
             return pd.DataFrame(), pd.DataFrame()
         piece = (street + np.cumsum(~is_there))[is_there]  # of a street, between nodes that are missing
         nodes, street, x, y = nodes[is_there], street[is_there], x[is_there] / 1e7, np.array(self.y)[is_there] / 1e7
-        goes_on = piece[:-1] == piece[1:]
-        is_end = np.r_[True, ~goes_on] | np.r_[~goes_on, True]
+        is_joined = piece[:-1] == piece[1:]
+        is_end = np.r_[True, ~is_joined] | np.r_[~is_joined, True]
         ids, place, number, count = np.unique(nodes, return_index=True, return_inverse=True, return_counts=True)
         is_junction = count > 1
         is_junction[number[is_end]] = True
-        so_far = np.r_[0, np.cumsum(np.where(goes_on, _metres(x[:-1], y[:-1], x[1:], y[1:]), 0))]
+        so_far = np.r_[0, np.cumsum(np.where(is_joined, _metres(x[:-1], y[:-1], x[1:], y[1:]), 0))]
         stops = np.flatnonzero(is_junction[number])
         begin, end = stops[:-1], stops[1:]
         begin, end = begin[piece[begin] == piece[end]], end[piece[begin] == piece[end]]

@@ -2,10 +2,10 @@
 
 Geisberger, Sanders, Schultes, Delling 2008 (contraction hierarchies), with the priorities of Delling, Goldberg, Nowatzyk,
 Werneck 2011 (PHAST). Vertices are contracted in rounds. A round takes all vertices whose priority is lower than that of
-their neighbours; no two of them are neighbours, so threads contract them independently. What a round does depends on the
+their neighbors; no two of them are neighbors, so threads contract them independently. What a round does depends on the
 graph as it was before the round only, never on the number of threads.
 
-A vertex v is contracted by joining its neighbours: for each edge (u, v) and (v, w), a shortcut (u, w) with the sum of both
+A vertex v is contracted by joining its neighbors: for each edge (u, v) and (v, w), a shortcut (u, w) with the sum of both
 weights, unless a witness exists, a path from u to w that is not longer and avoids all vertices of the round. A witness
 search that gives up early costs a superfluous shortcut, never a wrong distance.
 """
@@ -346,7 +346,7 @@ def _is_first(v, priority, lists):
 
 @njit(cache=True, nogil=True)
 def _mark_first(next_item, n_items, vertices, chunk, priority, ahead, back, is_symmetric, marks):
-    """Mark the vertices that come before all their neighbours."""
+    """Mark the vertices that come before all their neighbors."""
     while True:
         item = atomic_add(next_item, 0, 1)
         if item >= n_items:
@@ -357,8 +357,8 @@ def _mark_first(next_item, n_items, vertices, chunk, priority, ahead, back, is_s
 
 
 @njit(cache=True, nogil=True)
-def _neighbours_of(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
-    """List the neighbours of contracted vertices once, with what they inherit: a level, and a contracted neighbour more."""
+def _neighbors_of(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
+    """List the neighbors of contracted vertices once, with what they inherit: a level, and a contracted neighbor more."""
     begin, size, head = lists.begin, lists.size, lists.head
     for j in range(vertices.size):
         v = vertices[j]
@@ -375,7 +375,7 @@ def _neighbours_of(vertices, lists, level, contracted, seen, round_number, touch
 
 @njit(cache=True, nogil=True)
 def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
-    """Remove contracted neighbours from lists, and add shortcuts; those of ``touched[j]`` begin at ``first[j]``."""
+    """Remove contracted neighbors from lists, and add shortcuts; those of ``touched[j]`` begin at ``first[j]``."""
     begin, size, _, head, weight, via, hops = lists
     _, heads, weights, vias, hops_of = added
     while True:
@@ -505,7 +505,7 @@ class Contraction:
         chosen = self._chosen
         chosen[vertices] = 1
         added = self._shortcuts(vertices)
-        touched = self._neighbours(vertices)
+        touched = self._neighbors(vertices)
         if self.is_symmetric:
             self._update(self.ahead, touched, Shortcuts(*map(np.concatenate, zip(added, added.turned(), strict=True))))
         else:
@@ -527,14 +527,12 @@ class Contraction:
         gaps = places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
         return found.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
 
-    def _neighbours(self, vertices: np.ndarray) -> np.ndarray:
+    def _neighbors(self, vertices: np.ndarray) -> np.ndarray:
         number = len(self.rounds)
         touched = np.empty(self.remaining.size, np.int32)
         count = 0
         for lists in {id(each): each for each in (self.ahead, self.back)}.values():
-            count = _neighbours_of(
-                vertices, lists.arrays(), self.level, self._contracted, self._seen, number, touched, count
-            )
+            count = _neighbors_of(vertices, lists.arrays(), self.level, self._contracted, self._seen, number, touched, count)
         return np.sort(touched[:count])
 
     def _update(self, lists: Lists, touched: np.ndarray, added: Shortcuts) -> None:

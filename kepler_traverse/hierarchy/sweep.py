@@ -18,12 +18,12 @@ from numba import njit
 
 from ..cpu.atomics import atomic_add
 from ..cpu.path_walk import distances_at
-from ..cpu.simd_sums import ask_for_line, clear_line, lower_line, turn_square
+from ..cpu.simd_sums import clear_line, lower_line, prefetch_line, turn_square
 
 LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
 DOUBLINGS = {kind: (0,) * (lanes.bit_length() - 1) for kind, lanes in LANES.items()}
 UNREACHED: dict[np.dtype, Any] = {np.dtype(np.int32): np.int32(2**30), np.dtype(np.int64): np.int64(2**62)}
-_AHEAD = 48  # columns before one is turned, its line is asked for
+_PREFETCH_DISTANCE = 48  # columns before one is turned, its line is asked for
 _BLOCK = 64  # columns that are written for one source after the other, while their lines are in the cache
 _NONE = -1
 _FEW = 4  # targets of a source from which on they share what lies above them, in place of a search upward from each
@@ -238,8 +238,8 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
     if rows.shape[0] == lanes:
         done = columns - columns % lanes
         for column in range(0, done, lanes):
-            for i in range(column + _AHEAD, min(column + _AHEAD + lanes, columns)):
-                ask_for_line(lines, places[i], doublings)
+            for i in range(column + _PREFETCH_DISTANCE, min(column + _PREFETCH_DISTANCE + lanes, columns)):
+                prefetch_line(lines, places[i], doublings)
             turn_square(lines, places, column, unreached, unit, rows, doublings)
     for column in range(done, columns):
         for j in range(rows.shape[0]):

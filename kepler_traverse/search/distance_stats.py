@@ -27,7 +27,7 @@ from .._arrays import (
     to_host,
 )
 from ..cpu import distance_stats as cpu
-from ..cuda import distance_stats as figures_on_gpu
+from ..cuda import distance_stats as statistics_on_gpu
 from ..errors import PrecisionError
 
 
@@ -59,7 +59,7 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     if not is_rows(distance):
         return DistanceStats(*distance.stats(offsets, limit))
     floats = as_floats(distance)
-    found = DistanceStats(*_backend_of(floats).figures(floats, offsets, _bound(limit, floats.dtype)))
+    found = DistanceStats(*_backend_of(floats).statistics(floats, offsets, _bound(limit, floats.dtype)))
     if floats is distance:
         return found
     xp = namespace(distance)
@@ -175,7 +175,7 @@ def summary_of_levels(counts: Array) -> np.ndarray:
 
 
 def _backend_of(distance: Array) -> Any:
-    return figures_on_gpu if device_of(distance) == "cuda" else cpu
+    return statistics_on_gpu if device_of(distance) == "cuda" else cpu
 
 
 def _bound(limit: float | None, dtype: np.dtype) -> Any:

@@ -126,9 +126,9 @@ class SparseDistances:
             return self[i : i + 1].rows()[0]
         begin, end, _ = i.indices(len(self))
         offsets = self.offsets[begin : end + 1]
-        return self._part(offsets - offsets[0], slice(int(offsets[0]), int(offsets[-1])))
+        return self._with_entries(offsets - offsets[0], slice(int(offsets[0]), int(offsets[-1])))
 
-    def _part(self, offsets: np.ndarray, kept: Any) -> SparseDistances:
+    def _with_entries(self, offsets: np.ndarray, kept: Any) -> SparseDistances:
         predecessor = None if self.predecessor is None else self.predecessor[kept]
         of = self.n_vertices, self.graph, self.marks, self.is_certified, predecessor
         return SparseDistances(offsets, self.vertices[kept], self.distance[kept], *of)
@@ -181,7 +181,7 @@ class SparseDistances:
         return np.array([as_distance(limit, self.dtype) for limit in distinct.tolist()], self.dtype)[places]
 
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
-        return self._part(offsets_of(is_kept)[self.offsets], is_kept)
+        return self._with_entries(offsets_of(is_kept)[self.offsets], is_kept)
 
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
         """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; sums may be 0."""

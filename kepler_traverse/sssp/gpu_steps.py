@@ -138,7 +138,7 @@ class Run:
 
     def _resolve_in_layers(self) -> None:
         n, frontier, layer = self.n_vertices, self.frontier, self.queued_in
-        # With negative weights only the source is resolved so far: a nearer in-neighbour may lie behind the vertex.
+        # With negative weights only the source is resolved so far: a nearer in-neighbor may lie behind the vertex.
         frontier.clear_counters()
         resolved = {
             "n_vertices": n,

@@ -22,7 +22,7 @@ COLOURS = (
 )  # fmt: skip
 PHASE_COLOURS = dict(zip(PHASES, ("#9a9a9a", "#b07aa1", "#4e79a7", "#59a14f", "#b8962e", "#f28e2b"), strict=True))
 MAX_ROWS = 32  # maximum number of workers with a row of their own
-MAX_BARS = 3000  # batches drawn apart; of more, neighbours become one bar
+MAX_BARS = 3000  # batches drawn apart; of more, neighbors become one bar
 _ROW = 18  # height of a row with a name
 
 

@@ -43,7 +43,7 @@ _SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the unf
 
 
 @dataclass(frozen=True)
-class _Row:
+class _Strategy:
     """The attributes of this engine's only strategy."""
 
     name: str = MG
@@ -54,7 +54,7 @@ class _Row:
 class _Plan:
     """A traversal on all workers; its attributes mean the same as in ``MultiSourcePlan``."""
 
-    strategy, group, depth = _Row(), 1, 0
+    strategy, group, depth = _Strategy(), 1, 0
 
     def __init__(self, together: Cugraph, graph: PartitionedGraph, request: Request):
         self.algorithm, self.together, self._graph = request.algorithm, together, graph

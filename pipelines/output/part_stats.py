@@ -194,21 +194,21 @@ def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> 
     return {"width": width, "first": first, "counts": np.bincount(bins, minlength=n_bins).tolist()}
 
 
-def histogram_of_group(distance: Any, limit: float | None, figures: Any) -> Histogram | None:
+def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histogram | None:
     """Return the sum of what ``histogram_of`` returns for the weighted distances from each source, in one pass over all.
 
     Parameters
     ----------
     distance : array of shape (k, n_vertices)
-    figures : DistanceStats
+    stats : DistanceStats
         Statistics of the same distances within the same limit.
     """
-    there = figures.reached > 0
+    there = stats.reached > 0
     if not there.any():
         return None
-    low, high = figures.lowest[there].astype(np.float64), figures.farthest[there].astype(np.float64)
+    low, high = stats.lowest[there].astype(np.float64), stats.farthest[there].astype(np.float64)
     width, first, n_bins = _scale_of_all(low, high, 0.0)
-    k = figures.reached.size
+    k = stats.reached.size
     counts = bins_of(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
 

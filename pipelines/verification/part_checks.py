@@ -44,7 +44,7 @@ class Findings:
     """The number of sources and rows that were checked, and the faults."""
 
     faults: list[Fault] = field(default_factory=list)
-    untold: int = 0
+    unlisted: int = 0
     sources: int = 0
     rows: int = 0
     proven: Counter[str] = field(default_factory=Counter[str])
@@ -53,7 +53,7 @@ class Findings:
         if len(self.faults) < MAX_FAULTS:
             self.faults.append(Fault(kind, file, message))
         else:
-            self.untold += 1
+            self.unlisted += 1
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"proven": dict(self.proven), "valid": not self.faults}

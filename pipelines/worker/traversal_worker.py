@@ -71,7 +71,7 @@ class Loaded:
     writers: Writers | None  # None if the thread that traverses also writes the parts
 
 
-def plan_told(graph: Graph, request: Request, strategy: str) -> Plan:
+def reported_plan(graph: Graph, request: Request, strategy: str) -> Plan:
     """Plan with the strategy that the driver names, or choose one here if this worker cannot run that strategy."""
     if strategy:
         try:
@@ -146,7 +146,7 @@ class TraversalWorker:
         warming.start()
         self._reported = request.chosen
         if plan is None or (self._reported and plan.strategy.name != self._reported):
-            plan = plan_told(graph, request, self._reported)
+            plan = reported_plan(graph, request, self._reported)
         answers = answers_for(graph, plan, request)
         self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
         warming.join()
@@ -177,7 +177,7 @@ class TraversalWorker:
         self.loaded = None
         del loaded  # the memory of the previous plan is released first
         release_cached_memory()
-        plan = plan_told(graph, request, strategy)
+        plan = reported_plan(graph, request, strategy)
         answers = answers_for(graph, plan, request)
         self.loaded = loaded = Loaded(graph=graph, plan=plan, answers=answers, writers=writers)
         self._load_seconds += time.perf_counter() - started
@@ -218,12 +218,12 @@ class TraversalWorker:
                         or isolate
                         or not can_write_in_background(most, n_vertices)
                     ):
-                        return [self._part(answers, part, sources, isolate, mark) for part, sources in batches]
+                        return [self._write_with_retry(answers, part, sources, isolate, mark) for part, sources in batches]
                     begun = time.perf_counter()
-                    parts = writers.take(self._ends(answers, batches, mark))
+                    parts = writers.take(self._writers_of_parts(answers, batches, mark))
                     seconds = time.perf_counter() - begun
                 make_way()
-                return self._outcomes(writers, batches, parts, seconds, mark)
+                return self._wait_for_parts(writers, batches, parts, seconds, mark)
             except Exception as error:
                 if is_sticky(error):
                     mark.leave(f"{type(error).__name__}: {error}")
@@ -233,21 +233,23 @@ class TraversalWorker:
     def give_up(self) -> None:
         """Act on an error after which every later call in this process would fail, too; here, nothing."""
 
-    def _part(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
+    def _write_with_retry(
+        self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark
+    ) -> BatchOutcome:
         try:
-            return self._written(answers, part, sources, isolate, mark)
+            return self._write_batch(answers, part, sources, isolate, mark)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
         # Memory ran out while rows were written, not at a source: retry one source at a time, after releasing unused memory.
         release_cached_memory()
         try:
-            return self._written(answers, part, sources, True, mark)
+            return self._write_batch(answers, part, sources, True, mark)
         except MemoryError as error:
             reason = f"MemoryError: its part could not be written: {error}"
             return {"part": part, "summary": None, "failed": [(int(source), reason) for source in sources]}
 
-    def _outcomes(
+    def _wait_for_parts(
         self,
         writers: Writers,
         batches: Batches,
@@ -283,17 +285,19 @@ class TraversalWorker:
                     writers.most = max(1, writers.most // 2)
                     release_cached_memory()
                     # The next task may have made another plan by now.
-                    outcome = self._part(self._ready("").answers, part, sources, True, mark)
+                    outcome = self._write_with_retry(self._ready("").answers, part, sources, True, mark)
             outcomes.append(outcome)
         return outcomes
 
-    def _ends(self, answers: BatchTraverser, batches: Batches, mark: Mark) -> Iterator[Callable[[], BatchOutcome]]:
+    def _writers_of_parts(
+        self, answers: BatchTraverser, batches: Batches, mark: Mark
+    ) -> Iterator[Callable[[], BatchOutcome]]:
         """Traverse from the sources of the parts; yield for each part a function that writes it."""
         for kept in answers.traverse_batches(batches, mark):
             self._report_load(kept.context)
-            yield functools.partial(self._ended, answers, kept.part, answers.rows_of_batch(kept), kept.context, mark)
+            yield functools.partial(self._write_rows, answers, kept.part, answers.rows_of_batch(kept), kept.context, mark)
 
-    def _ended(
+    def _write_rows(
         self, answers: Traverser, part: int, rows: Iterator[Answer], context: BatchContext, mark: Mark
     ) -> BatchOutcome:
         """Write a part and return its outcome."""
@@ -313,11 +317,11 @@ class TraversalWorker:
         context.clock.seconds["compile"] += self._compile_seconds
         self._compile_seconds = 0.0
 
-    def _written(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
+    def _write_batch(self, answers: Traverser, part: int, sources: Sequence[int], isolate: bool, mark: Mark) -> BatchOutcome:
         context = BatchContext(progress=mark)
         self._report_load(context)
         mark.at(part)
         with watched(self.work.request.algorithm) as note:
-            outcome = self._ended(answers, part, answers.of(part, sources, isolate, context), context, mark)
+            outcome = self._write_rows(answers, part, answers.of(part, sources, isolate, context), context, mark)
             note(outcome["summary"], len(sources) - len(context.failed), context.failed)
         return outcome

@@ -43,6 +43,9 @@ IDENTIFIERS = {
     r"_?n_wanted|at_wanted": "target_vertices",
     r"Peer|peer_of|_of_peer|PEERS": "baseline",
     r"Stretch|stretches_of": "span",
+    r"\w*(?i:neighbour)\w*": "neighbor",
+    r"_?ask_for(?:_line)?|_?AHEAD": "prefetch",
+    r"(?!test_)(?:\w+_)?(?:untold|goes_on)": "unlisted, or what continues",
 }
 # Words alone, in the library and the job: too common elsewhere.
 WORDS = {
@@ -53,6 +56,7 @@ WORDS = {
     r"Who": "Scope",
     r"Answers|_Answers|MergedAnswers|MergedPlan|merged_search": "BatchTraverser, or the nearest-source search",
     r"fresh|is_fresh": "discovered",
+    r"_?figures": "statistics",
     r"_?strikes?|_?suspects|_flying|_?careful": "failures, retry_alone, in_flight, isolate",
 }
 PACKAGES = ("kepler_traverse/*", "pipelines/*")

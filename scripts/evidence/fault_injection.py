@@ -188,7 +188,7 @@ def cycle_of_zero_weights(result, graph, rng):  # noqa: ARG001
     return wider, right
 
 
-def predecessor_that_is_no_neighbour(result, graph, rng):
+def predecessor_that_is_no_neighbor(result, graph, rng):
     v = rng.choice(reached_but_source(result))
     strangers = [u for u in range(graph.n_vertices) if u != v and not explains(graph, result, u, v)]
     result.predecessor[v] = rng.choice(strangers)
@@ -226,7 +226,7 @@ DISTANCE_FAULTS = (
     cycle_of_zero_weights,
 )
 PREDECESSOR_FAULTS = (
-    predecessor_that_is_no_neighbour,
+    predecessor_that_is_no_neighbor,
     predecessor_lost,
     predecessor_out_of_range,
     second_root,

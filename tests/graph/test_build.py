@@ -17,7 +17,7 @@ from tests.support import oracle
 from tests.support.graphs import NAMED, build, edge_rows, weighted_rows, weights_for
 
 
-def neighbours_of(graph):
+def neighbors_of(graph):
     """The graph as a dict of dicts over the user's ids."""
     ids = graph.ids.tolist()
     weights = [1] * graph.n_edges if graph.weights is None else graph.weights.tolist()
@@ -37,7 +37,7 @@ def test_the_csr_holds_what_the_rules_say(drawn, directed):
     rows, weights = drawn
     graph = build(rows, weights, directed=directed)
     weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
-    assert neighbours_of(graph) == oracle.edges_of(weighted, directed)
+    assert neighbors_of(graph) == oracle.edges_of(weighted, directed)
     assert row_is_ascending(graph)
     report = graph.report
     loops = sum(u == v for u, v in rows)
@@ -52,7 +52,7 @@ def test_the_csr_holds_what_the_rules_say(drawn, directed):
 def test_ids_of_any_integer_type_come_back(rows, id_type):
     graph = build(rows, id_type=id_type)
     assert graph.ids.dtype == id_type
-    assert neighbours_of(graph) == oracle.edges_of(rows)
+    assert neighbors_of(graph) == oracle.edges_of(rows)
 
 
 @pytest.mark.parametrize("offset", [-(2**40), 2**31, 2**62])
@@ -60,7 +60,7 @@ def test_ids_far_apart_and_beyond_32_bits_are_ranked(offset):
     rows = [(offset, offset + 5 * 10**9), (offset + 5 * 10**9, offset + 1), (offset + 1, offset)]
     graph = build(rows)
     assert graph.targets.dtype == np.int32
-    assert neighbours_of(graph) == oracle.edges_of(rows)
+    assert neighbors_of(graph) == oracle.edges_of(rows)
 
 
 def test_ids_beyond_the_signed_range_stay_unsigned():
@@ -91,7 +91,7 @@ def test_empty_edge_list_is_a_graph_without_vertices():
 
 def test_undirected_edges_keep_the_cheaper_direction():
     graph = build([(0, 1), (1, 0)], [5, 3], directed=False)
-    assert neighbours_of(graph) == {0: {1: 3}, 1: {0: 3}}
+    assert neighbors_of(graph) == {0: {1: 3}, 1: {0: 3}}
     assert graph.report.parallel_edges == 2
     assert graph.reverse is graph
 
@@ -118,7 +118,7 @@ def test_a_reverse_is_kept_and_copies_with_other_edges_build_their_own():
     assert reverse.reverse is graph
     graph.derived.drop_reverse()
     assert graph.reverse is not reverse
-    assert neighbours_of(graph.reverse) == neighbours_of(reverse)
+    assert neighbors_of(graph.reverse) == neighbors_of(reverse)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_long_and_short_lists_in_any_order_are_sorted_and_merged(weighted):
             vertex += 1
     weights = rng.integers(1, 100, len(rows)).tolist() if weighted else [1] * len(rows)
     graph = build(rows, weights if weighted else None, directed=True)
-    assert neighbours_of(graph) == oracle.edges_of([(u, v, w) for (u, v), w in zip(rows, weights, strict=True)], True)
+    assert neighbors_of(graph) == oracle.edges_of([(u, v, w) for (u, v), w in zip(rows, weights, strict=True)], True)
     assert row_is_ascending(graph)
     loops = sum(u == v for u, v in rows)
     assert graph.report.parallel_edges == len(rows) - loops - graph.n_edges

@@ -219,7 +219,7 @@ def test_a_fingerprint_does_not_depend_on_how_names_are_stored():
         (-(2**80), f"Near -{2**80} is 10."),
     ],
 )
-def test_an_unknown_integer_comes_with_its_neighbours(wanted, says):
+def test_an_unknown_integer_comes_with_its_neighbors(wanted, says):
     with pytest.raises(UnknownVertexError) as caught:
         NUMBERS.numbers_of([wanted], "target")
     assert f"1 target is not in the graph: {wanted}. {says} Take ids" in str(caught.value)

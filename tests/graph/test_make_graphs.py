@@ -76,7 +76,7 @@ def test_a_mesh_is_a_triangulated_grid():
     assert 0.4 * cells < falling < 0.6 * cells
 
 
-def test_every_inner_vertex_of_a_degree_six_grid_has_six_neighbours(tmp_path):
+def test_every_inner_vertex_of_a_degree_six_grid_has_six_neighbors(tmp_path):
     rows, columns = 20, 30
     src, dst = make_graphs.degree_six(rows, columns, seed=1)
     assert src.size == rows * (columns - 1) + (rows - 1) * columns + (rows - 1) * (columns - 1)

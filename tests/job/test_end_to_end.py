@@ -73,10 +73,10 @@ def parts_of(folder):
 
 
 def test_hops_are_those_of_plain_python(undisturbed):
-    neighbours = oracle.edges_of(ROWS)
+    neighbors = oracle.edges_of(ROWS)
     sources = [source for part in manifest_of(undisturbed)["parts"] for source in part["sources"]]
     assert len(set(sources)) == N_SOURCES
-    expected = [(s, v, d) for s in sources for v, d in sorted(oracle.bfs(neighbours, s).items())]
+    expected = [(s, v, d) for s in sources for v, d in sorted(oracle.bfs(neighbors, s).items())]
     assert rows_of(undisturbed, "source", "vertex", "distance") == expected
 
 
@@ -118,13 +118,13 @@ def test_weighted_distances_between_strings_are_those_of_plain_python(tmp_path, 
     )
     assert code == 0
     assert (summary["sources"], summary["duplicate_sources"]) == (2, 1)
-    neighbours = oracle.edges_of(names, directed=False)
+    neighbors = oracle.edges_of(names, directed=False)
     rows = rows_of(tmp_path / "out", "source", "vertex", "distance", "predecessor")
     for source in dict.fromkeys(sources):
-        expected = oracle.dijkstra(neighbours, source)
+        expected = oracle.dijkstra(neighbors, source)
         assert {v: d for s, v, d, _ in rows if s == source} == expected
         for v, p in ((v, p) for s, v, _, p in rows if s == source and v != source):
-            assert expected[v] == expected[p] + neighbours[p][v]
+            assert expected[v] == expected[p] + neighbors[p][v]
 
 
 @pytest.mark.parametrize(("batch_size", "workers"), [(1, 2), (N_SOURCES, 1)])

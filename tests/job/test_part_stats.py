@@ -27,13 +27,13 @@ ROWS = list(zip(SRC.tolist(), DST.tolist(), WEIGHT.tolist(), strict=True))
 
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
-    graph, neighbours = graph_from_edges(SRC, DST, WEIGHT), oracle.edges_of(ROWS)
+    graph, neighbors = graph_from_edges(SRC, DST, WEIGHT), oracle.edges_of(ROWS)
     plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=20)
     search = oracle.bfs if algorithm == "bfs" else oracle.dijkstra
     tally, edges, distances = PartStats(), 0, []
     for source in graph.ids[:20].tolist():
-        reached = search(neighbours, source)
-        edges += sum(len(neighbours.get(v, {})) for v in reached)
+        reached = search(neighbors, source)
+        edges += sum(len(neighbors.get(v, {})) for v in reached)
         distances += reached.values()
     for group in plan.iter_groups(np.arange(20)):
         stats = GroupStats()

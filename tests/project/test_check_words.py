@@ -71,7 +71,7 @@ def test_an_idiom_is_found_in_comments_and_docstrings(path, text, line):
     [
         ("scripts/bench/gpu.py", 'x = "ms a source"\n'),
         ("kepler_traverse/search/plan.py", 'raise InputError("in turn, a bit a source; told")\n'),
-        ("kepler_traverse/search/plan.py", "rows_per_source = MAX_BINS + turned + untold + n_rooms\n"),
+        ("kepler_traverse/search/plan.py", "rows_per_source = MAX_BINS + turned + retold + n_rooms\n"),
         ("kepler_traverse/search/plan.py", "# each block in turn, and edges a task of its own\n"),
         ("kepler_traverse/published/bfs/params.py", "room: int = 2048\n"),
         ("kepler_traverse/x.cu", '#error "turn"\n'),

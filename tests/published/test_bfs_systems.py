@@ -48,7 +48,7 @@ def complete_layers(*sizes):
 
 
 WIDE = complete_layers(1, 30, 30, 30, 2)
-# Levels of 20 vertices; neighbouring lanes of a warp come to the same vertices of the second, each of which has 19 edges or
+# Levels of 20 vertices; neighboring lanes of a warp come to the same vertices of the second, each of which has 19 edges or
 # more. The last of them has the last number, which is easily missed, and alone leads to vertex 40.
 CROWDED = [
     *((0, 1 + v) for v in range(20)),

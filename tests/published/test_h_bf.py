@@ -80,10 +80,10 @@ def run(rows, weights, knobs, source=None, directed=True, kind="float32", **opti
     source = rows[0][0] if source is None else source
     result = plan_sssp(graph, strategy="h_bf", knobs=knobs, **options)(source)
     certify(graph, result).require()
-    neighbours = oracle.edges_of([(*row[:2], w) for row, w in zip(rows, weights, strict=True)], directed)
+    neighbors = oracle.edges_of([(*row[:2], w) for row, w in zip(rows, weights, strict=True)], directed)
     answer = oracle.bellman_ford if min(weights, default=0) < 0 else oracle.dijkstra
     limit = np.inf if result.limit is None else result.limit
-    expected = answer(neighbours, source, np.dtype(kind).type)
+    expected = answer(neighbors, source, np.dtype(kind).type)
     assert distances(result, graph) == {v: d for v, d in expected.items() if d <= limit}
     return result
 
@@ -122,8 +122,8 @@ def test_negative_weights_get_their_distances_or_their_cycle(knobs):
         weights = [abs(w) if u == v else w for (u, v), w in zip(rows, weights, strict=True)]
         source = data.draw(st.sampled_from(sorted({v for r in rows for v in r})))
         weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
-        neighbours = oracle.edges_of(weighted, directed)
-        expected = oracle.bellman_ford(neighbours, source)
+        neighbors = oracle.edges_of(weighted, directed)
+        expected = oracle.bellman_ford(neighbors, source)
         graph = build(rows, weights, directed).to("cuda")
         plan = plan_sssp(graph, strategy="h_bf", knobs=knobs)
         if expected is not None:
@@ -134,7 +134,7 @@ def test_negative_weights_get_their_distances_or_their_cycle(knobs):
         with pytest.raises(NegativeCycleError) as caught:
             plan(source)
         cycle = caught.value.cycle
-        assert sum(neighbours[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True)) == caught.value.weight < 0
+        assert sum(neighbors[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True)) == caught.value.weight < 0
 
     check()
 

@@ -10,31 +10,31 @@ import numpy as np
 
 def edges_of(rows, directed=True):
     """Rows (u, v[, w]) as a dict of dicts: minimum over parallel edges, no self-loops, both ways unless directed."""
-    neighbours: dict = {}
+    neighbors: dict = {}
     for u, v, *w in rows:
         weight = w[0] if w else 1
         for a, b in ((u, v),) if directed else ((u, v), (v, u)):
-            neighbours.setdefault(a, {})
-            neighbours.setdefault(b, {})
+            neighbors.setdefault(a, {})
+            neighbors.setdefault(b, {})
             if a != b:
-                neighbours[a][b] = min(weight, neighbours[a].get(b, weight))
-    return neighbours
+                neighbors[a][b] = min(weight, neighbors[a].get(b, weight))
+    return neighbors
 
 
-def bfs(neighbours, source):
+def bfs(neighbors, source):
     """Hops from the source to every vertex that can be reached."""
     hops = {source: 0}
     queue = deque([source])
     while queue:
         u = queue.popleft()
-        for v in neighbours[u]:
+        for v in neighbors[u]:
             if v not in hops:
                 hops[v] = hops[u] + 1
                 queue.append(v)
     return hops
 
 
-def dijkstra(neighbours, source, kind=np.float32):
+def dijkstra(neighbors, source, kind=np.float32):
     """Distances by a heap, every sum rounded once in ``kind``."""
     distance = {source: kind(0)}
     heap = [(kind(0), source)]
@@ -44,7 +44,7 @@ def dijkstra(neighbours, source, kind=np.float32):
         if u in done:
             continue
         done.add(u)
-        for v, w in neighbours[u].items():
+        for v, w in neighbors[u].items():
             through = kind(d + kind(w))
             if v not in distance or through < distance[v]:
                 distance[v] = through
@@ -52,13 +52,13 @@ def dijkstra(neighbours, source, kind=np.float32):
     return distance
 
 
-def bellman_ford(neighbours, source, kind=np.float64):
+def bellman_ford(neighbors, source, kind=np.float64):
     """Distances with negative weights, or None if a negative cycle can be reached."""
     distance = {source: kind(0)}
-    for _ in range(len(neighbours) + 1):
+    for _ in range(len(neighbors) + 1):
         changed = False
         for u in list(distance):
-            for v, w in neighbours[u].items():
+            for v, w in neighbors[u].items():
                 through = kind(distance[u] + kind(w))
                 if v not in distance or through < distance[v]:
                     distance[v] = through

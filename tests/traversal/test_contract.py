@@ -95,15 +95,15 @@ def test_negative_weights_match_bellman_ford_or_name_a_negative_cycle(row):
         weights = [abs(w) if u == v else w for (u, v), w in zip(rows, weights, strict=True)]
         source = data.draw(st.sampled_from(sorted({v for r in rows for v in r})))
         weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
-        neighbours = oracle.edges_of(weighted)
-        expected = oracle.bellman_ford(neighbours, source)
+        neighbors = oracle.edges_of(weighted)
+        expected = oracle.bellman_ford(neighbors, source)
         graph = build(rows, weights).to(row.device)
         plan = plan_sssp(graph, strategy=row.name)
         if expected is None:
             with pytest.raises(NegativeCycleError) as caught:
                 plan(source)
             cycle = caught.value.cycle
-            around = sum(neighbours[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+            around = sum(neighbors[u][v] for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
             assert around == caught.value.weight < 0
             assert len(set(cycle)) == len(cycle)
         else:

@@ -111,7 +111,7 @@ def test_batches_of_1_of_7_and_of_all_hold_the_same_rows_and_the_same_sum(tmp_pa
 
 @every_strategy
 def test_predecessors_are_the_smallest_of_those_that_count_in_every_run(plan_of, name):
-    """Of all tight in-neighbours with smaller (distance, zero-length hops) the smallest id, computed here from scratch."""
+    """Of all tight in-neighbors with smaller (distance, zero-length hops) the smallest id, computed here from scratch."""
     for seed in range(3):
         ends, weights = random_rows(seed, n=30, m=150, kind="integers")
         graph = graph_of(ends, weights // 4)
@@ -273,9 +273,9 @@ def test_weights_from_the_smallest_to_the_largest_number_give_the_bits_of_dijkst
         weights = (10.0 ** rng.uniform(-45, 36, 160)).astype(np.float32)  # some are 0, some subnormal
         graph = graph_of(ends, weights)
         rows = [(int(u), int(v), w) for (u, v), w in zip(ends, weights, strict=True)]
-        neighbours = oracle.edges_of(rows)
+        neighbors = oracle.edges_of(rows)
         for source in graph.ids[::7].tolist():
-            expected = {v: d.tobytes() for v, d in oracle.dijkstra(neighbours, source).items()}
+            expected = {v: d.tobytes() for v, d in oracle.dijkstra(neighbors, source).items()}
             assert answers(graph, plan_sssp, name, [source])[source] == expected
             certify(graph, plan_sssp(graph, strategy=name)(source)).require()
 

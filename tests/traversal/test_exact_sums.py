@@ -47,10 +47,10 @@ def rows_of(catalogue):
 def exact(rows, weights, source, directed=True):
     """Distances by the oracle, in Python's integers."""
     weighted = [(u, v, w) for (u, v), w in zip(rows, weights, strict=True)]
-    neighbours = oracle.edges_of(weighted, directed)
+    neighbors = oracle.edges_of(weighted, directed)
     if min(weights) < 0:
-        return oracle.bellman_ford(neighbours, source, int)
-    return oracle.dijkstra(neighbours, source, int)
+        return oracle.bellman_ford(neighbors, source, int)
+    return oracle.dijkstra(neighbors, source, int)
 
 
 def found_in(frame):

@@ -120,7 +120,7 @@ def test_paths_are_shortest_and_complete_for_all_targets_at_once():
     rows = [r[:2] for r in NAMED["power law"]]
     weights = weights_for(rows, 3)
     graph = build(rows, weights)
-    neighbours = oracle.edges_of([(u, v, w) for (u, v), w in zip(rows, weights, strict=True)])
+    neighbors = oracle.edges_of([(u, v, w) for (u, v), w in zip(rows, weights, strict=True)])
     frame = sssp(graph, rows[0][0])
     expected = dict(zip(frame["vertex"], frame["distance"], strict=True))
     found = paths(frame, frame["vertex"])
@@ -130,7 +130,7 @@ def test_paths_are_shortest_and_complete_for_all_targets_at_once():
         walk = path["vertex"].tolist()
         assert path["position"].tolist() == list(range(len(walk)))
         assert (walk[0], walk[-1]) == (rows[0][0], target)
-        assert sum(neighbours[u][v] for u, v in pairwise(walk)) == expected[target]
+        assert sum(neighbors[u][v] for u, v in pairwise(walk)) == expected[target]
 
 
 def test_paths_of_many_sources_carry_their_source():

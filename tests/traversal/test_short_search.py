@@ -286,7 +286,7 @@ def counting(monkeypatch):
     def clear_line(lines, v, value, _):
         lines[v] = value
 
-    def ask_for_line(*_):
+    def prefetch_line(*_):
         pass
 
     def lower_by_line(lines, v, u, weight, _):
@@ -298,7 +298,7 @@ def counting(monkeypatch):
     for name, function in vars(cpu).items():
         if hasattr(function, "py_func") and name != "_mix_one":
             monkeypatch.setattr(cpu, name, function.py_func)
-    for function in (atomic_add, ask_for_line, clear_line, lower_by_line):
+    for function in (atomic_add, prefetch_line, clear_line, lower_by_line):
         monkeypatch.setattr(cpu, function.__name__, function)
     for name in ("empty", "zeros", "ones", "full", "arange", "repeat", "tile", "bincount"):
         monkeypatch.setattr(np, name, making(getattr(np, name)))

@@ -156,7 +156,7 @@ extern "C" __global__ void counts_in_shared_memory(const int32* values, int32* o
   mine[2] = kt::racy_load(last);
 }
 
-// Every thread adds the value of its neighbour in the next block, `rounds` times.
+// Every thread adds the value of its neighbor in the next block, `rounds` times.
 extern "C" __global__ void passes_round(uint32* arrived, int32* values, int32* others, int32 rounds) {
   const int64 n = kt::n_threads(), i = kt::thread_id();
   for (int32 round = 0; round < rounds; ++round) {

@@ -94,7 +94,7 @@ extern "C" __global__ void scan_in_shared_memory(int* values) {
   values[first + t] = copy[t];
 }
 
-// Every thread adds the value of its neighbour in the next block, `rounds` times.
+// Every thread adds the value of its neighbor in the next block, `rounds` times.
 extern "C" __global__ void passes_round(int* values, int* others, int rounds) {
   const unsigned n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
   for (int round = 0; round < rounds; ++round) {

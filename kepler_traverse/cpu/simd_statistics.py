@@ -1,4 +1,4 @@
-"""The figures of a reduction block of distances inside Numba kernels, in vector registers.
+"""The statistics of a reduction block of distances inside Numba kernels, in vector registers.
 
 The compiler vectorizes neither extremes of floats nor sums that are folded in place, so the instructions are written here.
 """
@@ -25,7 +25,7 @@ def _tree(builder, values):
 
 
 @intrinsic
-def figures_of_block(typing_context, distances, first, limit, largest, extremes):
+def statistics_of_block(typing_context, distances, first, limit, largest, extremes):
     """Figures of ``distances[first : first + PIECE]``, floats: sums, folded by halves, and counts.
 
     Parameters

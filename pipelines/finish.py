@@ -1,7 +1,8 @@
 """Complete a run whose shards have ended: ``python -m pipelines.finish DIR``.
 
 All parts are compared with what the shards have recorded. Then the log of the run is closed, and tables, manifest and
-``_SUCCESS`` are written. Two at once write the same.
+``_SUCCESS`` are written. Two at once write the same. With ``--table`` the parts of a finished run, whether in shards or not,
+become a table of Delta Lake or Apache Iceberg as they are.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from kepler_traverse.runtime.display import in_units
 
 from .batch_sources import add_tables, moved_tables, run_program
 from .cli import signals
-from .cli.options import OnceParser
+from .cli.options import Once, OnceParser
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
 from .monitoring.console import traffic_of_run, traffic_text
 from .output.store import store_of
+from .output.tables import TABLE_FORMATS, address_of, refuse_without_packages, register
 from .run.finishing import IncompleteError, finish_run
 
 EXIT_INCOMPLETE = 3
@@ -41,14 +43,24 @@ def parser() -> OnceParser:
         prog=called_as("finish"), description=__doc__.partition("\n")[0].partition(":")[0] + ".", epilog=_EPILOG
     )
     result.add_argument("folder", metavar="DIR", help="output folder of a run in shards (--shard)")
+    result.add_argument(
+        "--table",
+        action=Once,
+        choices=tuple(TABLE_FORMATS),
+        help="make the parts a table of Delta Lake or Apache Iceberg, by metadata beside them: no file is rewritten; "
+        "the run need not be in shards",
+    )
     add_tables(result)
     return result
 
 
 def _finish(given: Any) -> int:
     refuse_address("DIR", given.folder, takes_stores=True)
+    folder, table = store_of(given.folder), getattr(given, "table", None)
+    if table is not None:
+        refuse_without_packages(table)
     try:
-        manifest, before = finish_run(store_of(given.folder), moved_tables(given))
+        manifest, before = finish_run(folder, moved_tables(given))
     except IncompleteError as error:
         say(f"not complete: {error}")
         return EXIT_INCOMPLETE
@@ -57,13 +69,18 @@ def _finish(given: Any) -> int:
     facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}
     facts |= {"bytes": size, "parts": len(manifest["parts"]), "digest": manifest["digest"], "was_finished": before}
     facts |= {"store": store} if store["requests"] else {}
+    lines = [f"store: {traffic_text(store)}"] if store["requests"] else []
+    if table is not None:
+        was_there = register(folder, manifest, table)
+        facts |= {"table": {"format": table, "address": address_of(folder, table), "was_there": was_there}}
+        lines.append(f"table: {table}, {address_of(folder, table)}" + (", was there before" if was_there else ""))
     if getattr(given, "json", False):
         show(json.dumps(facts))
         return 0
     show(
         f"{several(manifest['sources'], 'source')}, {several(rows, 'row')}" + (", was finished before" if before else ""),
         f"results: {given.folder} ({several(len(manifest['parts']), 'part')}, {in_units(size)})",
-        *([f"store: {traffic_text(store)}"] if store["requests"] else []),
+        *lines,
         f"digest: {manifest['digest']}",
     )
     return 0

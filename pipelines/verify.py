@@ -37,6 +37,7 @@ from .output.manifest_types import NAMED_OPTIONS, Manifest
 from .output.rows import names_of
 from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
 from .output.store import Store, store_of
+from .output.tables import TABLE_FORMATS, differing_files, format_in
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.prepare import read_options
@@ -151,6 +152,11 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         tables = answered_tables(settings)
         tables |= {name: partial(_table_of_graph, make, graph) for name, make in tables_of_graph(settings).items()}
         _check_tables(store, manifest, tables, findings)
+    table = format_in(store)
+    if table is not None:
+        wrong = differing_files(store, manifest, table)
+        if wrong:
+            findings.add("table", TABLE_FORMATS[table].folder, wrong)
     prover.finalize()
     proven = sum(findings.proven.values())
     if not findings.faults and proven != manifest["sources"]:

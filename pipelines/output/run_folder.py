@@ -35,7 +35,8 @@ _WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
 _GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
 _OF_WORKERS = r"\.(part-\d{6}|task-\d{6,}|shared)\.\w+\.tmp"
 _OF_DRIVERS = rf"\.({_WRITTEN})\.\w+\.tmp"
-_FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}")
+_TABLES_OF_PARTS = "_delta_log|_iceberg"
+_FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}|{_TABLES_OF_PARTS}")
 _OURS = re.compile(rf"{_WRITTEN}|_lock|{_FOLDERS.pattern}|part-\d{{6}}\.(parquet|arrow)|{_OF_WORKERS}|{_OF_DRIVERS}")
 # What killed workers and runs have left; with the graphs, if the run is done; and what shards have left.
 LEFT = re.compile(rf"{_OF_WORKERS}|{_OF_DRIVERS}|_graph(-\d+)?\.\d+\.tmp")

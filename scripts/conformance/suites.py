@@ -83,7 +83,10 @@ SUITES = (
     Suite(
         name="tables",
         title="graphs of tables of other libraries",
-        command=_own_tests("tests/graph/test_tables.py", "tests/graph/test_row_filters.py", "tests/job/test_row_groups.py"),
+        command=_own_tests(
+            *("tests/graph/test_tables.py", "tests/graph/test_row_filters.py"),
+            *("tests/job/test_row_groups.py", "tests/job/test_table_formats.py"),
+        ),
         needs="tests/graph/test_tables.py",
         packages=("pandas", "polars", "pyarrow", "duckdb", "geopandas", "osmnx", "dask", "networkx", "igraph", "torch"),
         is_own=True,

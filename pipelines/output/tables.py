@@ -1,0 +1,254 @@
+"""The parts of a finished run as a table of Delta Lake or Apache Iceberg (extra ``tables``).
+
+Nothing is rewritten: a table is metadata beside the parts, which names them and has the counts and the smallest and largest
+values of their footers. The packages of the two formats write it and read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kepler_traverse.errors import InputError, OutputError, several
+
+from .manifest_types import Manifest
+from .schemas import OUTPUT_SCHEMAS
+from .store import Store
+
+_HINT = "_iceberg/metadata/version-hint.text"  # which readers of a table without a catalog look for; written last
+_LISTED = 3  # files in a message
+
+
+class Named(NamedTuple):
+    """A file that a table names: its name in the folder, or its address if it is elsewhere."""
+
+    file: str
+    bytes: int
+    rows: int
+
+
+class TableFormat(NamedTuple):
+    """How parts become a table, and how it is read back.
+
+    Attributes
+    ----------
+    log : str
+        Folder with the table's log, beside the parts.
+    mark : regular expression
+        A file in it that is there once the table is.
+    needs : tuple of str
+        Modules of the extra.
+    unfit_names : regular expression
+        What the format has in no name of a column.
+    write : callable
+        ``write(store, root, schema, names)`` makes the table of the parts in ``root``.
+    files : callable
+        ``files(root)`` yields what the table names.
+    """
+
+    log: str
+    mark: re.Pattern[str]
+    needs: tuple[str, ...]
+    unfit_names: re.Pattern[str]
+    write: Callable[[Store, str, pa.Schema, Sequence[str]], None]
+    files: Callable[[str], Iterator[Named]]
+
+    @property
+    def folder(self) -> str:
+        return self.log.partition("/")[0]
+
+    def is_there(self, store: Store) -> bool:
+        with contextlib.suppress(NotADirectoryError):
+            return any(map(self.mark.fullmatch, store.names(self.log)))
+        return False
+
+
+def _write_delta(_store: Store, root: str, _schema: pa.Schema, _names: Sequence[str]) -> None:
+    from deltalake import convert_to_deltalake
+
+    convert_to_deltalake(root)
+
+
+def _files_of_delta(root: str) -> Iterator[Named]:
+    from deltalake import DeltaTable
+
+    for each in pa.table(DeltaTable(root).get_add_actions()).to_pylist():
+        yield Named(each["path"], each["size_bytes"], each["num_records"])
+
+
+def _write_iceberg(store: Store, root: str, schema: pa.Schema, names: Sequence[str]) -> None:
+    from pyiceberg.catalog.memory import InMemoryCatalog
+
+    catalog = InMemoryCatalog("run", warehouse=f"{root}/_iceberg", **_of_s3())
+    catalog.create_namespace("run")
+    table = catalog.create_table("run.parts", schema, location=f"{root}/_iceberg")
+    table.add_files([f"{root}/{name}" for name in names])
+    store.put_new(_HINT, table.metadata_location.rpartition("/")[2].removesuffix(".metadata.json").encode())
+
+
+def _files_of_iceberg(root: str) -> Iterator[Named]:
+    from pyiceberg.table import StaticTable
+
+    found = StaticTable.from_metadata(
+        f"{root}/_iceberg", _of_s3()
+    ).inspect.files()  # a scan would leave out files without rows
+    for each in found.select(["file_path", "file_size_in_bytes", "record_count"]).to_pylist():
+        yield Named(each["file_path"].removeprefix(f"{root}/"), each["file_size_in_bytes"], each["record_count"])
+
+
+def _of_s3() -> dict[str, str]:
+    """Return what the environment says of S3 and pyiceberg does not read there."""
+    names = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.region": "AWS_REGION"}
+    return {key: os.environ[name] for key, name in names.items() if name in os.environ}
+
+
+TABLE_FORMATS = {
+    "delta": TableFormat(
+        log="_delta_log",
+        mark=re.compile(r"\d{20}\.json"),
+        needs=("deltalake",),
+        unfit_names=re.compile(r"[ ,;{}()\n\t=]"),
+        write=_write_delta,
+        files=_files_of_delta,
+    ),
+    "iceberg": TableFormat(
+        log="_iceberg/metadata",
+        mark=re.compile("version-hint.text"),
+        needs=("pyiceberg.table", "pyiceberg.catalog.memory", "pyiceberg.io.pyarrow"),
+        unfit_names=re.compile(r"(?!)"),
+        write=_write_iceberg,
+        files=_files_of_iceberg,
+    ),
+}
+
+
+def refuse_without_packages(name: str) -> None:
+    """Raise InputError, which names the extra, if the packages of a format are not installed."""
+    for module in TABLE_FORMATS[name].needs:
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            raise InputError(
+                f"a table of {name} needs {error.name}, which is not installed: pip install 'kepler-traverse[tables]'"
+            ) from None
+
+
+def format_in(store: Store) -> str | None:
+    """Return the format of the table in a folder, None if there is none. Raises OSError."""
+    return next((name for name, form in TABLE_FORMATS.items() if form.is_there(store)), None)
+
+
+def register(store: Store, manifest: Manifest, name: str) -> bool:
+    """Make the parts of a finished run a table, unless they are one.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``TABLE_FORMATS``.
+
+    Returns
+    -------
+    bool
+        Whether the table was there before.
+
+    Raises
+    ------
+    InputError
+        The packages of the format are not installed, or it cannot hold the parts.
+    OutputError
+        The folder has a table of another format or of other files, or the table cannot be written.
+    """
+    refuse_without_packages(name)
+    form, known = TABLE_FORMATS[name], format_in(store)
+    if known not in (None, name):
+        folder = TABLE_FORMATS[known].folder
+        raise OutputError(f"{store}: the parts are a table of {known} already; take that, or delete {folder} first")
+    if known is None:
+        schema = _schema_of(store, manifest, name)
+        try:
+            form.write(store, _root_of(store), schema, [part["file"] for part in manifest["parts"]])
+        except Exception as error:
+            if not form.is_there(store):  # no other process has made it meanwhile
+                raise OutputError(f"{store}: the table cannot be written: {_line_of(error)}") from None
+    wrong = differing_files(store, manifest, name)
+    if wrong:
+        raise OutputError(f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again")
+    return known is not None
+
+
+def differing_files(store: Store, manifest: Manifest, name: str) -> str:
+    """Describe how the files that a table names differ from the parts of the run; ``""`` if they do not.
+
+    Raises
+    ------
+    InputError
+        The packages of the format are not installed.
+    """
+    refuse_without_packages(name)
+    try:
+        found = Counter(TABLE_FORMATS[name].files(_root_of(store)))
+    except Exception as error:
+        return f"the table cannot be read ({_line_of(error)})"
+    parts = Counter(Named(part["file"], part["bytes"], part["rows"]) for part in manifest["parts"])
+    texts = (_listed("lacks", parts - found), _listed("names", found - parts))
+    return " and ".join(filter(None, texts)).replace(" and the table", " and")
+
+
+def address_of(store: Store, name: str) -> str:
+    """Return what readers take for the table."""
+    return f"{store}/_iceberg" if name == "iceberg" else str(store)
+
+
+def _listed(verb: str, files: Counter[Named]) -> str:
+    if not files:
+        return ""
+    shown = ", ".join(f"{each.file} of {several(each.rows, 'row')}" for each in sorted(files)[:_LISTED])
+    return f"the table {verb} {shown}" + (", ..." if len(files) > _LISTED else "")
+
+
+def _root_of(store: Store) -> str:
+    """Return the URL of a folder, without a slash at its end, as tables name it."""
+    return f"file://{store.path.absolute()}" if store.is_local else str(store)
+
+
+def _schema_of(store: Store, manifest: Manifest, name: str) -> pa.Schema:
+    """Return the schema of the parts; raise InputError if a table of a format cannot hold them."""
+    kind = OUTPUT_SCHEMAS[manifest["result"]]
+    if kind.adds_up:
+        raise InputError(
+            f"{store}: parts of --result {kind.name} have shares of the loads, which are no table; take _loads.pq"
+        )
+    if kind.lists:
+        raise InputError(f"{store}: parts of --result {kind.name} are Arrow files; a table of {name} has Parquet files")
+    if store.is_local and re.search("[#?%]", _root_of(store)):
+        raise InputError(f"{store}: a table cannot name files of a folder with #, ? or % in its path; move the folder")
+    part = manifest["parts"][0]["file"]
+    with store.local([part]) as here:
+        schema = pq.read_schema(here / part).remove_metadata()
+    for field in schema:
+        if pa.types.is_unsigned_integer(field.type):
+            raise InputError(
+                f"{store}: column {field.name!r} has type {field.type}, and a table of {name} has no unsigned integers; "
+                "run again with --id-type string, or int64 if all ids are below 2^63"
+            )
+        if TABLE_FORMATS[name].unfit_names.search(field.name):
+            raise InputError(
+                f"{store}: column {field.name!r}: names of columns of {name} have no blanks and none of ,;{{}}()=; rename it"
+            )
+    twice = [one for one, count in Counter(each.lower() for each in schema.names).items() if count > 1]
+    if twice:
+        alike = " and ".join(repr(each) for each in schema.names if each.lower() == twice[0])
+        raise InputError(f"{store}: columns {alike} are one to a table, which ignores case; rename one")
+    return schema
+
+
+def _line_of(error: Exception) -> str:
+    return " ".join(str(error).split())[:400] or type(error).__name__

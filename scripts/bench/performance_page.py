@@ -29,7 +29,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.bench import level_traces, roofline
+from scripts.bench import first_use, level_traces, roofline
 from scripts.pages import between, put, read_record
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -617,12 +617,14 @@ def performance_page(
     notes: Sequence[str] = (),
     short: dict | None = None,
     loads: dict | None = None,
+    first: dict | None = None,
 ) -> str:
     """The whole text of docs/performance.md: the newest figure of each kind, on one screen."""
     sections = [*gpu_table(runs), *cpu_tables(runs), *(short_table_of(short) if short else [])]
     sections += loads_table_of(loads) if loads else []
     sections += cores_table(cores) if cores else []
     sections += startup_table(startup) if startup else []
+    sections += ["Nothing compiled, in a fresh environment, in seconds:\n", first_use.seconds_table(first)] if first else []
     sections += ["Where the seconds are:\n", *notes, ""] if notes else []
     sections += reading_table(runs)
     return "\n".join([HEAD, *(sections or [NOTHING])])
@@ -664,7 +666,13 @@ def pages(measured: dict) -> dict[Path, str]:
     startup = read_record(STARTUP)
     texts = {
         PAGE: performance_page(
-            runs, startup["runs"], read_record(CORES), startup["notes"], read_record(SHORT_SEARCHES), read_record(LOADS)
+            runs,
+            startup["runs"],
+            read_record(CORES),
+            startup["notes"],
+            read_record(SHORT_SEARCHES),
+            read_record(LOADS),
+            read_record(first_use.RECORD),
         ),
         README: readme_with(README.read_text(encoding="utf-8"), runs, measured["readme"]),
         LOG / "README.md": log_index(runs),

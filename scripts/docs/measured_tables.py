@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scripts.bench import extremes, hierarchy, hierarchy_baselines, hierarchy_gpu, networkx_backend, ways_in
+from scripts.bench import extremes, first_use, hierarchy, hierarchy_baselines, hierarchy_gpu, networkx_backend, ways_in
 from scripts.pages import ROOT, between, put, read_record
 
 BENCHMARKS, DOCS = ROOT / "docs/benchmarks", ROOT / "docs"
@@ -77,6 +77,8 @@ TABLES: Sequence[Table] = (
     _of("networkx", "from/networkx.md", networkx_backend.table),
     _of("extremes", "results.md", extremes.table, "extremes: begin", "extremes: end"),
     _of("ways_in", "inputs.md", ways_in.table_of),
+    _of("first_use", "versions.md", first_use.sizes_table, "sizes: begin", "sizes: end"),
+    _of("first_use", "../README.md", first_use.sentence, "sizes: begin", "sizes: end"),
     _of("hierarchy", "hierarchies.md", hierarchy.rendered, "measured", "end"),
     _of("hierarchy_more", "hierarchies.md", hierarchy.rendered_more, "measured more", "end more"),
     _of("hierarchy_gpu", "hierarchies.md", hierarchy_gpu.rendered, "measured on a GPU", "end of the GPU"),

@@ -31,8 +31,10 @@ class KindOptions:
     the searches.
     """
 
-    # Where a kind has no such option: how vertices without a path are shown, and the columns that the user names.
+    # Where a kind has no such option: how vertices without a path are shown, the order of the rows of a part file, and the
+    # columns that the user names.
     unreached: ClassVar[Any] = "omit"
+    sort: ClassVar[Any] = "source"
     values: ClassVar[Any] = MappingProxyType({})
     is_recorded_whole: ClassVar[bool] = False  # by one digest of all options, ``reduction``, and not each by its name
 
@@ -84,6 +86,14 @@ class UnreachedOptions(KindOptions):
         metadata={
             "help": "vertices without a path have no row, a row with nulls, or the marks, types and order of columns of "
             "cuGraph"
+        },
+    )
+    sort: Literal["source", "distance"] = field(  # type: ignore[misc]
+        default="source",
+        metadata={
+            "library": False,
+            "help": "order of the rows of a part file: by source and vertex; or by distance, so that a query for small "
+            "distances reads little, while a part takes more memory and disk",
         },
     )
 

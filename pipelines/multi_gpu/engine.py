@@ -198,7 +198,9 @@ class MgEngine:
             context = BatchContext()
             rows = answers.of(part, sources, False, context)
             with writing_to(run.folder), context.clock("write"):
-                summary = write_part(run.folder, part, run.fingerprint, rows, result=request.result)
+                summary = write_part(
+                    run.folder, part, run.fingerprint, rows, result=request.result, sort=request.options.sort
+                )
             with signals.held():  # an interrupt waits until the results are in the manifest
                 for source, reason in context.failed:
                     observer.failed(part, [source], reason)

@@ -13,11 +13,13 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kepler_traverse import __version__
 from kepler_traverse.errors import KeplerError, OutputError
@@ -35,6 +37,7 @@ from .schemas import OUTPUT_SCHEMAS
 from .store import sync_folder
 
 _GATHERED = 2**20  # bytes that are buffered per write
+BY_DISTANCE = ("distance", "source", "vertex")
 FOOTER_KEY = b"kepler_traverse"
 RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # metadata of the schema, which readers preserve
 
@@ -59,6 +62,7 @@ def write_part(
     answers: Iterable[Answer],
     is_wanted: Callable[[], bool] = lambda: True,
     result: str = "distances",
+    sort: str = "source",
 ) -> PartSummary | None:
     """Write one batch.
 
@@ -67,11 +71,13 @@ def write_part(
     run : str
         Fingerprint of the run, stored in the file.
     answers : iterable of Answer
-        Only about one row group of their rows is held at a time.
+        Only about one row group of their rows is held at a time, unless they are sorted by distance.
     is_wanted : callable
         Called just before the file is renamed. A worker that hung must not replace a part that was reassigned.
     result : str
         Name of the output schema, stored in the file with its description.
+    sort : {"source", "distance"}
+        Order of the rows: that of the sources, or that of ``by_distance``.
 
     Returns
     -------
@@ -88,11 +94,13 @@ def write_part(
     first = next(answers, None)
     if first is None:
         return None
-    form = OUTPUT_SCHEMAS[result]
+    form, answers = OUTPUT_SCHEMAS[result], itertools.chain([first], answers)
+    if sort == "distance":
+        form, answers = replace(form, order=BY_DISTANCE, repeated=()), _sorted(answers)
     name = part_name(number, result)
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
-        answered = _PartResults(number, run, form, itertools.chain([first], answers))
+        answered = _PartResults(number, run, form, answers)
         digest = (_write_matrix if form.lists else _write_rows)(partial, form, answered)
         size = partial.stat().st_size
         if not is_wanted():
@@ -123,6 +131,19 @@ class Answer(NamedTuple):
         for source, size, checksum in zip(self.sources, self.sizes, self.checksums, strict=True):
             yield source, self.table.slice(begin, size), checksum
             begin += size
+
+
+def by_distance(table: pa.Table) -> pa.Table:
+    """Sort rows by distance, and equal ones by source and vertex; those without a distance come last."""
+    return table.take(pc.sort_indices(table, [(name, "ascending") for name in BY_DISTANCE]))
+
+
+def _sorted(answers: Iterable[Answer]) -> Iterator[Answer]:
+    """Yield all results as one, whose rows are sorted by distance."""
+    held = list(answers)
+    table = by_distance(plain(pa.concat_tables([answer.table for answer in held])))
+    sources = [source for answer in held for source in answer.sources]
+    yield Answer(sources, [table.num_rows], table, [checksum for answer in held for checksum in answer.checksums])
 
 
 class _PartResults:

@@ -45,6 +45,7 @@ class Load:
     # Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
     group: int = 1
     visited: int | None = None  # vertices that a search visits, where it ends early; None for all
+    is_sorted: bool = False  # all rows of a part are held at a time
 
     @property
     def n_searches(self) -> int:
@@ -91,9 +92,9 @@ def size_up(
     CapacityError
         The run does not fit; the message has the numbers.
     """
-    share = _worker_items(load)
     if load.one_search:
         workers, batch_size = 1, load.n_sources
+    share = _worker_items(load, batch_size)
     n_workers = _n_workers(load, machine, share) if workers == "auto" else workers
     memory = _memory(load, machine.device, share, n_workers)
     if memory["total"] > machine.available:
@@ -211,8 +212,11 @@ def sources_per_part(n_vertices: int, rows_per_source: int, device: str) -> int:
     return max(1, min(by_rows, by_vertices, SOURCES_PER_PART))
 
 
-def _worker_items(load: Load) -> dict[str, int]:
-    rows = max(load.most_rows, min(ROWS_PER_GROUP, load.rows_per_source * load.n_searches))
+def _worker_items(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
+    most = ROWS_PER_GROUP
+    if load.is_sorted:  # twice, before and after
+        most = 2 * (ROWS_PER_PART if batch_size == "auto" else load.most_rows * batch_size)
+    rows = max(load.most_rows, min(most, load.rows_per_source * load.n_searches))
     return {
         "reverse graph": load.reverse_bytes,
         "traversal": load.state_bytes,

@@ -501,6 +501,7 @@ def load_of(prepared: Prepared) -> Load:
         certified=certified,
         one_search=form.one_search,
         visited=visited,
+        is_sorted=request.options.sort != "source",
         group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kepler_traverse._arrays import NO_PREDECESSOR, namespace, unreached_of
 from kepler_traverse.certificate import certify, certify_many
@@ -21,7 +22,8 @@ from kepler_traverse.search.exact import narrow_distances
 
 from ..output.checksums import MASK
 from ..output.manifest_types import Footer, PartEntry
-from ..output.part_file import read_footer, unfit_columns
+from ..output.matrix_file import is_matrix
+from ..output.part_file import by_distance, read_footer, unfit_columns
 from ..output.part_reader import PartReader, open_part
 from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 from ..question import Question
@@ -71,6 +73,7 @@ class Prover:
 
     def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:
         self.graph, self._findings, self._limits = graph, findings, question.limits
+        self.sort, self.most_rows = question.options.sort, graph.n_vertices
         self.limit = question.limit
         self.algorithm = question.algorithm
         self.form = OUTPUT_SCHEMAS[question.result]
@@ -143,7 +146,7 @@ class Part:
     run : str
         Fingerprint of the run.
     prover : Prover
-        Whose ``form`` the rows must have.
+        Whose ``form`` the rows must have. A source has at most ``most_rows`` of them, and ``sort`` is their order.
     """
 
     def __init__(self, path: Path, entry: PartEntry, run: str, number: int, prover: Prover, findings: Findings) -> None:
@@ -230,7 +233,7 @@ class Part:
         stated = dict(zip(numbers, footer["checksums"], strict=True))
         checksums: list[int] = []
         waiting = iter(numbers)
-        for source, runs in self._runs_of(file):
+        for source, runs in self._runs_of(self._tables(file, footer)):
             if source not in stated:
                 self._add("sources", f"it holds rows of {self._prover.name(source)}, which is no source of it")
                 continue
@@ -253,15 +256,34 @@ class Part:
             self._add("rows", f"source {self._prover.name(expected)} has no rows, and its own is always there")
         return checksums
 
-    def _runs_of(self, file: PartReader) -> Iterator[tuple[int, list[list[Any]]]]:
-        """Yield a source and its (vertices, distances, predecessors), per row group of the file."""
-        current: int | None = None
-        pieces: list[list[Any]] = []
+    def _tables(self, file: PartReader, footer: Footer) -> Iterator[pa.Table]:
+        """Yield the rows of the sources, one after the other, in one table or several."""
+        if self._prover.sort == "source":
+            yield from self._groups(file)
+            return
+        if file.n_rows > len(footer["sources"]) * self._prover.most_rows:
+            raise ValueError(f"it has {file.n_rows} rows, more than {len(footer['sources'])} sources have")
+        rows = pa.concat_tables(self._groups(file))
+        if not by_distance(rows).equals(rows):
+            self._add("order", "its rows are not sorted by distance, source and vertex")
+        place = pc.index_in(rows["source"], value_set=pa.array(footer["sources"], rows["source"].type))
+        keys = [(name, "ascending") for name in ("place", "vertex")]
+        yield rows.take(pc.sort_indices(rows.append_column("place", place), keys))
+
+    def _groups(self, file: PartReader) -> Iterator[pa.Table]:
+        """Yield the row groups, whose values fit their types."""
         for group, rows in enumerate(file.group_rows):
-            if rows > ROWS_PER_GROUP + self._graph.n_vertices:
+            if rows > 2 * ROWS_PER_GROUP + self._prover.most_rows:
                 raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
             table = file.read(group)
             table.validate(full=True)
+            yield table if is_matrix(table.schema) else table.replace_schema_metadata(None)
+
+    def _runs_of(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
+        """Yield a source and its (vertices, distances, predecessors), per table."""
+        current: int | None = None
+        pieces: list[list[Any]] = []
+        for table in tables:
             source, vertex = self._numbers(table["source"]), self._numbers(table["vertex"])
             if table["distance"].null_count:
                 raise ValueError("a distance is null")
@@ -269,7 +291,7 @@ class Part:
             if self._prover.predecessors:
                 columns.append(self._numbers(table["predecessor"]))
             starts = np.flatnonzero(np.diff(source, prepend=-1))
-            for begin, end in zip(starts, [*starts[1:], rows], strict=True):
+            for begin, end in zip(starts, [*starts[1:], len(source)], strict=True):
                 if source[begin] != current and current is not None:
                     yield current, pieces
                     pieces = []

@@ -16,7 +16,7 @@ from ..output.manifest_types import Footer
 from ..output.matrix_file import UNREACHED_KEY, is_matrix, widened
 from ..output.part_file import plain
 from ..output.part_reader import PartReader
-from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP, SOURCES_PER_PART
+from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
 from ..question import Question
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
@@ -38,6 +38,7 @@ class Retraversal:
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
+        self.sort = question.options.sort
         request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
         self.most_rows = max(
@@ -73,15 +74,10 @@ class AgainPart(Part):
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
         """Compare the rows; returns the checksums of the sources, computed from the rows of the file."""
-        most = ROWS_PER_GROUP + self._prover.most_rows
-        for group, rows in enumerate(file.group_rows):
-            if rows > most:
-                raise ValueError(f"row group {group} has {rows} rows, more than this job writes")
-        checksums = checksums_in(
-            _tables(file), self._graph, np.array(numbers), [name for name in file.schema.names if name != "predecessor"]
-        )
+        covered = [name for name in file.schema.names if name != "predecessor"]
+        checksums = checksums_in(self._groups(file), self._graph, np.array(numbers), covered)
         try:
-            self._compare(_Rows(_tables(file)), numbers, footer)
+            self._compare(_Rows(self._tables(file, footer)), numbers, footer)
         except NegativeCycleError as error:
             self._add("wrong result", str(error))
         return checksums
@@ -127,12 +123,6 @@ class _Rows:
             return pa.table({})
         taken, self._held = self._held.slice(0, count), self._held.slice(count)
         return taken
-
-
-def _tables(file: PartReader) -> Iterator[pa.Table]:
-    for table in file.tables():
-        table.validate(full=True)
-        yield table if is_matrix(table.schema) else table.replace_schema_metadata(None)
 
 
 def _difference(written: pa.Table, right: pa.Table) -> str:

@@ -302,7 +302,10 @@ class TraversalWorker:
     ) -> BatchOutcome:
         """Write a part and return its outcome."""
         with context.clock("write"):
-            summary = write_part(self.work.output, part, self.work.run, rows, mark.is_wanted, self.work.request.result)
+            asked = self.work.request
+            summary = write_part(
+                self.work.output, part, self.work.run, rows, mark.is_wanted, asked.result, asked.options.sort
+            )
             stored = None if summary is None else self._store.move_in(summary["file"])
             if summary is not None and stored is not None:
                 summary["stored"] = stored

@@ -69,6 +69,7 @@ VALUES = {
     "along": "b,c",
     "unconnected": "largest",
     "unreached": "null",
+    "sort": "distance",
     "columns": "src=a,dst=b",
     "shard": "1/2",
     "notice": "7",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cli import steps, supervisor
-from .cli.options import Once, OnceParser, UsageError, flag_text, flags_of, parser
+from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, flags_of, parser
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, say, show_traceback
 from .output.schemas import OUTPUT_SCHEMAS
@@ -26,6 +26,7 @@ _OF_EXTRA_JOB = {
     "rich",
 }
 _GIVEN_TABLES = {"pairs": "table of pairs", "sources": "table of the sources", "targets": "file with the targets"}
+_GIVEN_TABLES |= {each.key: f"table of {each.flag}" for each in OPTIONS if each.group == "result" and each.kind == "file"}
 EXIT_UNEXPECTED, EXIT_USAGE, EXIT_NEGATIVE_CYCLE, EXIT_INTERRUPTED = 1, 2, 4, 130
 
 

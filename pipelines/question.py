@@ -58,8 +58,8 @@ FACTS = {
         again="the table of the run's sources by --sources, or that of its targets by --targets",
     ),
     "reduction": Fact(
-        differs="the attributes in the file of vertices, or the weights of the sources, are not those of the run; give the "
-        "files that the run read"
+        differs="the attributes in the file of vertices, the weights of the sources, or the edges of --through are not "
+        "those of the run; give the files that the run read"
     ),
     "along": Fact(differs="the columns of --along are not those of the run; give the files of edges that the run read"),
     "limits": Fact(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from .. import arguments
 from ..bfs import REGISTRY as BFS
 from ..errors import InputError
-from ..formats.column_names import end_pairs, listed
 from ..graph import Graph
-from ..kinds.pairs import frame_of_pairs, numbers_of_pairs, pair_table
+from ..kinds.pairs import columns_of_pairs, frame_of_pairs, numbers_of_pairs, pair_table
 from ..kinds.paths import AlongPaths, columns_along
 from ..kinds.result_kinds import RESULT_KINDS, PathOptions
-from ..protocols import Frame, Ids
+from ..protocols import Frame
 from ..search import frames
 from ..search.algorithms import ALGORITHMS
 from ..sssp import REGISTRY as SSSP
@@ -119,7 +117,7 @@ def _paths_of_pairs(
     for name in sums:
         if name in ("pair", "position", "vertex", "edge"):
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
-    table = pair_table(*numbers_of_pairs(graph, *_columns(pairs)))
+    table = pair_table(*numbers_of_pairs(graph, *columns_of_pairs(pairs)))
     is_weighted = graph.weights is not None if algorithm is None else algorithm == "sssp"
     plan = (SSSP if is_weighted else BFS).plan_multi_source(
         graph,
@@ -133,23 +131,3 @@ def _paths_of_pairs(
     )
     columns: Any = AlongPaths(sums)
     return frame_of_pairs("paths", plan, table, "source", PathOptions(along=columns, edges=edges))
-
-
-def _columns(pairs: Any) -> tuple[Ids, Ids]:
-    """Return the columns of origins and destinations."""
-    if isinstance(pairs, (tuple, list)) and len(pairs) == 2:
-        return pairs[0], pairs[1]
-    names = list(pairs) if isinstance(pairs, Mapping) else getattr(pairs, "column_names", None)
-    if names is None and hasattr(pairs, "columns"):
-        names = list(pairs.columns)
-    if names is None:
-        raise InputError(
-            f"pairs must be (origins, destinations) or a table with two such columns, not {arguments.describe(pairs)}"
-        )
-    texts = [str(name) for name in names]
-    found = end_pairs(texts)
-    if len(found) != 1:
-        raise InputError(
-            f"it is not sure which columns hold the pairs; the table has {listed(texts)}; give (origins, destinations)"
-        )
-    return pairs[found[0][0]], pairs[found[0][1]]

@@ -250,6 +250,7 @@ def bfs_many(
         - ``"flows"``: a frame ``src, dst, volume``, with ``edge`` if the graph knows its rows: what each edge carries if one
           unit goes from each source to each target, or to each vertex, on its shortest path. Volumes are multiplied by
           ``source_weights``, ``target_weights`` (one per target) and ``decay``. ``of="vertices"``: ``vertex, volume``.
+          ``through`` names edges, of which a path must use one: by their rows of the edge list, or by their ends.
         - ``"betweenness"``: a frame ``vertex, betweenness``; with ``of="edges"`` ``src, dst, betweenness``;
           see ``docs/results.md``.
     strategy : str
@@ -301,8 +302,8 @@ def bfs_many(
         For ``"opportunities"``: a number per source, by which its sums are multiplied, such as the people who live there.
         Sums of integers stay exact if the weights are integers. For ``"flows"`` it multiplies the volumes.
     **options
-        ``of`` and ``target_weights`` of ``"flows"``; ``of``, ``endpoints``, ``normalized``, ``samples``, ``seed``,
-        ``epsilon`` and ``delta`` of ``"betweenness"``; and options of result kinds that a plug-in has added; see
+        ``of``, ``target_weights`` and ``through`` of ``"flows"``; ``of``, ``endpoints``, ``normalized``, ``samples``,
+        ``seed``, ``epsilon`` and ``delta`` of ``"betweenness"``; and options of result kinds that a plug-in has added; see
         ``kepler_traverse.plugins``.
 
     Returns
@@ -379,7 +380,8 @@ def bfs_pairs(
     result : {"pairs", "flows"}
         ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see ``docs/results.md``.
     **options
-        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of`` and ``decay`` as in ``bfs_many``.
+        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of``, ``decay`` and ``through`` as in ``bfs_many``.
+        ``of="pairs"``: ``pair, source, target, volume``, which lists the pairs that count.
 
     Returns
     -------

@@ -3,7 +3,8 @@
 The paths are those of ``path_walk``: their union is a tree, whose edges follow from the distances alone. A queue begins with
 the targets. Each vertex of it finds its edge of the tree, and puts the vertex before it into the queue unless it is there.
 So each is visited once, however many targets lie beyond it, and what the next ones read is asked for while one is looked
-at. Then each vertex hands on what it carries when all that joins it is there.
+at. Then each vertex hands on what it carries when all that joins it is there. Where paths must use one of some edges, those
+of the tree that do are marked before that, and the others carry nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from .simd_sums import prefetch_entry
 
 _NOWHERE = -1
 _UNKNOWN = -2  # an edge that is not found yet
+EDGES, VERTICES, PAIRS = range(3)  # what carries the loads, in the order of ``kinds.loads.CELLS``
+_UNMARKED, _USES, _USES_NONE = range(3)
 _OFFSETS, _EDGES, _DISTANCES = 24, 16, 8  # entries before one is looked at, what it needs is asked for
 _NEAR = 3  # in-neighbors whose distances are asked for
 
@@ -37,6 +40,8 @@ class Tree(NamedTuple):
         How many entries have yet to hand on to each; all 0, before and after.
     low, high : uint64 and int64 arrays
         What each entry carries: all 0, before and after.
+    mark : uint8 array
+        Whether the path to each entry uses a named edge; all unmarked, before and after.
     """
 
     place: np.ndarray
@@ -46,18 +51,36 @@ class Tree(NamedTuple):
     waits: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    mark: np.ndarray
 
 
 def new_tree(n: int) -> Tree:
     place, vertex, parent = np.empty((3, n), np.int32)
     place.fill(_NOWHERE)
-    return Tree(
-        place, vertex, np.empty(n, np.int64), parent, np.zeros(n, np.int32), np.zeros(n, np.uint64), np.zeros(n, np.int64)
-    )
+    waits, low, high, mark = (np.zeros(n, kind) for kind in (np.int32, np.uint64, np.int64, np.uint8))
+    return Tree(place, vertex, np.empty(n, np.int64), parent, waits, low, high, mark)
 
 
 @njit(cache=True, nogil=True)
-def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, lost):
+def _mark(count, named, tree):
+    """Mark which entries have a named edge on their paths: up to one that is marked or has one, and down again."""
+    edge, parent, mark = tree.edge, tree.parent, tree.mark
+    mark[0] = _USES_NONE  # the source
+    for first in range(1, count):
+        i = np.int64(first)
+        while mark[i] == _UNMARKED and not named[edge[i]]:
+            i = np.int64(parent[i])
+        last, found = i, mark[i] if mark[i] != _UNMARKED else np.uint8(_USES)
+        i = np.int64(first)
+        while mark[i] == _UNMARKED:
+            mark[i] = found
+            if i == last:
+                break
+            i = np.int64(parent[i])
+
+
+@njit(cache=True, nogil=True)
+def carry(source, targets, volumes, limit, walks, tree, named, of, low, high, lost, sent):
     """Add to ``low`` and ``high`` what each edge, or each vertex, of the paths to some targets carries.
 
     Parameters
@@ -70,11 +93,13 @@ def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, los
         The largest distance of a target that is served; an unreached vertex is at -1 or beyond it.
     walks : path_walk.Walks
     tree : Tree
-    of_edges : bool
-        Whether cells are the positions of edges in the reversed graph, and not vertices.
+    named : uint8 array
+        Not 0 at the edges of which a path must use one, by their positions in the reversed graph; empty if all paths count.
+    of : {EDGES, VERTICES, PAIRS}
+        Whether cells are positions of edges in the reversed graph, or vertices. Of pairs nothing is added.
     low, high : uint64 and int64 arrays
-    lost : array of bool of shape (k,), output
-        Which targets are not reached.
+    lost, sent : arrays of bool of shape (k,), output
+        Which targets are not reached, and which take something on a path that counts.
 
     Returns
     -------
@@ -83,13 +108,14 @@ def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, los
     """
     offsets, sources, weights, unit = walks.offsets, walks.sources, walks.weights, walks.unit
     distance, above, path = walks.distance, walks.above, walks.path
-    place, vertex, edge, parent, waits, own_low, own_high = tree
+    place, vertex, edge, parent, waits, own_low, own_high, mark = tree
     place[source], vertex[0], edge[0] = 0, source, NO_EDGE
     count = np.int64(1)
     for i in range(targets.size):
         v = np.int64(targets[i])
         lost[i] = not 0 <= distance[v] <= limit
-        if lost[i] or (volumes[0][i] == 0 and volumes[1][i] == 0):
+        sent[i] = not lost[i] and not (volumes[0][i] == 0 and volumes[1][i] == 0)
+        if not sent[i]:
             continue
         if place[v] == _NOWHERE:
             place[v], vertex[count], edge[count] = count, v, _UNKNOWN
@@ -135,12 +161,20 @@ def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, los
         parent[entry] = place[u]
         waits[place[u]] += 1
         entry += 1
-    if wrong == NO_EDGE:
+    if wrong == NO_EDGE and named.size:
+        _mark(count, named, tree)
+        for i in range(targets.size):
+            sent[i] = sent[i] and mark[place[targets[i]]] == _USES
+        for i in range(count):
+            if mark[i] != _USES:
+                own_low[i], own_high[i] = 0, 0
+            mark[i] = _UNMARKED
+    if wrong == NO_EDGE and of != PAIRS:
         for first in range(1, count):
             i = np.int64(first)
             while i > 0 and waits[i] == 0:
                 waits[i] = _NOWHERE
-                cell = edge[i] if of_edges else np.int64(vertex[i])
+                cell = edge[i] if of == EDGES else np.int64(vertex[i])
                 prefetch_entry(low, cell)
                 prefetch_entry(high, cell)
                 p = np.int64(parent[i])
@@ -148,8 +182,8 @@ def carry(source, targets, volumes, limit, walks, tree, of_edges, low, high, los
                 waits[p] -= 1
                 i = p
     for i in range(count):
-        if wrong == NO_EDGE and not (of_edges and i == 0):
-            add(low, high, edge[i] if of_edges else np.int64(vertex[i]), own_low[i], own_high[i])
+        if wrong == NO_EDGE and (of == VERTICES or (of == EDGES and i > 0)):
+            add(low, high, edge[i] if of == EDGES else np.int64(vertex[i]), own_low[i], own_high[i])
         place[vertex[i]] = _NOWHERE
         own_low[i], own_high[i], waits[i] = 0, 0, 0
     return wrong

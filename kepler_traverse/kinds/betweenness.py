@@ -101,7 +101,7 @@ def question_of(
         An option has a wrong value, or does not go with another; an edge has a weight of 0 or less; a source is given twice;
         a sample is requested of some sources.
     """
-    arguments.choice("of", of, CELLS)
+    arguments.choice("of", of, CELLS[:2])
     for name, value in (("endpoints", endpoints), ("normalized", normalized)):
         arguments.flag(name, value)
     if endpoints and of == "edges":

@@ -5,6 +5,10 @@ the smallest such vertex that is nearer. At each vertex, what comes in is what g
 source sends what all targets take. All is checked in NumPy, without the walks. With distances that are certified, this
 proves what each edge carries for this source. Of edges of length zero it proves only that at most one of those to a vertex
 carries something. It does not prove the sum over all sources.
+
+Where paths must use one of some edges, the flows of all pairs of the source are checked first. Their edges are the paths, on
+which ``uses_named`` finds the pairs to select, without the marks of the walks. The flows of these are checked next. So this
+proves for the source which pairs are selected, too.
 """
 
 from __future__ import annotations
@@ -81,6 +85,47 @@ def require_inflow(
     sent = np.full(taken[0].size, source), taken, 1
     what = "what vertex {} carries is not what comes to it"
     _require_sums(graph, source, what, [(dst, loads, 1), sent, (vertices, carried, -1)])
+
+
+def require_listed(graph: Graph, source: int, rows: np.ndarray, taken: Words, listed: np.ndarray, carried: Words) -> None:
+    """Check that the pairs which are listed, ascending, are those that take something, and what they take."""
+    at = np.flatnonzero((taken[0] != 0) | (taken[1] != 0))
+    at = at[np.argsort(rows[at])]
+    wrong = np.setxor1d(rows[at], listed)
+    if not wrong.size:
+        wrong = listed[(taken[0][at] != carried[0]) | (taken[1][at] != carried[1])]
+    if wrong.size:
+        raise _error(graph, source, f"pair {wrong[0]} is missing, or is listed wrongly", wrong)
+
+
+def uses_named(graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return whether the paths to some targets use a named edge.
+
+    Parameters
+    ----------
+    cells : int64 array of shape (k,)
+        The edges of the paths to all targets, as ``require_conserved`` takes them: one to each vertex.
+    named : uint8 array
+        Not 0 at the edges that are named.
+    targets : int64 array of shape (t,)
+
+    Returns
+    -------
+    bool array of shape (t,)
+        False where no edge leads: at the source, and at a target that takes nothing.
+    """
+    dst = np.searchsorted(graph.reverse.offsets, cells, side="right") - 1
+
+    def places_of(vertices: np.ndarray) -> np.ndarray:
+        at = np.searchsorted(dst, vertices)
+        is_there = np.append(dst, -1)[at] == vertices
+        return np.where(is_there & (vertices != source), at, cells.size)
+
+    before, uses = np.append(places_of(graph.reverse.targets[cells]), cells.size), np.append(named[cells] != 0, False)
+    for _ in range(cells.size.bit_length()):  # each round doubles the edges that are seen
+        before, uses = before[before], uses | uses[before]
+    found: np.ndarray = uses[places_of(targets)]
+    return found
 
 
 def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.ndarray, Words, int]]) -> None:

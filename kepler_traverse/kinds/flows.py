@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, as_distance, device_of, is_rows, to_host
+from .._arrays import MAX_INTEGER, as_distance, device_of, is_rows, namespace, to_host
 from ..cpu import opportunities as decays
 from ..cpu import threads
+from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import BITS, exponent_of
 from ..cpu.path_walk import NO_EDGE, Walks
 from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
-from ..errors import InputError, PrecisionError
+from ..errors import InputError, PrecisionError, option_text
+from ..formats.tables import column_tuple
 from ..graph import Graph
+from ..graph.build import no_edge
 from ..search.algorithms import ALGORITHMS
 from ..search.query import PairTable, SourceValues, digest_of
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import flows_gpu as gpu
-from .conservation import require_conserved, require_inflow
+from .conservation import Words, require_conserved, require_inflow, require_listed, uses_named
 from .loads import CELLS, LOST, LOST_PAIRS, Loads, refuse_twice
 from .opportunities import decay_of, source_weights_of
+from .pairs import columns_of_pairs, numbers_of_pairs
 from .records import Asked, CheckedOptions
+
+
+class Through(NamedTuple):
+    """Edges of which a path must use one.
+
+    Attributes
+    ----------
+    cells : int64 array, NumPy
+        Their positions in the reversed graph, ascending.
+    """
+
+    cells: np.ndarray
 
 
 class FlowQuestion(CheckedOptions):
@@ -33,7 +49,7 @@ class FlowQuestion(CheckedOptions):
 
     Attributes
     ----------
-    of : {"edges", "vertices"}
+    of : {"edges", "vertices", "pairs"}
     decay, parameter : int and float
         As ``opportunities.Reduction`` has them.
     source_weights : SourceValues or None
@@ -41,6 +57,7 @@ class FlowQuestion(CheckedOptions):
         In the order of the targets.
     volumes : int64 or float64 array, NumPy, or None
         In the order of the rows of the pairs.
+    through : Through or None
     """
 
     def __init__(
@@ -51,16 +68,19 @@ class FlowQuestion(CheckedOptions):
         source_weights: SourceValues | None,
         target_weights: np.ndarray | None,
         volumes: np.ndarray | None,
+        through: Through | None,
     ) -> None:
         self.of, self.decay, self.parameter = of, decay, parameter
         self.source_weights, self.target_weights, self.volumes = source_weights, target_weights, volumes
+        self.through = through
 
     @property
     def digest(self) -> str:
         weights = self.source_weights
         arrays = [each for each in (self.target_weights, self.volumes) if each is not None]
         of_sources = None if weights is None else [str(weights.values.dtype), weights.digest]
-        return digest_of([self.of, self.decay, self.parameter, of_sources, [str(each.dtype) for each in arrays]], arrays)
+        facts = [self.of, self.decay, self.parameter, of_sources, [str(each.dtype) for each in arrays]]
+        return digest_of(facts, arrays) if self.through is None else digest_of([*facts, "through"], [*arrays, *self.through])
 
 
 def question_of(
@@ -71,6 +91,7 @@ def question_of(
     source_weights: Any = None,
     target_weights: Any = None,
     volumes: Any = None,
+    through: Any = None,
     sources: np.ndarray | None = None,
     targets: np.ndarray | None = None,
     pairs: PairTable | None = None,
@@ -81,11 +102,14 @@ def question_of(
     ------
     InputError
         An option has a wrong value, or is for the other of pairs and of sources and targets; a weight or a volume is below 0
-        or not finite; the graph has negative weights; a source is given twice.
+        or not finite; the graph has negative weights; a source is given twice; ``through``
+        names what is no edge.
     PrecisionError
         The volumes are too large to be added up.
     """
     arguments.choice("of", of, CELLS)
+    if of == "pairs" and pairs is None:
+        raise InputError(f"{option_text('of', of)} lists the rows of a table of pairs; give {option_text('pairs')}")
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
     if pairs is None and volumes is not None:
@@ -105,9 +129,83 @@ def question_of(
         source_weights,
         None if target_weights is None else amounts("target_weights", target_weights),
         None if volumes is None else amounts("volumes", volumes),
+        through if through is None or isinstance(through, Through) else through_of(graph, through),
     )
     _amounts_and_unit(found, graph, pairs, targets)
     return found
+
+
+def through_of(graph: Graph, given: Any) -> Through:
+    """Return edges that are given as rows of the edge list, or by their ends as pairs are.
+
+    Raises
+    ------
+    InputError
+        As ``through_rows`` and ``through_ends``; the message names the row.
+    """
+    is_table = isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "column_names")
+    if not is_table and column_tuple(given) is None:
+        return through_rows(graph, to_host(arguments.as_array("through", given)), "through")
+    names = "src of through", "dst of through"
+    return through_ends(graph, *numbers_of_pairs(graph, *columns_of_pairs(given, "edges of through"), names), "through")
+
+
+def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
+    """Return the stored edges that are some rows of the edge list.
+
+    A self-loop, and a row that is longer than a parallel one, are on no path and have none.
+
+    Raises
+    ------
+    InputError
+        The graph does not know its rows; there is no such row, or a filter has left it out; there are none.
+    """
+    host = graph.derived.on_host
+    if host.edge_rows is None:
+        raise InputError(
+            f"{name}: the graph does not know its rows; build it with {option_text('edge_ids', True)}, or give the ends of "
+            "the edges"
+        )
+    if rows.size and rows.dtype.kind not in "iu":
+        raise InputError(f"{name} holds {rows.dtype}; rows of the edge list are integers")
+    wrong = np.flatnonzero((rows < 0) | (rows >= host.report.rows))
+    if wrong.size:
+        last = host.report.rows - 1
+        raise InputError(f"{name}, row {wrong[0]}: the edge list has no row {rows[wrong[0]]}; its rows are 0 to {last}")
+    if host.report.filtered_rows and host.edges_of_rows is not None:
+        wrong = np.flatnonzero(host.edges_of_rows[0][rows] == no_edge(host.n_vertices))
+        if wrong.size:
+            raise InputError(f"{name}, row {wrong[0]}: row {rows[wrong[0]]} of the edge list is left out by a filter")
+    stored = np.flatnonzero(np.isin(host.edge_rows, rows))
+    src = (np.searchsorted(host.offsets, stored, side="right") - 1).astype(host.targets.dtype)
+    return _through(host, src, host.targets[stored], rows.size, name)
+
+
+def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> Through:
+    """Return the stored edges between some vertices, in both directions if the graph is undirected.
+
+    A self-loop is on no path and has none.
+
+    Raises
+    ------
+    InputError
+        There is no such edge, or there are none.
+    """
+    host = graph.derived.on_host
+    src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
+    wrong = np.flatnonzero((find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64)) < 0) & (src != dst))
+    if wrong.size:
+        ids = [arguments.describe(each) for each in graph.ids_at(np.array([src[wrong[0]], dst[wrong[0]]])).tolist()]
+        raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ids[0]} to {ids[1]}")
+    if not host.directed:
+        src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
+    return _through(host, src[src != dst], dst[src != dst], src.size, name)
+
+
+def _through(host: Graph, src: np.ndarray, dst: np.ndarray, given: int, name: str) -> Through:
+    if not given:
+        raise InputError(f"{name} names no edge; give one or more")
+    return Through(np.unique(find_edges(host.reverse.offsets, host.reverse.targets, dst, src, np.dtype(np.int64))))
 
 
 def amounts(name: str, given: Any) -> np.ndarray:
@@ -174,13 +272,17 @@ class Flows(Loads):
     Paths are walked back by distances alone, so that those of every strategy, hierarchy and device serve alike.
     """
 
-    def __init__(self, asked: Asked, of: str | None = None) -> None:
+    def __init__(self, asked: Asked, of: str | None = None, is_whole: bool = False) -> None:
         question: FlowQuestion = asked.options
         self._of_targets, exponent = _amounts_and_unit(question, asked.graph, asked.pairs, asked.targets)
         super().__init__(asked, of or question.of, exponent)
         self._question = question
         self._targets = np.arange(self.graph.n_vertices) if asked.targets is None else asked.targets
-        self._of_one: dict[str, Flows] = {}
+        self._named = np.zeros(0, np.uint8)  # as ``tree_flows.carry`` has it
+        if question.through is not None and not is_whole:
+            self._named = np.zeros(self.graph.n_edges + 1, np.uint8)  # not empty, also if the graph has no edge
+            self._named[question.through.cells] = 1
+        self._of_one: dict[tuple[str, bool], Flows] = {}
         self._trees: list[tuple[Tree, tuple[np.ndarray, ...]] | None] = [None] * threads.max_threads()
 
     def add(self, group: Traversals) -> None:
@@ -201,27 +303,40 @@ class Flows(Loads):
         CertificateError
         """
         one = cast(Traversals, group[i : i + 1])
-        found: dict[str, tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]] = {}
-        for of in dict.fromkeys(("edges", self.of)):
-            flows = self._of_one[of] = self._of_one.get(of) or Flows(self.asked, of)
-            flows._add(one)
-            sums = flows.sums_of_cells
-            places = sums.nonzero()
-            cells = places[places < flows.n_cells]
-            found[of] = cells, (sums.low[cells], sums.high[cells])
-            sums.low[places], sums.high[places] = 0, 0
         edges, bound, _, volumes_of = self._ask(one)
         row = to_host(one.distance[0]) if is_rows(one.distance) else one.distance[0]
-        targets, (low, high) = volumes_of(0, row)
-        served = (row[targets] >= 0) & (row[targets] <= bound)
-        source, taken = int(one.sources[0]), (targets[served], (low[served], high[served]))
-        cells, loads = found["edges"]
-        require_conserved(self.graph, source, row, edges[2], cells, loads, taken)
+        source, (targets, (low, high), rows) = int(one.sources[0]), volumes_of(0, row)
+
+        def conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
+            cells, loads = self._of_source(one, "edges", is_whole)
+            taken = targets[sent], (low[sent], high[sent])
+            require_conserved(self.graph, source, row, edges[2], cells, loads, taken)
+            return cells, loads
+
+        sent = np.flatnonzero((row[targets] >= 0) & (row[targets] <= bound))
+        if self._named.size:
+            cells, _ = conserved(sent, is_whole=True)
+            sent = sent[uses_named(self.graph, source, cells, self._named, targets[sent])]
+        found, taken = conserved(sent, is_whole=False), (low[sent], high[sent])
         if self.of == "vertices":
-            require_inflow(self.graph, source, cells, loads, taken[1], *found["vertices"])
+            require_inflow(self.graph, source, *found, taken, *self._of_source(one, "vertices"))
+        if self.of == "pairs":
+            require_listed(self.graph, source, rows[sent], taken, *self._of_source(one, "pairs"))
+
+    def _of_source(self, one: Traversals, of: str, is_whole: bool = False) -> tuple[np.ndarray, Words]:
+        """Return the cells that carry something for a group of one source, and what; ``is_whole``: of all paths."""
+        key = of, is_whole
+        flows = self._of_one[key] = self._of_one.get(key) or Flows(self.asked, of, is_whole)
+        flows._add(one)
+        sums = flows.sums_of_cells
+        places = sums.nonzero()
+        cells = places[places < flows.n_cells]
+        found = cells, (sums.low[cells], sums.high[cells])
+        sums.low[places], sums.high[places] = 0, 0
+        return found
 
     def _ask(self, group: Traversals) -> tuple[tuple[Any, Any, Any, None], Any, Any, Any]:
-        """Return edges, the bound, pairs and factors, and a function that returns the targets and volumes of a source."""
+        """Return edges, the bound, pairs and factors, and a function that returns targets, volumes and pairs of a source."""
         asked, question = self.asked, self._question
         kind: Any = group.distance.dtype
         is_weighted = ALGORITHMS[asked.algorithm].is_weighted
@@ -233,12 +348,13 @@ class Flows(Loads):
         factors = np.array([1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype)
 
         def volumes_of(i: int, row: np.ndarray) -> Any:
-            own, amount = self._targets, amounts
+            own, amount, rows = self._targets, amounts, None
             if table is not None:
                 part = slice(*table.lists.offsets[i : i + 2].tolist())
-                own, amount = table.lists.vertices[part], amounts[table.rows[part]]
+                own, rows = table.lists.vertices[part], table.rows[part]
+                amount = amounts[rows]
             decay = bound, question.decay, question.parameter, self.exponent
-            return own, volumes_at(row, own, amount, factors[i], *decay)
+            return own, volumes_at(row, own, amount, factors[i], *decay), rows
 
         return (
             (reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None),
@@ -259,6 +375,8 @@ class Flows(Loads):
                 amounts=self._of_targets if table is None else self._of_targets[table.rows],
                 factors=factors,
                 offsets=None if table is None else table.lists.offsets,
+                rows=None if table is None else table.rows,
+                named=self._named_there,
                 bound=bound,
                 exponent=self.exponent,
                 decay=question.decay,
@@ -271,11 +389,13 @@ class Flows(Loads):
         def walk(i: int, thread: int) -> None:
             tree, scratch = self._scratch_of(thread)
             row = to_host(found[i]) if is_rows(found) else found[i]
-            own, volumes = volumes_of(i, row)
+            own, volumes, rows = volumes_of(i, row)
             sums = self.of_thread(thread)
-            lost, walks = np.zeros(own.size, np.bool_), Walks(*edges, row, None, *scratch)
-            args = int(group.sources[i]), own, volumes, bound, walks, tree, self.of == "edges"
-            wrong[i] = carry(*args, sums.low, sums.high, lost)
+            (lost, sent), walks = np.zeros((2, own.size), np.bool_), Walks(*edges, row, None, *scratch)
+            args = int(group.sources[i]), own, volumes, bound, walks, tree, self._named, CELLS.index(self.of)
+            wrong[i] = carry(*args, sums.low, sums.high, lost, sent)
+            if self.of == "pairs":
+                sums.add_at(rows[sent], volumes[0][sent], volumes[1][sent])
             if lost.any():
                 places = np.full(int(lost.sum()), self.n_cells + LOST)
                 sums.add_at(places, volumes[0][lost], volumes[1][lost])
@@ -286,6 +406,11 @@ class Flows(Loads):
         for vertex in wrong[wrong != NO_EDGE].tolist():
             name = self.graph.ids_at(np.array([vertex]))[0]
             raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(found.dtype)}")
+
+    @cached_property
+    def _named_there(self) -> Any:
+        """The named edges in the memory of the GPU, or None."""
+        return namespace(self.asked.graph.offsets).asarray(self._named) if self._named.size else None
 
     def _scratch_of(self, thread: int) -> Any:
         if self._trees[thread] is None:

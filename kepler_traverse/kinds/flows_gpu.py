@@ -30,7 +30,9 @@ MANY_EDGES = 2**32 - 1  # whose positions need 64 bits
 STATE_BYTES = 1 << 34  # of the arrays of all blocks, but at least those of one
 
 _FILE = Path(__file__).parent / "kernels" / "flows.cu"
-_CONSTANTS = (("LONG", LONG), ("HOP_BYTES", 0), ("EDGE_BYTES", 4), ("INTEGERS", 0), ("WIDE", 1), ("DECAY", 0))
+_CONSTANTS = tuple(
+    {"LONG": LONG, "HOP_BYTES": 0, "EDGE_BYTES": 4, "INTEGERS": 0, "WIDE": 1, "DECAY": 0, "THROUGH": 0}.items()
+)
 _FLOWS = Entry("flows_source_per_block", _FILE, BLOCK, struct_arguments(_FILE, "FlowArgs"), constants=_CONSTANTS)
 ENTRIES = (_FLOWS,)
 
@@ -54,6 +56,10 @@ class Volumes:
         As ``cpu.opportunities`` has them.
     is_wide : bool
         Whether what one source sends may have more than 63 bits in units.
+    rows : int64 array of shape (n_targets,), NumPy, or None
+        Of pairs: their rows in the table of all pairs.
+    named : uint8 array, CuPy, or None
+        Not 0 at the edges of the reversed graph of which a path must use one; None if all paths count.
     """
 
     targets: np.ndarray
@@ -65,6 +71,8 @@ class Volumes:
     decay: int = 0
     parameter: float = 0.0
     is_wide: bool = True
+    rows: np.ndarray | None = None
+    named: Array | None = None
 
 
 def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volumes, of: str, sums: Any) -> np.ndarray:
@@ -78,10 +86,11 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
     distance : array of shape (k, n_vertices), CuPy
         Hops, or distances in the type of the weights, which are not negative.
     volumes : Volumes
-    of : {"edges", "vertices"}
+    of : {"edges", "vertices", "pairs"}
         The sums of vertices include volumes that begin or end there.
-    sums : object with uint64 ``low`` and int64 ``high`` of shape (n_edges + 2,) or (n_vertices + 2,), CuPy
-        Of the edges of the reversed graph, or of vertices; then of what has no path, and of the number of such pairs.
+    sums : object with uint64 ``low`` and int64 ``high`` of shape (n + 2,), CuPy
+        Of the edges of the reversed graph, of vertices, or of all pairs; then of what has no path, and of the number of such
+        pairs.
 
     Returns
     -------
@@ -91,14 +100,15 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
     (k, n), of_hops = distance.shape, is_hops(distance.dtype)
     reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
     is_narrow, n_cells = graph.n_edges < MANY_EDGES, sums.low.size - 2
-    state = n * _state_bytes(graph.targets.itemsize, volumes.is_wide)
+    is_through = volumes.named is not None
+    state = n * _state_bytes(graph.targets.itemsize, volumes.is_wide, is_through)
     blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(state, 1)))
     block = next(threads for threads in (1024, 512, 256) if threads * blocks <= max(BLOCK * BLOCKS, 256 * blocks))
     there = kernel(*_request(distance.dtype, graph.targets.dtype, is_narrow, volumes, block))
     blocks = max(1, min(blocks, blocks_at_once(there)))
     rows, pitch = flatten_distances(distance)
-    left, cells = cp.zeros(k, np.int32), (sums.low, sums.high)
-    vertex_cells, edge_cells = (cells, (None, None))[:: 1 if of == "vertices" else -1]
+    left, cells = cp.zeros(k, np.int32), {of: (sums.low, sums.high)}
+    vertex_cells, edge_cells, pair_cells = (cells.get(each, (None, None)) for each in ("vertices", "edges", "pairs"))
     bound = np.asarray(volumes.bound)
     args = {
         "in_offsets": reverse.offsets,
@@ -112,6 +122,8 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
         "pitch": pitch,
         "offsets": None if volumes.offsets is None else cp.asarray(volumes.offsets, np.int64),
         "targets": cp.asarray(volumes.targets, np.int64),
+        "rows": cp.asarray(volumes.rows, np.int64) if of == "pairs" else None,
+        "named": volumes.named,
         "amounts": cp.asarray(volumes.amounts).view(np.int64),
         "factors": cp.asarray(volumes.factors).view(np.int64),
         "n_targets": np.int64(volumes.targets.size),
@@ -123,11 +135,14 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
         "queue": cp.empty(blocks * n, graph.targets.dtype),
         "low": cp.empty(blocks * n, np.uint64),
         "high": cp.empty(blocks * n, np.int64) if volumes.is_wide else None,
+        "uses": cp.empty(blocks * n, np.uint8) if is_through else None,
         "left": left,
         "vertex_low": vertex_cells[0],
         "vertex_high": vertex_cells[1],
         "edge_low": edge_cells[0],
         "edge_high": edge_cells[1],
+        "pair_low": pair_cells[0],
+        "pair_high": pair_cells[1],
         "lost_low": sums.low[n_cells:],
         "lost_high": sums.high[n_cells:],
     }
@@ -135,10 +150,10 @@ def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volum
     return left.get() != 0
 
 
-def bytes_needed(n_sources: int, n_vertices: int, n_pairs: int, index: int) -> int:
+def bytes_needed(n_sources: int, n_vertices: int, n_pairs: int, index: int, is_through: bool = False) -> int:
     """Return the bytes that ``add_flows`` takes at most in addition to the graph, its reverse, distances and sums."""
-    each = n_vertices * _state_bytes(index)
-    return max(each, min(STATE_BYTES, min(n_sources, BLOCKS) * each)) + 16 * n_pairs + 28 * n_sources + 16
+    each = n_vertices * _state_bytes(index, is_through=is_through)
+    return max(each, min(STATE_BYTES, min(n_sources, BLOCKS) * each)) + 24 * n_pairs + 28 * n_sources + 16
 
 
 def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
@@ -147,8 +162,8 @@ def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
     return [_request(np.dtype(np.int16 if hops else weight_t), np.int32, True, units)]
 
 
-def _state_bytes(index: int, is_wide: bool = True) -> int:
-    return 8 + 4 + index + 8 + 8 * is_wide
+def _state_bytes(index: int, is_wide: bool = True, is_through: bool = False) -> int:
+    return 8 + 4 + index + 8 + 8 * is_wide + is_through
 
 
 def _request(kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, block: int = BLOCK) -> Request:
@@ -161,5 +176,6 @@ def _request(kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, b
         INTEGERS=int(volumes.exponent == 0),
         WIDE=int(volumes.is_wide),
         DECAY=volumes.decay,
+        THROUGH=int(volumes.named is not None),
     )
     return Request(entry, vertex_t, np.float32 if of_hops else kind)

@@ -3,8 +3,8 @@
 A kind of loads has no record of a single source. It takes the distances of one group of sources after another and adds to
 ``ExactSums``, so that the result has the same bits for any order, group size, part, worker and device.
 
-A cell is a vertex, or a stored edge by its position in the reversed graph, where the edges that lead to a vertex lie side by
-side. Both directions of an edge of an undirected graph have a cell; ``Loads.sums`` adds them.
+A cell is a vertex, a row of a table of pairs, or a stored edge by its position in the reversed graph, where the edges that
+lead to a vertex lie side by side. Both directions of an edge of an undirected graph have a cell; ``Loads.sums`` adds them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from ..cpu.exact_sums import ExactSums
 from ..errors import InputError
 from ..graph import Graph
 from ..search.frames import Column
+from ..search.query import PairTable
 from ..search.results import Traversals
 from .records import Asked
 
-CELLS = ("edges", "vertices")
+CELLS = ("edges", "vertices", "pairs")
 LOST, LOST_PAIRS = 0, 1  # places after the cells: the load of pairs without a path, and their number
 EXTRA = 2
 
@@ -52,7 +53,7 @@ class Loads:
     Parameters
     ----------
     asked : Asked
-    of : {"edges", "vertices"}
+    of : {"edges", "vertices", "pairs"}
     exponent : int
         Of the sums; 0 for sums of integers.
 
@@ -65,7 +66,7 @@ class Loads:
     def __init__(self, asked: Asked, of: str, exponent: int) -> None:
         self.asked, self.of = asked, of
         self.graph: Graph = asked.graph.derived.on_host
-        self.n_cells = self.graph.n_edges if of == "edges" else self.graph.n_vertices
+        self.n_cells = count_cells(self.graph, of, asked.pairs)
         self.exponent, self.value = exponent, asked.kind.load
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
         self._on_gpu: OnGpu | None = None
@@ -123,7 +124,8 @@ class Loads:
         sums = self.sums
         cells = sums.nonzero()
         cells = cells[cells < self.n_cells]
-        return {**columns_of_cells(self.asked.graph, self.of, cells), self.value: Column(values_at(sums, cells, self.value))}
+        columns = columns_of_cells(self.asked.graph, self.of, cells, self.asked.pairs)
+        return {**columns, self.value: Column(values_at(sums, cells, self.value))}
 
     def lost(self) -> dict[str, Any]:
         """Return how many pairs have no path, and what they would have carried."""
@@ -147,8 +149,23 @@ def ends_of(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return reverse.targets[cells], dst.astype(reverse.targets.dtype)
 
 
-def columns_of_cells(graph: Graph, of: str, cells: np.ndarray) -> dict[str, Column]:
-    """Return the columns that say what cells are: ``vertex``; or ``src, dst``, and ``edge`` if the graph knows its rows."""
+def count_cells(graph: Graph, of: str, pairs: PairTable | None = None) -> int:
+    """Return the number of edges, of vertices, or of rows of the table of pairs."""
+    if of == "pairs" and pairs is not None:
+        return int(pairs.rows.size)
+    return graph.n_edges if of == "edges" else graph.n_vertices
+
+
+def columns_of_cells(graph: Graph, of: str, cells: np.ndarray, pairs: PairTable | None = None) -> dict[str, Column]:
+    """Return the columns that say what cells are.
+
+    They are ``vertex``; ``pair, source, target``; or ``src, dst``, and ``edge`` if the graph knows its rows.
+    """
+    if pairs is not None and of == "pairs":
+        numbers = {"source": np.repeat(pairs.sources, np.diff(pairs.lists.offsets)), "target": pairs.lists.vertices}
+        at = np.argsort(pairs.rows)[cells]
+        ends = {name: Column.of_vertices(graph, vertices[at]) for name, vertices in numbers.items()}
+        return {"pair": Column(namespace(graph.offsets).asarray(cells)), **ends}
     if of == "vertices":
         return {"vertex": Column.of_vertices(graph, cells)}
     host = graph.derived.on_host

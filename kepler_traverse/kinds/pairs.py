@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import arguments
 from ..errors import InputError, UnknownVertexError
+from ..formats.column_names import end_pairs, listed
 from ..graph import Graph
 from ..protocols import Ids
 from ..search.frames import Column, columns_on_device, frame_from
@@ -31,8 +33,30 @@ def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
     return PairTable(distinct[order], TargetLists(offsets.astype(np.int64), destinations[rows]), rows)
 
 
-def numbers_of_pairs(graph: Graph, origins: Ids, destinations: Ids) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertex numbers of the origins and of the destinations.
+def columns_of_pairs(given: Any, name: str = "pairs") -> tuple[Ids, Ids]:
+    """Return the two columns of pairs that an argument has: a tuple or list of both, or a table that names them."""
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return given[0], given[1]
+    names = list(given) if isinstance(given, Mapping) else getattr(given, "column_names", None)
+    if names is None and hasattr(given, "columns"):
+        names = list(given.columns)
+    if names is None:
+        raise InputError(
+            f"{name} must be (origins, destinations) or a table with two such columns, not {arguments.describe(given)}"
+        )
+    texts = [str(name) for name in names]
+    found = end_pairs(texts)
+    if len(found) != 1:
+        raise InputError(
+            f"it is not sure which columns hold the {name}; the table has {listed(texts)}; give (origins, destinations)"
+        )
+    return given[found[0][0]], given[found[0][1]]
+
+
+def numbers_of_pairs(
+    graph: Graph, origins: Ids, destinations: Ids, names: tuple[str, str] = ("origins", "destinations")
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the vertex numbers of the origins and of the destinations, which ``names`` calls by their arguments.
 
     Raises
     ------
@@ -41,10 +65,10 @@ def numbers_of_pairs(graph: Graph, origins: Ids, destinations: Ids) -> tuple[np.
     InputError
         There are not as many origins as destinations.
     """
-    found = numbers_of_rows(graph, "origins", origins), numbers_of_rows(graph, "destinations", destinations)
+    found = numbers_of_rows(graph, names[0], origins), numbers_of_rows(graph, names[1], destinations)
     if found[0].size != found[1].size:
         raise InputError(
-            f"{found[0].size} origins and {found[1].size} destinations: a pair needs one of each, so give columns of the "
+            f"{found[0].size} {names[0]} and {found[1].size} {names[1]}: a pair needs one of each, so give columns of the "
             "same length"
         )
     return found

@@ -210,6 +210,12 @@ _TARGET_WEIGHTS = {
     "help": "a number by which volumes are multiplied, of a column that may be called weight",
 }
 _VOLUMES = {"table": "pairs", "column": "volume", "help": "what goes from the origin to the destination (default: 1)"}
+_THROUGH = {
+    "kind": "file",
+    "example": "bridges.csv",
+    "help": "table of edges, Parquet or CSV with a header: their ends, or rows of the edge list in a column called edge. "
+    "Only pairs count whose paths use one of them",
+}
 _DECAY = {
     "help": "weight of a value by its distance d: exponential:R is exp(-R d), linear:D is 1 - d/D up to D, gaussian:D is "
     "exp(-(d/D)^2/2); default: 1",
@@ -233,9 +239,10 @@ class OpportunityOptions(CutoffOptions):
     source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
 
 
-Cells = Literal["edges", "vertices"] | None  # None: ResultKind.cells
+Cells = Literal["edges", "vertices", "pairs"] | None  # None: ResultKind.cells
 _OF = {
-    "help": "what carries the loads: the edges, or the vertices; by default edges for flows, vertices for betweenness",
+    "help": "what carries the loads: the edges, or the vertices; by default edges for flows, vertices for betweenness. Of "
+    "flows of --pairs, pairs lists those that have a path, with their volumes",
     "example": "vertices",
 }
 
@@ -251,6 +258,7 @@ class FlowOptions(KindOptions):
     source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
     target_weights: Any = field(default=None, metadata=_TARGET_WEIGHTS)
     volumes: Any = field(default=None, metadata=_VOLUMES)
+    through: Any = field(default=None, metadata=_THROUGH)
     geometry: Geometry = field(default=None, metadata=_GEOMETRY)
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
@@ -482,11 +490,15 @@ class ResultKind:
         """Whether the results of groups are added, and not joined."""
         return self.loads_of is not None
 
-    def bytes_of_loads(self, graph: Any, threads: int) -> int:
+    def bytes_of_loads(self, graph: Any, threads: int, question: Any) -> int:
         """Return the bytes of the sums and of the scratch of each thread, and of the certificate."""
-        per_vertex, certificates = 80, 2  # of a ``Tree`` and of the walks; the sums of edges, and of vertices
-        each = 16 * max(graph.n_edges, graph.n_vertices) + per_vertex * graph.n_vertices
-        return (threads + certificates) * each if self.adds_up else 0
+        if not self.adds_up:
+            return 0
+        n_pairs = question.pairs.rows.size if question.options.of == "pairs" else 0
+        # Of a ``Tree`` and of the walks; the sums of edges, of what carries the loads, and of edges on all paths.
+        per_vertex, certificates = 80, 2 + (getattr(question.options, "through", None) is not None)
+        each = 16 * max(graph.n_edges, graph.n_vertices, n_pairs) + per_vertex * graph.n_vertices
+        return (threads + certificates) * each
 
     @property
     def in_files(self) -> bool:

@@ -301,7 +301,8 @@ def sssp_pairs(
     result : {"pairs", "flows"}
         ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see ``docs/results.md``.
     **options
-        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of`` and ``decay`` as in ``bfs_many``.
+        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of``, ``decay`` and ``through`` as in ``bfs_many``.
+        ``of="pairs"``: ``pair, source, target, volume``, which lists the pairs that count.
 
     Returns
     -------

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.cpu.exact_sums import ExactSums
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.loads import EXTRA, LOST, LOST_PAIRS, columns_of_cells, values_at
+from kepler_traverse.kinds.loads import EXTRA, LOST, LOST_PAIRS, columns_of_cells, count_cells, values_at
 from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.runtime.regular_files import open_regular
 from kepler_traverse.search.frames import arrow_table
+from kepler_traverse.search.query import PairTable
 
 from .manifest_types import Facts
 from .part_reader import open_part
@@ -29,15 +30,15 @@ _BUSIEST = 10
 _GRAPH_KEY = b"kepler_traverse.graph"  # metadata of the cells
 
 
-def cells_table(graph: Graph, of: str) -> pa.Table:
-    """Return what the cells are, in their order: all edges, or all vertices."""
-    n = graph.n_edges if of == "edges" else graph.n_vertices
+def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Table:
+    """Return what the cells are, in their order: all edges, all vertices, or all pairs."""
+    columns = columns_of_cells(graph, of, np.arange(count_cells(graph, of, pairs)), pairs)
     facts = {"n_vertices": graph.n_vertices, "directed": graph.directed}
-    return arrow_table(columns_of_cells(graph, of, np.arange(n))).replace_schema_metadata({_GRAPH_KEY: json.dumps(facts)})
+    return arrow_table(columns).replace_schema_metadata({_GRAPH_KEY: json.dumps(facts)})
 
 
 def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
-    """Return the sums of all parts: a row per edge, or vertex, that carries something. ``options`` are those of the kind.
+    """Return the sums of all parts: a row per cell that carries something. ``options`` are those of the kind.
 
     Raises
     ------

@@ -29,7 +29,7 @@ from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import read_footer
 from ..output.part_reader import open_part
 from ..output.schemas import OUTPUT_SCHEMAS
-from .given_table import DISTANCE, ids_in_column, is_text, named_columns, read_given_table, read_pair_table
+from .given_table import DISTANCE, ids_in_column, is_text, named_columns, read_given_table, read_pair_table, read_pairs
 
 # Readers of the parts take all files that end in .parquet, or none that begin with an underscore: these are in neither.
 PAIRS, SOURCES, POINTS, HULLS = "_pairs.pq", "_sources.pq", "_points.pq", "_hulls.pq"
@@ -74,7 +74,12 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
     """Return the functions that make the tables which say what positions in the parts are, by the names of their files."""
     kind = OUTPUT_SCHEMAS[settings.result]
     if kind.adds_up:
-        return {CELLS: lambda graph: cells_table(graph, settings.value("of") or kind.cells)}
+        of = settings.value("of") or kind.cells
+
+        def cells_of(graph: Graph) -> pa.Table:
+            return cells_table(graph, of, read_pairs(graph, settings, str(settings.pairs)) if of == "pairs" else None)
+
+        return {CELLS: cells_of}
     return {VERTICES: vertices_table} if kind.lists else {}
 
 

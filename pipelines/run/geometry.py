@@ -51,6 +51,8 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
     if loads != (geometry == "shapes"):
         takes = "takes shapes" if loads else "takes points or hulls"
         raise InputError(f"--geometry {geometry}: --result {settings.result} {takes}")
+    if settings.value("of") == "pairs":
+        raise InputError(f"--geometry {geometry} draws edges or vertices, and --of pairs lists pairs; leave one of them out")
     if geometry == "hulls":
         shapely_module()
     ids = graph.ids if graph.has_string_ids else pa.array(to_host(graph.ids))

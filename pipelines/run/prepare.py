@@ -513,7 +513,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
         visited, _ = _reach_of(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     on_gpu = graph.device == "cuda"
-    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1))
+    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1), request)
     return nbytes + (OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
 
 

@@ -1,4 +1,7 @@
-"""Columns of the tables of sources and of targets that say something of each: its group, its limit, its weight."""
+"""Columns of the tables of sources and of targets that say something of each: its group, its limit, its weight.
+
+The table of ``--through`` is read here, too.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ import pyarrow.compute as pc
 
 from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
 from kepler_traverse.errors import InputError
+from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.flows import amounts
+from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
 from kepler_traverse.kinds.opportunities import source_weights_of
 from kepler_traverse.search.query import SourceValues
@@ -19,6 +23,8 @@ from ..cli.options import Settings
 from ..output.rows import id_of
 from .answered_tables import read_source_table
 from .given_table import is_text, named_columns, numbers_in_column, plain_column, read_given_table, read_pair_table
+
+_EDGE = "edge"  # the column of a table of edges that are rows of the edge list
 
 
 def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
@@ -111,6 +117,33 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
     return _amounts(f"{path}: column {shown(name)}", _without_nulls(path, name, table))
 
 
+def read_through(graph: Graph, _: Settings, path: str) -> Through:
+    """Return the edges of the table of ``--through``.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, has no row, or a row holds no edge of the graph; or it is not sure which columns hold the
+        edges. The message names file and row.
+    """
+
+    def choose(names: list[str]) -> tuple[str, ...]:
+        pairs = end_pairs(names)
+        if len(pairs) == 1 or (not pairs and names.count(_EDGE) == 1):
+            return pairs[0] if pairs else ()
+        how = f"call them src and dst, or {_EDGE} if they are rows of the edge list"
+        raise InputError(f"{path}: it is not sure which columns hold the edges; the table has {listed(names)}; {how}")
+
+    table, names = read_given_table(path, "edges", choose)
+    if not table.num_rows:
+        raise InputError(f"{path}: the table of edges has no row")
+    if names:
+        src, dst = (numbers_in_column(graph, path, table, name) for name in names)
+        return through_ends(graph, src, dst, path)
+    where = f"{path}: column {shown(_EDGE)}"
+    return through_rows(graph, _numbers(where, _without_nulls(path, _EDGE, table), "rows of the edge list"), where)
+
+
 _KEPT = r"^-?(0|[1-9][0-9]{0,17})([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # text that a number keeps
 # By the field of ``Question`` or the option of a kind.
 COLUMN_READERS = {
@@ -119,6 +152,7 @@ COLUMN_READERS = {
     "source_weights": read_weights,
     "target_weights": read_target_weights,
     "volumes": read_volumes,
+    "through": read_through,
 }
 
 
@@ -126,14 +160,14 @@ def _amounts(where: str, column: pa.Array) -> np.ndarray:
     return amounts(where, _numbers(where, column))
 
 
-def _numbers(where: str, column: pa.Array) -> np.ndarray:
+def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") -> np.ndarray:
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
         if is_text(column.type):  # as a column of CSV with a number that int64 and float64 do not keep
             row = pc.index(pc.match_substring_regex(column, _KEPT), False).as_py()
             if row >= 0:
-                what = "weights and volumes are numbers, within int64 or with a point, and without leading zeros"
-                raise InputError(f"{where}, row {row}: {column[row].as_py()[:40]!r} is kept as text; {what}")
-        raise InputError(f"{where} has type {column.type}; weights and volumes are integers or floats: cast the column")
+                rule = f"{what} are numbers, within int64 or with a point, and without leading zeros"
+                raise InputError(f"{where}, row {row}: {column[row].as_py()[:40]!r} is kept as text; {rule}")
+        raise InputError(f"{where} has type {column.type}; {what} are integers or floats: cast the column")
     return column.to_numpy(zero_copy_only=False)
 
 

@@ -41,9 +41,8 @@ class Retraversal:
         self.sort = question.options.sort
         request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
-        self.most_rows = max(
-            graph.n_vertices, graph.n_edges * self.form.adds_up, self.form.size(question, graph.n_vertices).most
-        )
+        cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
+        self.most_rows = max(graph.n_vertices, cells * self.form.adds_up, self.form.size(question, graph.n_vertices).most)
 
     def of(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.

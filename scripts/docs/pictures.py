@@ -26,7 +26,7 @@ FOLDER, README = ROOT / "docs/pictures", ROOT / "README.md"
 PAGES = {
     README: {"isochrones.png"},
     ROOT / "docs/gallery.md": {"nearest.png", "closeness.png", "paths.png"},
-    ROOT / "docs/traffic.md": {"flows.png", "betweenness.png"},
+    ROOT / "docs/traffic.md": {"flows.png", "select-link.png", "betweenness.png"},
 }
 PICTURES = [name for saved in PAGES.values() for name in sorted(saved)]
 # Another version of matplotlib may set other letters. Another result colours more of the picture.

@@ -60,6 +60,7 @@ VALUES = {
     "values": "b",
     "decay": "linear:2",
     "of": "vertices",
+    "through": "{folder}/two.csv",
     "endpoints": None,
     "normalized": "--no-normalized",
     "samples": "3",
@@ -130,6 +131,7 @@ def folder(tmp_path_factory):
     (path / "some.txt").write_text("1\n2\n3\n")
     (path / "table.csv").write_text("vertex,a,b\n1,2,3\n9,8,7\n")
     (path / "two.txt").write_text("1\n2\n")
+    (path / "two.csv").write_text("src,dst\n1,2\n3,4\n")
     (path / "weights.csv").write_text("stop,kind\n1,2\n2,3\n")
     (path / "limits.csv").write_text("stop,kind\n1,1\n2,0\n3,1\n")
     (path / "stops.csv").write_text("stop,kind\n1,a\n2,b\n3,a\n")

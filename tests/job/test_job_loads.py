@@ -55,6 +55,72 @@ def test_flows_of_a_job_are_those_of_the_library_for_any_batches_and_a_resumed_r
     assert (tmp_path / "7" / LOADS).read_bytes() == before
 
 
+@pytest.mark.parametrize("of", ["edges", "pairs"])
+def test_a_job_selects_the_flows_through_edges_and_lists_their_pairs_for_any_batches(of, files, tmp_path):
+    folder, trips = files
+    graph = read_graph(folder / "edges.parquet", device="cpu", edge_ids=True)
+    every = sssp_pairs(graph, trips["origin"], trips["destination"], result="flows", volumes=trips["riders"])
+    bridges = every.nlargest(4, "volume")
+    options = {"result": "flows", "volumes": trips["riders"], "of": of}
+    right = sssp_pairs(graph, trips["origin"], trips["destination"], **options, through=bridges["edge"])
+    assert 3 < len(right) < len(every)
+    bridges.to_csv(tmp_path / "ends.csv", index=False)
+    bridges[["edge"]].to_parquet(tmp_path / "rows.parquet")
+    digests, questions, edges = set(), set(), [str(folder / "edges.parquet")]
+    for size, workers, file in ((7, 2, "ends.csv"), (64, 1, "rows.parquet")):
+        output = tmp_path / str(size)
+        digests.add(flows(files, output, batch_size=size, workers=workers, of=of, through=str(tmp_path / file)).digest)
+        found = pq.read_table(output / LOADS)
+        pd.testing.assert_frame_equal(found.to_pandas(), right, check_exact=True)
+        assert json.loads(found.schema.metadata[LOAD_FACTS["lost"]]) == right.attrs["kepler_traverse.lost"]
+        questions.add(json.loads((output / "_manifest.json").read_text())["identity"]["reduction"])
+        assert not verify.prove_output(output, edges, "cpu").faults
+    assert len(digests) == len(questions) == 1
+    bridges[:3].to_csv(tmp_path / "moved.csv", index=False)
+    with pytest.raises(InputError, match="the edges of --through are not those of the run"):
+        verify.prove_output(tmp_path / "7", edges, "cpu", through=str(tmp_path / "moved.csv"))
+    bridges.to_csv(tmp_path / "moved.csv", index=False)
+    assert not verify.prove_output(tmp_path / "7", edges, "cpu", through=str(tmp_path / "moved.csv")).faults
+    path = tmp_path / "7" / "part-000001.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.slice(1), path)
+    assert path.name in {fault.file for fault in verify.prove_output(tmp_path / "7", edges, "cpu").faults}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("src,dst\n", "the table of edges has no row"),
+        ("src,dst\nv00,v00\nv00,none\n", "column dst, row 1: .* not in the graph: 'none'"),
+        ("src,dst\nv00,v00\nv00,v00\nv01,v00\n", "row 2: there is no edge from 'v01' to 'v00'"),
+        ("edge\n89\n90\n", "column 'edge', row 1: the edge list has no row 90; its rows are 0 to 89"),
+        ("edge\nx\n", "column 'edge', row 0: 'x' is kept as text; rows of the edge list are numbers"),
+        ("a,b\n1,2\n", "it is not sure which columns hold the edges; the table has columns 'a', 'b'; call them src and dst"),
+    ],
+)
+def test_a_table_of_edges_with_a_fault_is_refused_with_its_file_and_row(text, message, files, tmp_path):
+    (tmp_path / "through.csv").write_text(text)
+    with pytest.raises(InputError, match=rf"through\.csv[:,] {message}"):
+        flows(files, tmp_path / "out", through=str(tmp_path / "through.csv"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"of": "pairs", "pairs": None, "all_sources": True}, "of='pairs' lists the rows of a table of pairs; give pairs"),
+        ({"of": "pairs", "pairs": None, "all_sources": True, "result": "betweenness"}, "of='pairs' is none of 'edges'"),
+        ({"of": "pairs", "geometry": "shapes"}, "geometry shapes draws edges or vertices, and of pairs lists pairs"),
+    ],
+)
+def test_a_list_of_pairs_is_refused_where_there_is_none(options, message, files, tmp_path):
+    ids = np.unique(pd.read_parquet(files[0] / "edges.parquet")[["src", "dst"]])
+    pd.DataFrame({"vertex": ids, "x": 0.0, "y": 0.0}).to_csv(tmp_path / "places.csv", index=False)
+    options |= {"vertices": str(tmp_path / "places.csv")} if "geometry" in options else {}
+    with pytest.raises(InputError, match=message):
+        flows(files, tmp_path / "out", **{"columns": None} | options if "pairs" in options else options)
+
+
 def test_pairs_without_a_path_are_in_the_manifest_the_report_and_on_the_terminal(files, tmp_path, capsys):
     folder, trips = files
     graph = read_graph(folder / "edges.parquet", device="cpu", edge_ids=True)

@@ -12,8 +12,10 @@ from numba import get_num_threads, set_num_threads
 
 from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, paths, sssp_many, sssp_pairs
 from kepler_traverse.cpu.exact_sums import ExactSums, as_words, exponent_of, split
-from kepler_traverse.errors import CertificateError, InputError, PrecisionError
+from kepler_traverse.errors import CertificateError, InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds import flows as flows_module
+from kepler_traverse.kinds.conservation import require_listed
+from kepler_traverse.kinds.loads import CELLS
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.sssp.registry import MULTI_SOURCE
 
@@ -33,47 +35,66 @@ def networks(draw):
     ids, k = np.asarray(graph.ids), draw(st.integers(1, 15))
     place = st.integers(0, ids.size - 1)
     origins, destinations = (ids[draw(st.lists(place, min_size=k, max_size=k))] for _ in range(2))
-    return graph, origins, destinations, draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
+    return edges, graph, origins, destinations, draw(st.lists(st.integers(0, 9), min_size=k, max_size=k))
 
 
-def expected(graph, origins, destinations, volumes, algorithm):
-    """Loads of edges and of vertices, and the pairs without a path, by a loop over ``paths``."""
-    edges, vertices = Counter(), Counter()
+def expected(graph, origins, destinations, volumes, algorithm, counts):
+    """Loads of edges, of vertices and of pairs, and the pairs without a path, by a loop over the ``paths`` that count."""
+    loads = {"edges": Counter(), "vertices": Counter(), "pairs": Counter()}
     found = paths(graph, (origins, destinations), edges=True, algorithm=algorithm)
     for pair, rows in found.groupby("pair"):
         way = rows["vertex"].tolist()
-        vertices.update(dict.fromkeys(way, volumes[pair]))
-        for u, v, row in zip(way, way[1:], rows["edge"].tolist()[1:], strict=False):
-            edges[(u, v, row) if graph.directed else (min(u, v), max(u, v), row)] += volumes[pair]
+        steps = list(zip(way, way[1:], rows["edge"].tolist()[1:], strict=False))
+        if not counts(steps):
+            continue
+        loads["vertices"].update(dict.fromkeys(way, volumes[pair]))
+        loads["pairs"][pair, way[0], way[-1]] += volumes[pair]
+        for u, v, row in steps:
+            loads["edges"][(u, v, row) if graph.directed else (min(u, v), max(u, v), row)] += volumes[pair]
     lost = sorted(set(range(len(volumes))) - set(found["pair"]))
     lost = {"pairs": len(lost), "volume": sum(volumes[pair] for pair in lost)}
-    return *({key: value for key, value in each.items() if value} for each in (edges, vertices)), lost
+    return {of: {key: value for key, value in each.items() if value} for of, each in loads.items()}, lost
 
 
-@given(networks(), st.sampled_from(["bfs", "sssp"]))
-@settings(max_examples=60, deadline=None)
-def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm):
+def as_loads(frame):
+    *keys, volume = (frame[name].tolist() for name in frame)
+    return dict(zip(keys[0] if len(keys) == 1 else zip(*keys, strict=True), volume, strict=True))
+
+
+@given(networks(), st.sampled_from(["bfs", "sssp"]), st.sampled_from(CELLS), st.data())
+@settings(max_examples=120, deadline=None)
+def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm, of, data):
+    """Of all pairs, and of those whose paths use one of some edges, which are named by their rows or by their ends."""
     search = bfs_pairs if algorithm == "bfs" else sssp_pairs
-    edges, vertices, lost = expected(*network, algorithm)
-    graph, origins, destinations, volumes = network
-    found = search(graph, origins, destinations, result="flows", volumes=volumes)
-    assert {(row.src, row.dst, row.edge): row.volume for row in found.itertuples()} == edges
+    edges, graph, origins, destinations, volumes = network
+    rows = data.draw(st.lists(st.integers(0, len(edges) - 1), min_size=1, max_size=4))
+    ends = edges.loc[rows, ["src", "dst"]]
+    named = {*ends.itertuples(index=False, name=None)}
+    named |= set() if graph.directed else {(v, u) for u, v in named}
+    choices = {
+        "all": (None, lambda _: True),
+        "rows": (rows, lambda steps: any(row in rows for _, _, row in steps)),
+        "ends": (ends, lambda steps: any((u, v) in named for u, v, _ in steps)),
+    }
+    through, counts = choices[data.draw(st.sampled_from(list(choices)))]
+    loads, lost = expected(*network[1:], algorithm, counts)
+    found = search(graph, origins, destinations, result="flows", volumes=volumes, of=of, through=through)
+    assert as_loads(found) == loads[of]
     assert found.attrs[LOST] == lost
-    found = search(graph, origins, destinations, result="flows", volumes=volumes, of="vertices")
-    assert dict(zip(found["vertex"], found["volume"], strict=True)) == vertices
     assert found["volume"].dtype == np.int64
 
 
-@given(networks(), st.integers(0, 6))
+@given(networks(), st.integers(0, 6), st.booleans())
 @settings(max_examples=30, deadline=None)
-def test_flows_of_sources_and_targets_are_those_of_their_pairs(network, limit):
-    graph, origins, destinations, volumes = network
+def test_flows_of_sources_and_targets_are_those_of_their_pairs(network, limit, goes_through):
+    _, graph, origins, destinations, volumes = network
     sources, targets = np.unique(origins), np.unique(destinations)
     people, jobs = np.arange(sources.size) + 1, np.array(volumes[: targets.size])
     pairs = np.repeat(sources, targets.size), np.tile(targets, sources.size), np.outer(people, jobs).ravel()
     options = {"result": "flows", "source_weights": people, "target_weights": jobs, "targets": targets, "cutoff": limit}
-    found = sssp_many(graph, sources, **options)
-    same = sssp_pairs(graph, *pairs[:2], volumes=pairs[2], result="flows", cutoff=limit)
+    through = {"through": [0]} if goes_through else {}
+    found = sssp_many(graph, sources, **options, **through)
+    same = sssp_pairs(graph, *pairs[:2], volumes=pairs[2], result="flows", cutoff=limit, **through)
     pd.testing.assert_frame_equal(found, same)
     assert found.attrs[LOST] == same.attrs[LOST]
     every = np.unique(np.asarray(graph.ids))
@@ -89,7 +110,8 @@ def grid(side, weight):
     return graph_from_edges(src, dst, weight(src.size), directed=False, edge_ids=True)
 
 
-def test_flows_have_equal_bits_for_any_strategy_group_order_and_number_of_threads():
+@pytest.mark.parametrize("goes_through", [False, True])
+def test_flows_have_equal_bits_for_any_strategy_group_order_and_number_of_threads(goes_through):
     rng = np.random.default_rng(5)
     graph = grid(15, lambda m: rng.integers(0, 4, m))
     origins, destinations = rng.integers(0, 225, (2, 400))
@@ -97,6 +119,7 @@ def test_flows_have_equal_bits_for_any_strategy_group_order_and_number_of_thread
 
     def flows(order, **options):
         given = origins[order], destinations[order]
+        options |= {"through": rng.permutation(100)} if goes_through else {}
         return sssp_pairs(graph, *given, volumes=volumes[order], result="flows", decay="exponential:0.1", **options)
 
     first = flows(np.arange(400))
@@ -133,11 +156,19 @@ def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
         ({"target_weights": [1, 2]}, InputError, "target_weights is for sources and targets"),
         ({"of": "arcs"}, InputError, "of='arcs' is none of"),
         ({"k": 3}, InputError, "k is for result"),
+        ({"through": []}, InputError, "through names no edge"),
+        ({"through": [0, 2]}, InputError, "through, row 1: the edge list has no row 2; its rows are 0 to 1"),
+        ({"through": [-1]}, InputError, "no row -1"),
+        ({"through": [0.0]}, InputError, "through holds float64"),
+        ({"through": ([1, 1], [2, 0])}, InputError, "through, row 1: there is no edge from 1 to 0"),
+        ({"through": ([1], [7])}, UnknownVertexError, "dst of through, row 0: .* not in the graph: 7"),
+        ({"through": {"begin": [1]}}, InputError, "not sure which columns hold the edges of through"),
+        ({"through": 1}, InputError, "through must be an array"),
         ({"paths": 3}, TypeError, "unexpected keyword argument 'paths'"),
     ],
 )
 def test_wrong_options_are_refused(options, error, message):
-    graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]))
+    graph = graph_from_edges(np.array([0, 1]), np.array([1, 2]), edge_ids=True)
     with pytest.raises(error, match=message):
         bfs_pairs(graph, [0, 0], [2, 2], result="flows", **options)
 
@@ -148,6 +179,14 @@ def test_sources_and_targets_that_are_given_twice_and_negative_weights_are_refus
         bfs_many(graph, [0, 1, 1], result="flows")
     with pytest.raises(InputError, match="volumes are those of pairs"):
         bfs_many(graph, [0], targets=[2], result="flows", volumes=[5])
+    with pytest.raises(InputError, match="through: the graph does not know its rows; build it with edge_ids=True"):
+        bfs_many(graph, [0], result="flows", through=[0])
+    with pytest.raises(InputError, match="of='pairs' lists the rows of a table of pairs"):
+        bfs_many(graph, [0], result="flows", of="pairs")
+    roads = pd.DataFrame({"src": [0, 1], "dst": [1, 2], "kind": ["a", "b"]})
+    some = graph_from_edges(roads, where="kind == 'a'", edge_ids=True)
+    with pytest.raises(InputError, match="through, row 1: row 1 of the edge list is left out by a filter"):
+        bfs_many(some, [0], result="flows", through=[0, 1])
     with pytest.raises(InputError, match="a target is given twice"):
         bfs_many(graph, [0], targets=[2, 2], result="flows")
     with pytest.raises(InputError, match="the graph has negative ones"):
@@ -174,8 +213,8 @@ def test_a_float_is_split_into_the_nearest_integer_of_its_unit(value, exponent):
     assert (int(high) << 64) + int(low) == round(Fraction(value) / Fraction(2) ** exponent)
 
 
-@pytest.mark.parametrize("of", ["edges", "vertices"])
-def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, monkeypatch):
+@pytest.mark.parametrize(("of", "through"), [("edges", None), ("vertices", None), ("vertices", [0])])
+def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, through, monkeypatch):
     graph, made = grid(60, lambda m: np.arange(m) % 3 + 1), []
     monkeypatch.setattr(flows_module.threads, "count", lambda: 1)
     begin = flows_module.Flows.__init__
@@ -185,12 +224,12 @@ def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, mon
         begin(self, *args, **options)
 
     monkeypatch.setattr(flows_module.Flows, "__init__", noted)
-    sssp_many(graph, "all", result="flows", of=of, targets=[0, 7])
+    sssp_many(graph, "all", result="flows", of=of, targets=[0, 7], through=through)
     each = [one for flows in made for one in (*flows._sums, *flows._trees) if one is not None]
     held = sum(
         array.nbytes for one in each for array in ((one.low, one.high) if isinstance(one, ExactSums) else sum(one, ()))
     )
-    planned = RESULT_KINDS["flows"].bytes_of_loads(graph, 1)
+    planned = RESULT_KINDS["flows"].bytes_of_loads(graph, 1, made[0].asked)
     assert planned / 2 < held <= planned
 
 
@@ -200,9 +239,9 @@ def test_the_certificate_finds_each_load_that_is_off_or_missing_or_on_a_wrong_ed
     graph = grid(5, lambda m: np.arange(m) % 3 + 1)
     add_up, faults = flows_module.carry, []
 
-    def wrong(source, targets, volumes, limit, walks, tree, of_edges, low, high, lost):
-        found = add_up(source, targets, volumes, limit, walks, tree, of_edges, low, high, lost)
-        if of_edges == (of == "edges") and fault is not None:
+    def wrong(*args):
+        found, (cells_are, low, high) = add_up(*args), args[7:10]
+        if cells_are == CELLS.index(of) and fault is not None:
             cells = np.flatnonzero(low | high.view(np.uint64))
             cell, amount = cells[fault[0] % cells.size], fault[1]
             faults.append(cells.size)
@@ -223,3 +262,45 @@ def test_the_certificate_finds_each_load_that_is_off_or_missing_or_on_a_wrong_ed
             with pytest.raises(CertificateError, match="flows from source 0 are wrong"):
                 sssp_pairs(graph, [0, 0, 0], [24, 12, 20], **search)
     assert min(faults) > 8
+
+
+@pytest.mark.parametrize("of", CELLS)
+def test_the_certificate_finds_each_pair_that_is_selected_wrongly_or_missed(of, monkeypatch):
+    """The walks are given other edges than those that are named, so that each flow that they add is conserved."""
+    graph = grid(5, lambda m: np.arange(m) % 3 + 1)
+    add_up, n_faults = flows_module.carry, 0
+    origins, destinations = [0, 0, 0, 0], [24, 12, 20, 0]
+    search = {"result": "flows", "of": of, "volumes": [3, 4, 5, 6]}
+    steps = paths(graph, (origins, destinations), edges=True).dropna()
+    uses = {row: {*steps["pair"][steps["edge"] == row]} for row in range(graph.report.rows)}
+
+    def with_others(*args):
+        if not args[6].size:
+            return add_up(*args)
+        named = np.zeros_like(args[6])
+        named[flows_module.through_rows(graph, np.array([other]), "").cells] = 1
+        return add_up(*args[:6], named, *args[7:])
+
+    monkeypatch.setattr(flows_module, "carry", with_others)
+    for row in list(uses)[::13]:
+        for other in uses:
+            if uses[other] == uses[row]:
+                sssp_pairs(graph, origins, destinations, through=[row], **search)
+                continue
+            n_faults += 1
+            with pytest.raises(CertificateError, match="flows from source 0 are wrong"):
+                sssp_pairs(graph, origins, destinations, through=[row], **search)
+    assert n_faults > 20
+
+
+@pytest.mark.parametrize(
+    ("listed", "carried"), [([0, 1], [3, 4]), ([0, 1, 2, 3], [3, 4, 5, 6]), ([0, 1, 2], [3, 4, 6]), ([0, 1, 3], [3, 4, 5])]
+)
+def test_the_certificate_finds_a_list_of_pairs_that_is_not_that_of_the_flows(listed, carried):
+    graph, taken = grid(2, np.ones), (np.array([5, 3, 4, 0], np.uint64), np.zeros(4, np.int64))
+    rows = np.array([2, 0, 1, 3])
+    found = np.array([0, 1, 2]), (np.array([3, 4, 5], np.uint64), np.zeros(3, np.int64))
+    require_listed(graph, 0, rows, taken, *found)
+    wrong = np.array(listed), (np.array(carried, np.uint64), np.zeros(len(listed), np.int64))
+    with pytest.raises(CertificateError, match="is missing, or is listed wrongly"):
+        require_listed(graph, 0, rows, taken, *wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -151,24 +152,37 @@ def test_sources_with_edges_that_add_nothing_are_named(weights):
     assert as_floats(sums[0]).tolist() == [0, 0, 0, 0, 0, 0] if left[1] else [0, 0, 1, 0, 0, 0]
 
 
-def walked(graph, before, rows, volumes):
-    """What vertices, edges of the reversed graph, and pairs without a path take, in Python integers; and those pairs."""
+def walked(graph, before, rows, volumes, named, rows_of_pairs):
+    """What vertices, edges of the reversed graph and pairs take, then pairs without a path, in Python integers; and those.
+
+    Volumes are ``(place, source, target, amount)``. With ``named`` only paths count that use such an edge.
+    """
     ends = np.repeat(np.arange(graph.n_vertices), np.diff(graph.reverse.offsets)).tolist()
     edges = dict.fromkeys(zip(graph.reverse.targets.tolist(), ends, strict=True), 0)
-    vertices, lost = dict.fromkeys(range(graph.n_vertices), 0), []
-    for i, v, volume in volumes:
+    is_named = dict.fromkeys(edges, True) if named is None else dict(zip(edges, named.tolist(), strict=True))
+    vertices, lost, pairs = dict.fromkeys(range(graph.n_vertices), 0), [], {}
+    for place, i, v, volume in volumes:
         if before[i, v] < 0 or rows[i, v] > BOUND:
             lost.append(volume)
             continue
-        while True:
-            vertices[v] += volume
-            u = int(before[i, v])
-            if u == v:
-                break
-            edges[u, v] += volume
-            v = u
+        way = [v]
+        while int(before[i, v]) != v:
+            v = int(before[i, v])
+            way.append(v)
+        steps = list(zip(way[1:], way, strict=False))
+        if named is not None and not any(is_named[step] for step in steps):
+            continue
+        pairs[place] = volume
+        for x in way:
+            vertices[x] += volume
+        for step in steps:
+            edges[step] += volume
     tail = [sum(lost), len(lost)]
-    return [*vertices.values(), *tail], [*edges.values(), *tail]
+    found = {"vertices": [*vertices.values(), *tail], "edges": [*edges.values(), *tail]}
+    if rows_of_pairs is not None:
+        at = dict(zip(rows_of_pairs.tolist(), range(rows_of_pairs.size), strict=True))
+        found["pairs"] = [*(pairs.get(at[row], 0) for row in range(rows_of_pairs.size)), *tail]
+    return found
 
 
 def zero_lengths(graph, before, rows):
@@ -201,7 +215,8 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
     offsets = np.concatenate([[0], np.cumsum(rng.integers(0, 9, sources.size))])
     of_pairs, targets = np.repeat(np.arange(sources.size), np.diff(offsets)), rng.integers(0, n, offsets[-1])
     amounts, factors = rng.integers(0, 2**40, targets.size), rng.integers(0, 2**20, sources.size)
-    integers = [(i, int(v), int(x) * int(factors[i])) for i, v, x in zip(of_pairs, targets, amounts, strict=True)]
+    trips = list(zip(range(targets.size), of_pairs.tolist(), targets.tolist(), amounts.tolist(), strict=True))
+    integers = [(j, i, v, x * int(factors[i])) for j, i, v, x in trips]
     everywhere, weights = rng.permutation(n)[: n - 3], rng.random(n - 3)
     exponent, reach = -70, 3.0 * (2**52 if kind == "int64" else 1)
     floats = []
@@ -209,15 +224,15 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
         for v, x in zip(everywhere.tolist(), weights.tolist(), strict=True):
             far, volume = float(rows[i, v]), x * float(factors[i])
             volume *= 1.0 if before[i, v] < 0 or far > bound else max(0.0, 1.0 - far / reach)
-            floats.append((i, v, round(Fraction(volume) / Fraction(2) ** exponent)))  # half to even
+            floats.append((0, i, v, round(Fraction(volume) / Fraction(2) ** exponent)))  # half to even
     with_floats = flows_gpu.Volumes(everywhere, weights, factors * 1.0, None, rows.dtype.type(bound), exponent, 2, reach)
     few = flows_gpu.Volumes(targets, amounts % 1000, factors, offsets, rows.dtype.type(bound), is_wide=False)
-    of_few = [(i, int(v), int(x) % 1000 * int(factors[i])) for i, v, x in zip(of_pairs, targets, amounts, strict=True)]
-    kinds = (
-        (integers, flows_gpu.Volumes(targets, amounts, factors, offsets, rows.dtype.type(bound))),
-        (floats, with_floats),
-        (of_few, few),
-    )
+    of_few = [(j, i, v, x % 1000 * int(factors[i])) for j, i, v, x in trips]
+    of_all = flows_gpu.Volumes(targets, amounts, factors, offsets, rows.dtype.type(bound))
+    of_all = replace(of_all, rows=rng.permutation(targets.size))
+    named = (rng.random(graph.n_edges) < 0.1).astype(np.uint8)
+    kinds = ((integers, of_all, None), (floats, with_floats, None), (of_few, few, None))
+    kinds += ((integers, of_all, named), (floats, with_floats, named), (of_few, few, named))
     monkeypatch.setattr(flows_gpu, "LONG", 4)
     monkeypatch.setattr(flows_gpu, "MANY_EDGES", graph.n_edges + (kind != "float32"))
     with running(MODES[mode]):
@@ -225,15 +240,16 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
         is_left = zero_lengths(graph, before, rows)
         assert is_left.any() == (kind == "zeros")
         assert not is_left.all()
-        for volumes, given in kinds:
-            expected = walked(graph, before, rows, [each for each in volumes if not is_left[each[0]]])
-            assert expected[0][-1] > 0
-            for of, size, each in zip(("vertices", "edges"), (n, graph.n_edges), expected, strict=True):
-                sums = betweenness_gpu.ExactSums(size + 2)
+        for volumes, given, through in kinds:
+            expected = walked(graph, before, rows, [each for each in volumes if not is_left[each[1]]], through, given.rows)
+            assert expected["edges"][-1] > 0
+            given = given if through is None else replace(given, named=cp.asarray(through))
+            for of in expected if given.rows is not None else ("vertices", "edges"):
+                sums = betweenness_gpu.ExactSums(len(expected[of]))
                 left = flows_gpu.add_flows(there, sources, cp.asarray(rows), given, of, sums)
                 assert left.tolist() == is_left.tolist()
                 found = [int(low) + (int(high) << 64) for low, high in zip(host(sums.low), host(sums.high), strict=True)]
-                assert found == each
+                assert found == expected[of]
 
 
 @on_a_device
@@ -243,6 +259,7 @@ def test_flows_of_the_library_have_the_bits_of_a_cpu(directed, monkeypatch):
     src, dst = map(np.array, zip(*rmat(5, 2, seed=3), strict=True))
     graph = graph_from_edges(src, dst, (src * dst % 4).astype(np.float32), directed=directed)
     ids = graph.ids[:12].tolist()
+    some = src[:9], dst[:9]
     volumes, far = np.arange(12) / 7, {"source_weights": np.arange(12), "decay": "gaussian:5", "result": "flows"}
     calls = {
         "units": lambda graph: sssp_many(graph, ids, result="flows"),
@@ -250,6 +267,8 @@ def test_flows_of_the_library_have_the_bits_of_a_cpu(directed, monkeypatch):
         "vertices": lambda graph: bfs_many(graph, ids, of="vertices", targets=ids[3:], **far),
         "pairs": lambda graph: sssp_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes),
         "hops": lambda graph: bfs_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes),
+        "through": lambda graph: sssp_many(graph, ids, targets=ids[3:], through=some, **far),
+        "list": lambda graph: bfs_pairs(graph, ids, ids[::-1], result="flows", volumes=volumes, of="pairs", through=some),
     }
 
     def added_up(loads, groups, _):  # in place of a frame, which would be one of cuDF
@@ -296,9 +315,11 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
         edge_sums = betweenness_gpu.ExactSums(graph.n_edges + 2)
         taken.clear()
         ones = np.ones(40, np.int64)
-        volumes = flows_gpu.Volumes(sources, ones, ones, np.arange(41), rows.dtype.type(9))
-        flows_gpu.add_flows(there, sources, cp.asarray(rows), volumes, "edges", edge_sums)
-        assert sum(taken) <= flows_gpu.bytes_needed(sources.size, n, 40, graph.targets.itemsize)
+        named = cp.zeros(graph.n_edges, np.uint8)
+        volumes = flows_gpu.Volumes(sources, ones, ones, np.arange(41), rows.dtype.type(9), rows=np.arange(40), named=named)
+        taken.clear()
+        flows_gpu.add_flows(there, sources, cp.asarray(rows), volumes, "pairs", edge_sums)
+        assert sum(taken) <= flows_gpu.bytes_needed(sources.size, n, 40, graph.targets.itemsize, is_through=True)
 
 
 @pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")

@@ -6,6 +6,9 @@
 // vertices in the order in which they became ready are the queue; rounds of ready vertices end with a barrier of the
 // block. Sums are exact (kt/exact_sum.cuh), so they have the same bits in any order.
 //
+// Where paths must use one of some edges, the rounds run first without volumes. Back over the queue, from the source
+// on, each vertex whose path uses such an edge is marked. Then only these take their volumes, and the rounds run again.
+//
 //   flows_source_per_block   blocks take sources until none is left
 //
 // Compile-time constants:
@@ -16,6 +19,7 @@
 //   INTEGERS     whether volumes are integers, without a decay
 //   WIDE         whether what a source sends may have more than 64 bits
 //   DECAY        0 none, 1 exponential, 2 linear, 3 gaussian
+//   THROUGH      whether paths must use a named edge
 #include <kt/advance.cuh>
 #include <kt/decay.cuh>
 #include <kt/exact_sum.cuh>
@@ -49,8 +53,10 @@ struct FlowArgs {
   int64 pitch;                       // from the distances of one source to those of the next
   KT_NULLABLE const int64* offsets;  // where the targets of each source begin; without them each source has all
   const int64* targets;
-  const int64* amounts;  // of each target: an integer if INTEGERS, or the bits of a double
-  const int64* factors;  // of each source, likewise
+  KT_NULLABLE const int64* rows;   // of the targets in the table of all pairs, if that is listed
+  KT_NULLABLE const uint8* named;  // [edges of the reverse graph]: not 0 at those that are named, if THROUGH
+  const int64* amounts;            // of each target: an integer if INTEGERS, or the bits of a double
+  const int64* factors;            // of each source, likewise
   int64 n_targets;
   int64 limit;       // the largest distance that is served, in the order of distances
   double parameter;  // of the decay
@@ -60,11 +66,14 @@ struct FlowArgs {
   vertex_t* queue;   // [blocks][n_vertices]
   uint64* low;       // [blocks][n_vertices]: volumes
   KT_NULLABLE int64* high;
-  int32* left;  // sources that are left to the host
+  KT_NULLABLE uint8* uses;  // [blocks][n_vertices]: whether the path uses a named edge
+  int32* left;              // sources that are left to the host
   KT_NULLABLE uint64* vertex_low;
   KT_NULLABLE int64* vertex_high;
   KT_NULLABLE uint64* edge_low;  // of the edges of the reverse graph
   KT_NULLABLE int64* edge_high;
+  KT_NULLABLE uint64* pair_low;  // of the table of all pairs
+  KT_NULLABLE int64* pair_high;
   uint64* lost_low;  // volumes without a path, and their number
   int64* lost_high;
 };
@@ -89,6 +98,7 @@ struct Tree {
   vertex_t* queue;
   uint64* low;
   int64* high;
+  uint8* uses;
 
   KT_DEVICE void add(vertex_t v, Exact volume) const {
     if constexpr (WIDE != 0)
@@ -158,6 +168,19 @@ struct Tree {
     return lacks_one;
   }
 
+  KT_DEVICE void place(int64 j, vertex_t v, Exact volume) const {
+    if (args.pair_low) {  // each row is there once
+      const int64 pair = kt::load_constant(args.rows + j);
+      args.pair_low[pair] = volume.low;
+      args.pair_high[pair] = volume.high;
+    } else if (args.offsets) {
+      add(v, volume);
+    } else {  // targets of all sources are distinct
+      low[v] = volume.low;
+      if (WIDE) high[v] = volume.high;
+    }
+  }
+
   KT_DEVICE void place_volumes(int64 row) const {
     const int64 begin = args.offsets ? kt::load_constant(args.offsets + row) : 0;
     const int64 end = args.offsets ? kt::load_constant(args.offsets + row + 1) : args.n_targets;
@@ -172,14 +195,10 @@ struct Tree {
         is_lost = !kt::is_reached(key) || key > args.limit;
         const double far = is_lost ? 0.0 : kt::length_of(key);
         const Exact volume = volume_of(args, kt::load_constant(args.amounts + j), factor, !is_lost, far);
-        if (is_lost) {
+        if (is_lost)
           lost = volume;
-        } else if (args.offsets) {
-          add(v, volume);
-        } else {  // targets of all sources are distinct
-          low[v] = volume.low;
-          if (WIDE) high[v] = volume.high;
-        }
+        else if (!THROUGH || uses[v])
+          place(j, v, volume);
       }
       const kt::uint32 lanes = kt::ballot(ALL_LANES, is_lost);
       if (lanes == 0) continue;
@@ -214,6 +233,55 @@ struct Tree {
     *parent = u;
     return kt::atomic_add(waits_for + u, -1) == 1;
   }
+
+  // Hands all volumes on, from the leaves to the source. Returns where the last round begins in the queue. With
+  // THROUGH, the volume of the first vertex of a round is then where the round before begins.
+  KT_DEVICE vertex_t hand_all_on(vertex_t* size) const {
+    vertices([&](bool is_there, vertex_t v) {
+      append(v, is_there && kt::is_reached(distance[v]) && waits_for[v] == 0, size);
+    });
+    kt::block_barrier();
+    vertex_t last = 0;
+    for (vertex_t begin = 0, end = size[0]; begin < end;) {
+      kt::block_barrier();
+      for (vertex_t first = begin + kt::warp_in_block() * WARP; first < end; first += BLOCK) {
+        vertex_t parent = 0;
+        const bool is_ready = first + kt::lane() < end && hand_on(queue[first + kt::lane()], &parent);
+        append(parent, is_ready, size);
+      }
+      kt::block_barrier();
+      if (THROUGH && kt::thread_in_block() == 0) low[queue[begin]] = static_cast<uint64>(last);
+      last = begin;
+      begin = end;
+      end = size[0];
+    }
+    return last;
+  }
+
+  // Marks the vertices whose paths use a named edge, by the rounds from the last one on.
+  KT_DEVICE void mark(vertex_t begin, vertex_t end) const {
+    for (;;) {
+      for (vertex_t i = begin + static_cast<vertex_t>(kt::thread_in_block()); i < end; i += BLOCK) {
+        const vertex_t v = queue[i];
+        const edge_t e = v == source ? NO_EDGE : edges[v];
+        uses[v] = v != source && (kt::load_constant(args.named + e) || uses[kt::load_constant(args.in_targets + e)]);
+      }
+      kt::block_barrier();
+      if (begin == 0) return;
+      end = begin;
+      begin = static_cast<vertex_t>(low[queue[begin]]);
+    }
+  }
+
+  // Makes each vertex wait for its children again, without volumes.
+  KT_DEVICE void wait_again() const {
+    vertices([&](bool is_there, vertex_t v) {
+      if (!is_there) return;
+      low[v] = 0;
+      if (v != source && kt::is_reached(distance[v]))
+        kt::atomic_add(waits_for + kt::load_constant(args.in_targets + edges[v]), 1);
+    });
+  }
 };
 
 }  // namespace
@@ -237,29 +305,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK) flows_source_per_block(const
                     args.waits_for + place,
                     args.queue + place,
                     args.low + place,
-                    WIDE ? args.high + place : nullptr};
+                    WIDE ? args.high + place : nullptr,
+                    THROUGH ? args.uses + place : nullptr};
     tree.clear();
     kt::block_barrier();
     if (kt::block_any(tree.find_parents())) {  // an edge on a shortest path adds nothing
       if (kt::thread_in_block() == 0) args.left[row] = 1;
       continue;
     }
-    tree.place_volumes(row);
-    tree.vertices([&](bool is_there, vertex_t v) {
-      tree.append(v, is_there && kt::is_reached(tree.distance[v]) && tree.waits_for[v] == 0, size);
-    });
-    kt::block_barrier();
-    for (vertex_t begin = 0, end = size[0]; begin < end;) {
+    if constexpr (THROUGH != 0) {
+      const vertex_t last = tree.hand_all_on(size);
+      tree.mark(last, size[0]);
+      tree.wait_again();
+      if (kt::thread_in_block() == 0) size[0] = 0;
       kt::block_barrier();
-      for (vertex_t first = begin + kt::warp_in_block() * WARP; first < end; first += BLOCK) {
-        vertex_t parent = 0;
-        const bool is_ready = first + kt::lane() < end && tree.hand_on(tree.queue[first + kt::lane()], &parent);
-        tree.append(parent, is_ready, size);
-      }
-      kt::block_barrier();
-      begin = end;
-      end = size[0];
     }
+    tree.place_volumes(row);
+    if (args.pair_low == nullptr) tree.hand_all_on(size);
     kt::block_barrier();
   }
 }

@@ -19,7 +19,7 @@ from .cli import signals
 from .cli.options import Once, OnceParser
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
-from .monitoring.console import traffic_of_run, traffic_text
+from .monitoring.console import estimate_lines, estimate_of, traffic_of_run, traffic_text
 from .output.store import store_of
 from .output.tables import TABLE_FORMATS, address_of, refuse_without_packages, register
 from .run.finishing import IncompleteError, finish_run
@@ -68,8 +68,8 @@ def _finish(given: Any) -> int:
     rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
     facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}
     facts |= {"bytes": size, "parts": len(manifest["parts"]), "digest": manifest["digest"], "was_finished": before}
-    facts |= {"store": store} if store["requests"] else {}
-    lines = [f"store: {traffic_text(store)}"] if store["requests"] else []
+    facts |= estimate_of(manifest) | ({"store": store} if store["requests"] else {})
+    lines = [*estimate_lines(facts), *([f"store: {traffic_text(store)}"] if store["requests"] else [])]
     if table is not None:
         was_there = register(folder, manifest, table)
         facts |= {"table": {"format": table, "address": address_of(folder, table), "was_there": was_there}}

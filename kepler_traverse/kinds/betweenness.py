@@ -38,12 +38,16 @@ class Sample(NamedTuple):
 
     Attributes
     ----------
-    sources : int64 array of vertex numbers in ascending order, NumPy
+    sources : int64 array of vertex numbers, NumPy
+        In the order in which they are drawn: the first of them are those of a smaller sample of this seed, unless its number
+        is one for which Python draws otherwise.
+    seed : int
     epsilon, delta : float
         With probability 1 - delta or more, no normalized value has an error beyond epsilon.
     """
 
     sources: np.ndarray
+    seed: int
     epsilon: float
     delta: float
 
@@ -77,8 +81,12 @@ class BetweennessQuestion(CheckedOptions):
 
     @property
     def digest(self) -> str:
-        arrays, bound = ([], (0.0, 0.0)) if self.sample is None else ([self.sample.sources], self.sample[1:])
-        return digest_of([self.of, self.endpoints, self.normalized, *bound], arrays)
+        return digest_of([self.of, self.endpoints, self.normalized])
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What identifies the options in a manifest: samples of one seed may extend each other, whatever their bound."""
+        return super().recorded | ({} if self.sample is None else {"seed": self.sample.seed})
 
 
 def question_of(
@@ -155,8 +163,9 @@ def sample_of(
         raise InputError(f"{option_text('samples')} must be from 2 to the number of vertices, {n}, not {samples}")
     if samples >= n:
         return None
-    drawn = random.Random(SEED if seed is None else arguments.whole("seed", seed)).sample(range(n), samples)
-    return Sample(np.sort(np.array(drawn, np.int64)), bound_of(samples, delta, n, cells), delta)
+    seed = SEED if seed is None else arguments.whole("seed", seed)
+    drawn = np.array(random.Random(seed).sample(range(n), samples), np.int64)
+    return Sample(drawn, seed, bound_of(samples, delta, n, cells), delta)
 
 
 def _share(name: str, value: Any) -> float:

@@ -192,6 +192,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
             "notes": notes,
             "sources": int(prepared.numbers.size),
             "duplicate_sources": prepared.duplicates,
+            **_estimate_of_plan(prepared),
             **asdict(sizing),
             **({"store": traffic_of_plan(settings, sizing)} if _is_in_store(settings) else {}),
         }
@@ -343,6 +344,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
+    facts |= estimate_of(manifest)
     if _is_in_store(settings):
         facts["store"] = traffic_of_run(settings, manifest)
     if settings.shard is not None:
@@ -359,7 +361,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}), settings.columns)}",
         *([f"store: {traffic_text(facts['store'])}"] if "store" in facts else []),
-        *(f"estimate: {bound_text(table['estimate'])}" for table in manifest["tables"] if "estimate" in table),
+        *estimate_lines(facts),
     ]
     if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")
@@ -397,12 +399,26 @@ def _kind(graph: Graph) -> str:
 def _sources_and_batches(settings: Settings, prepared: Prepared, sizing: Sizing) -> list[tuple[str, str]]:
     if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
-    sample = getattr(prepared.request.options, "sample", None)
     return [
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
-        *(("estimate", bound_text(each)) for each in ([] if sample is None else sample.facts.values())),
+        *(("estimate", bound_text(each)) for each in _estimate_of_plan(prepared).values()),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
     ]
+
+
+def _estimate_of_plan(prepared: Prepared) -> dict[str, Any]:
+    sample = getattr(prepared.request.options, "sample", None)
+    return {} if sample is None else sample.facts
+
+
+def estimate_of(manifest: Manifest) -> dict[str, Any]:
+    """Return ``estimate`` of a finished run that is one; see ``Facts`` of ``output.manifest_types``."""
+    return {name: fact for table in manifest["tables"] for name, fact in table.items() if name == "estimate"}
+
+
+def estimate_lines(facts: Mapping[str, Any]) -> list[str]:
+    """Return the line of a summary that says of how many sources the result is an estimate, and its bound."""
+    return [f"estimate: {bound_text(facts['estimate'])}"] if "estimate" in facts else []
 
 
 def bound_text(estimate: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
-from .console import bound_text, columns_text
+from .console import bound_text, columns_text, estimate_of
 from .run_plots import plots_of
 from .run_stats import PHASES, RunStats, batch_of
 
@@ -161,7 +161,7 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         *([("choice of strategy", sentence(manifest["choice"]))] if manifest.get("choice") else []),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
-        *(("estimate", bound_text(table["estimate"])) for table in manifest["tables"] if "estimate" in table),
+        *((name, bound_text(estimate)) for name, estimate in estimate_of(manifest).items()),
         ("workers", f"{manifest['workers']:,}"),
         *((f"memory: {name}", in_units(size)) for name, size in manifest.get("memory", {}).items()),
     ]

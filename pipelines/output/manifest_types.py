@@ -224,6 +224,7 @@ else:
         | dict.fromkeys(FACTS, NotRequired[Hash])
         | {
             "direction": NotRequired[Literal["out", "in"]],
+            "seed": NotRequired[Annotated[int, Rule(ge=0)]],  # of a sample
             "graph": Hash,
             "algorithm": Algorithm,
             "limit": Count | Annotated[float, Rule(ge=0)] | None,

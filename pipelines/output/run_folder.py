@@ -23,6 +23,7 @@ from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_loc
 from kepler_traverse.runtime.object_stores import TRAFFIC
 from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_digest
 
+from ..question import digest_of_ids
 from .commits import COMMITS, CommitLog, with_commits
 from .load_tables import facts_of
 from .manifest_types import FORMAT, Facts, Identity, Manifest, PartEntry, Status, TableEntry, checked
@@ -208,8 +209,12 @@ def part_number(name: str) -> int | None:
 
 
 def fingerprint_of(identity: Identity) -> str:
-    """Return the SHA-256 of everything that determines the content of the parts."""
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    """Return the SHA-256 of everything that determines the content of the parts, but for the sources of a sample.
+
+    These are in the footer of each part, and a larger sample keeps the parts of a smaller one.
+    """
+    facts = {key: value for key, value in identity.items() if key != "sources" or "seed" not in identity}
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 _RESUME_NEEDS = "--resume needs the settings of the run that it finishes"
@@ -223,19 +228,22 @@ def refuse_another_run(
     tables: Collection[str],
     is_shard: bool = False,
     names: Collection[str] | None = None,
+    sources: Sequence[Any] = (),
 ) -> None:
     """Raise OutputError unless the manifest is of the same run and the folder has no parts or tables beyond its own.
 
-    ``names`` are those of its files, if they are known; a shard in an object store leaves them to ``finish``.
+    ``names`` are those of its files, if they are known; a shard in an object store leaves them to ``finish``. With
+    ``sources``, those of a sample, the manifest may be of a run with the first of them.
     """
     before: dict[str, Any] = dict(manifest["identity"])
     now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
     differing = [key for key in before | now if before.get(key) != now.get(key)]
-    if differing:
+    is_of_sample = differing == ["sources"] and "seed" in now
+    if differing and not (is_of_sample and _extends(manifest, sources)):
         shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
         what = "--shard needs the settings of the process that began the run" if is_shard else _RESUME_NEEDS
-        if "sources" in differing and any(manifest["settings"].get(key) for key in ("samples", "epsilon")):
-            shown += "; a larger sample does not begin with a smaller one, so that it is a new run in a new folder"
+        if is_of_sample:
+            shown += "; this sample does not begin with that of the run, so that it is a new run in a new folder"
         raise OutputError(f"{store}: {what}: {shown}")
     if names is None:
         names = [] if is_shard and not store.is_local else store.names()
@@ -251,6 +259,11 @@ def refuse_another_run(
             f"{store}/{name}: a run with these settings has no such table; give the settings of the run that it finishes, "
             "or move the file elsewhere, and run again with --resume"
         )
+
+
+def _extends(manifest: Manifest, sources: Sequence[Any]) -> bool:
+    """Whether a sample begins with that of a run."""
+    return digest_of_ids(list(sources[: manifest["sources"]])) == manifest["identity"]["sources"]
 
 
 def _short(value: Any) -> str:

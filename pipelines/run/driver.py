@@ -154,7 +154,9 @@ def _execute(
             return None
         assert output is not None  # settings_of requires --output, except with --plan
         if before is not None:
-            refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), not is_alone)
+            may_extend = prepared.names if shard is None else ()
+            n_batches, tables = sizing.n_batches, tables_of(settings)
+            refuse_another_run(output, before, identity, n_batches, tables, not is_alone, sources=may_extend)
         with OutputFolder(output, index, count) as folder:
             if choice is not None and before is not None:
                 choice.resume(before.get("choice"))

@@ -240,8 +240,44 @@ def test_betweenness_of_a_job_is_that_of_the_library_for_any_batches(options, st
     assert not verify.prove_output(tmp_path / "5", [path], "cpu").faults
 
 
-def test_a_sample_says_its_bound_and_is_not_extended(streets, tmp_path, capsys):
+def test_a_larger_sample_keeps_the_parts_of_a_smaller_one(streets, tmp_path):
     path, run = streets
+    out, right = tmp_path / "out", run(tmp_path / "right", samples=31, batch_size=4)
+    for k, computed in ((14, 4), (31, 5)):  # the fourth part has two sources first, and then four
+        done = run(out, samples=k, batch_size=4, resume=k > 14)
+        assert (done.computed, done.n_sources) == (computed, k)
+        assert not verify.prove_output(out, [path], "cpu").faults
+    assert (done.digest, done.manifest["tables"]) == (right.digest, right.manifest["tables"])
+    assert [part["sha256"] for part in done.manifest["parts"]] == [part["sha256"] for part in right.manifest["parts"]]
+    assert run(out, epsilon=0.15, batch_size=4, resume=True).n_sources > 31
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 13}, "this sample does not begin with that of the run"),
+        ({"samples": 20, "seed": 2}, "seed was 1 and is 2"),
+        ({"samples": 14, "of": "edges"}, r'reduction was "\w+\.\.\. and is "\w+\.\.\.$'),
+        ({"all_sources": True}, "seed was 1 and is null"),
+    ],
+)
+def test_another_sample_does_not_finish_a_run(options, message, streets, tmp_path):
+    streets[1](tmp_path / "out", samples=14)
+    with pytest.raises(InputError, match=message):
+        streets[1](tmp_path / "out", **options, resume=True)
+
+
+def test_a_sample_that_is_drawn_otherwise_does_not_extend_a_run(tmp_path):
+    """Python draws up to 85 of 1,000 numbers in one way, and more of them in another."""
+    pd.DataFrame({"src": range(999), "dst": range(1, 1000)}).to_parquet(tmp_path / "path.parquet")
+    given = {"output": str(tmp_path / "out"), "result": "betweenness", "max_depth": 2, "device": "cpu", "report": False}
+    run_job(str(tmp_path / "path.parquet"), samples=80, **given)
+    with pytest.raises(InputError, match="this sample does not begin with that of the run"):
+        run_job(str(tmp_path / "path.parquet"), samples=90, resume=True, **given)
+
+
+def test_a_sample_says_its_bound(streets, tmp_path, capsys):
+    path, _ = streets
     out = tmp_path / "out"
     words = [path, "--undirected", "--result", "betweenness", "--samples", "20", "--device", "cpu", "--output", str(out)]
     assert batch_sources.main([*words, "--plan"]) == 0
@@ -250,8 +286,6 @@ def test_a_sample_says_its_bound_and_is_not_extended(streets, tmp_path, capsys):
     assert batch_sources.main(words) == 0
     assert f"estimate: {said}" in capsys.readouterr().out
     assert said in (out / "_report.html").read_text()
-    with pytest.raises(InputError, match=r"a larger sample does not begin with a smaller one.* a new run in a new folder"):
-        run(out, algorithm="bfs", samples=21, resume=True)
 
 
 def test_a_bound_that_needs_all_sources_is_exact_and_said(streets, tmp_path, capsys):

@@ -31,6 +31,7 @@ KINDS = {
     "distances": ["--random-sources", "11"],
     "pairs": ["--pairs", "{folder}/trips.csv"],
     "flows": ["--pairs", "{folder}/trips.csv", "--result", "flows"],
+    "a sample": ["--result", "betweenness", "--samples", "11"],
     "matrix": ["--random-sources", "11", "--result", "matrix"],
     "summary": ["--sources", "{folder}/stops.csv", "--columns", "source=stop", "--result", "summary"],
 }

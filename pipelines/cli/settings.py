@@ -380,6 +380,16 @@ def _check_together(settings: Settings) -> None:
             raise UsageError(f"{_flag(one)} and {_flag(other)} {why}; leave one of them out")
     if settings.shard is not None and OUTPUT_SCHEMAS[settings.result].one_search:
         raise UsageError(f"--shard has no effect: one search computes all of --result {settings.result}; leave it out")
+    if settings.output is not None and settings.graph_cache is not None:
+        cache, output = (
+            path.rstrip("/") if URL.match(path) else os.path.realpath(path)
+            for path in (settings.graph_cache, settings.output)
+        )
+        if f"{cache}/".startswith(f"{output}/"):
+            raise UsageError(
+                f"--graph-cache {settings.graph_cache}: it is in the folder of --output, which holds files of a run alone; "
+                "take another folder"
+            )
     if settings.output is not None and URL.match(settings.output):
         for key in ("scheduler_address", "scheduler_file", "engine"):
             value = getattr(settings, key)

@@ -208,6 +208,8 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
             [*ENOUGH, "--result", "betweenness", "--samples", "5"],
             "--samples chooses among all vertices; leave --sources out",
         ),
+        ([*ENOUGH, "--graph-cache", "out/graphs"], "--graph-cache out/graphs: it is in the folder of --output"),
+        ([*ENOUGH[:1], "--all-sources", "--output", "s3://a/b/", "--graph-cache", "s3://a/b"], "it is in the folder of"),
         ([*ENOUGH, "--samples", "5"], "--samples is for --result betweenness, not distances; leave it out"),
         ([*ENOUGH, "--seed", "3"], "--seed has no effect: it draws --random-sources"),
         ([*ENOUGH, "--columns", "weight=w"], "--columns weight=NAME has no effect: bfs counts hops and takes no weights"),

@@ -150,7 +150,11 @@ class Coordinates:
         self._known = vertices.combine_chunks() if hasattr(vertices, "combine_chunks") else vertices
         self._x, self._y, self._names = x, y, names
         if len(pyarrow.compute.unique(self._known)) < len(self._known):
-            raise InputError("vertices has a vertex twice; give one row per vertex")
+            counts = pyarrow.compute.value_counts(self._known)
+            first = counts.field("values")[
+                pyarrow.compute.index(pyarrow.compute.greater(counts.field("counts"), 1), True).as_py()
+            ]
+            raise InputError(f"vertices has vertex {first.as_py()!r} twice; give one row per vertex")
 
     def has(self, vertices: Any) -> np.ndarray:
         """Return which of these ids have coordinates."""

@@ -70,7 +70,11 @@ def read_places(settings: Settings, strings: bool) -> Places:
     ids, columns = read_vertex_table(settings.vertices, list(_AXES))
     x, y = (numbers_of(f"{settings.vertices}: column {name!r}", columns[name]) for name in _AXES)
     in_degrees = all(np.abs(axis).max(initial=0) <= most for axis, most in zip((x, y), _DEGREES, strict=True))
-    return Places(Coordinates(pa.array(ids.ids(strings)), x, y), crs_entry(CRS84 if in_degrees else None))
+    try:
+        coordinates = Coordinates(pa.array(ids.ids(strings)), x, y)
+    except InputError as error:
+        raise InputError(f"{settings.vertices}: {error}") from None
+    return Places(coordinates, crs_entry(CRS84 if in_degrees else None))
 
 
 def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:

@@ -115,6 +115,7 @@ def test_hulls_of_another_geos_are_not_called_wrong(data, tmp_path, capsys):
         (lambda p: p.drop(columns="y"), "no column of attributes 'y'"),
         (lambda p: p.assign(x="east"), "x"),
         (lambda p: p.assign(y=np.where(p["vertex"] == "v044", np.inf, p["y"])), "vertices['y'] is inf at vertex 'v044'"),
+        (lambda p: pd.concat([p, p[p["vertex"] == "v007"]]), "places.parquet: vertices has vertex 'v007' twice"),
         (lambda p: p[p["vertex"] != "v007"], "vertices lacks 1 vertices of the graph, the first 'v007'"),
     ],
 )

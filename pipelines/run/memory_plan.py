@@ -42,6 +42,7 @@ class Load:
     most_rows: int
     certified: bool
     one_search: bool = False  # one search serves all sources: one worker, one part
+    adds_up: bool = False  # ``most_rows`` are those of a part, whose sources are added up
     # Sources that a worker searches together. A smaller group takes about the same time. 1 if this does not matter.
     group: int = 1
     visited: int | None = None  # vertices that a search visits, where it ends early; None for all
@@ -110,14 +111,15 @@ def size_up(
         visited = load.n_vertices if load.visited is None else load.visited
         most = min(by_workers, sources_per_part(visited, load.rows_per_source, machine.device))
         batch_size = _whole_groups(load, n_workers, most)
+    n_batches = -(-load.n_sources // batch_size)
     return Sizing(
         workers=n_workers,
         threads=1 if machine.device == "cuda" else max(1, machine.cores // n_workers),
         batch_size=batch_size,
         writers=max(1, machine.cores // n_workers) if machine.device == "cuda" else 1,
-        n_batches=-(-load.n_sources // batch_size),
+        n_batches=n_batches,
         memory=memory,
-        output_bytes=load.n_searches * load.most_rows * load.row_bytes,
+        output_bytes=(n_batches if load.adds_up else load.n_searches) * load.most_rows * load.row_bytes,
         shared_bytes=load.graph_bytes,
         # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
         worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),

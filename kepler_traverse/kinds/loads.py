@@ -40,11 +40,6 @@ def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
         )
 
 
-def most_cells(graph: Graph, of: str) -> int:
-    """Return how many cells may carry something, or say what is lost; the directions of an undirected edge are one."""
-    return EXTRA + (graph.n_vertices if of == "vertices" else graph.n_edges // (1 if graph.directed else 2))
-
-
 class OnGpu(NamedTuple):
     """Sums in the memory of a GPU, as ``ExactSums`` has them."""
 

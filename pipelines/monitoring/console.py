@@ -26,7 +26,7 @@ from kepler_traverse.search.exact import describe_distances
 
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
 from ..cli.terminal import printable, say, show
-from ..output.load_tables import CELLS, LOADS
+from ..output.load_tables import explained
 from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -207,7 +207,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         *([("where", built.where)] if built.where else []),
         ("columns", columns_text(built.facts(), settings.columns)),
         *(("note", note) for note in notes),
-        ("result", f"{settings.result}: {OUTPUT_SCHEMAS[settings.result].means}"),
+        ("result", explained(settings.result)),
         ("distances", "{type}, {sums}".format(**describe_distances(graph, plan.algorithm))),
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
@@ -365,10 +365,8 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     ]
     if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")
-    if OUTPUT_SCHEMAS[settings.result].adds_up:
-        lines.append(f"{settings.result}: {LOADS} has what each edge or vertex carries, parts and {CELLS} how it is made up")
-    elif settings.result != "distances":
-        lines.append(f"{settings.result}: {manifest['means']}")
+    if settings.result != "distances":
+        lines.append(explained(settings.result))
     if failed:
         again = "see _manifest.json; --resume" if settings.shard is None else "the same command"
         lines.append(f"failed: {len(failed)} of {facts['batches']} batches, {again} tries them again")

@@ -9,6 +9,7 @@ from typing import Any
 from kepler_traverse.runtime.display import in_units
 
 from ..cli.steps import STEPS
+from ..output.load_tables import explained
 from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -155,7 +156,7 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
             ),
         ),
         ("columns", columns_text(built, manifest["settings"].get("columns"))),
-        ("result", f"{manifest['result']}: {manifest['means']}"),
+        ("result", explained(manifest["result"])),
         ("distances", ", ".join(manifest.get("distances", {}).values())),
         *([("direction", "in: distances to the sources")] if manifest.get("direction") == "in" else []),
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),

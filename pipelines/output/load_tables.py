@@ -21,20 +21,28 @@ from kepler_traverse.search.query import PairTable
 
 from .manifest_types import Facts
 from .part_reader import open_part
+from .schemas import OUTPUT_SCHEMAS
 
 CELLS, LOADS = "_cells.pq", "_loads.pq"
 # Metadata of the loads, which the manifest has, too: what pairs without a path would carry, of how many sources an estimate
 # is made and what bounds its error, and the busiest rows.
 LOAD_FACTS = {name: f"kepler_traverse.{name}".encode() for name in ("lost", "estimate", "busiest")}
 _BUSIEST = 10
-_GRAPH_KEY = b"kepler_traverse.graph"  # metadata of the cells
+OF_GRAPH = b"kepler_traverse.graph"  # metadata of the cells: what the scale of loads follows from
+
+
+def explained(result: str) -> str:
+    """Say for people what the files of a result have: of loads the merged table, and not the rows of the parts."""
+    kind = OUTPUT_SCHEMAS[result]
+    of_loads = f"{LOADS} has what each edge, vertex or pair carries, parts and {CELLS} how it is made up"
+    return f"{result}: {of_loads if kind.adds_up else kind.means}"
 
 
 def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Table:
     """Return what the cells are, in their order: all edges, all vertices, or all pairs."""
     columns = columns_of_cells(graph, of, np.arange(count_cells(graph, of, pairs)), pairs)
     facts = {"n_vertices": graph.n_vertices, "directed": graph.directed}
-    return arrow_table(columns).replace_schema_metadata({_GRAPH_KEY: json.dumps(facts)})
+    return arrow_table(columns).replace_schema_metadata({OF_GRAPH: json.dumps(facts)})
 
 
 def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
@@ -66,7 +74,7 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
         lost = values_at(sums, np.array([len(cells) + LOST]), kind.load)[0].item()
         facts["lost"] = {"pairs": int(sums.low[len(cells) + LOST_PAIRS]), kind.load: lost}
     else:
-        of_graph = json.loads((cells.schema.metadata or {})[_GRAPH_KEY])
+        of_graph = json.loads((cells.schema.metadata or {})[OF_GRAPH])
         scales, facts = kind.scaled(options, rows, len(cells), **of_graph)
         values = values * scales
     loads = cells.take(pa.array(rows)).append_column(kind.load, pa.array(values))

@@ -24,7 +24,7 @@ from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..cli.options import Settings
-from ..output.load_tables import CELLS, LOAD_FACTS, LOADS, cells_table, merged_loads
+from ..output.load_tables import CELLS, LOAD_FACTS, LOADS, OF_GRAPH, cells_table, merged_loads
 from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import read_footer
 from ..output.part_reader import open_part
@@ -105,7 +105,7 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
                     made_with, version = (each.get(GEOS, b"no version").decode(errors="replace") for each in (there, here))
                     return f"it was made with GEOS {made_with}, and can be checked with that alone; here is GEOS {version}"
                 if not found.equals(table) or (
-                    held and any(here.get(key) != there.get(key) for key in (GEO, *LOAD_FACTS.values()))
+                    held and any(here.get(key) != there.get(key) for key in (GEO, OF_GRAPH, *LOAD_FACTS.values()))
                 ):
                     return _DIFFERS
             left = range(group, file.num_row_groups)  # a table without rows has one that is empty

@@ -29,7 +29,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
-from kepler_traverse.kinds.loads import most_cells
+from kepler_traverse.kinds.loads import EXTRA, count_cells
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.memory import available_memory
@@ -498,7 +498,7 @@ def load_of(prepared: Prepared) -> Load:
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
         row_bytes=size.row_bytes(wide, distance),
         rows_per_source=rows,
-        most_rows=most_cells(graph, request.options.of) if form.adds_up else size.most,
+        most_rows=EXTRA + count_cells(graph, request.options.of, request.pairs) if form.adds_up else size.most,
         certified=certified,
         adds_up=form.adds_up,
         one_search=form.one_search,

@@ -132,6 +132,8 @@ def test_pairs_without_a_path_are_in_the_manifest_the_report_and_on_the_terminal
     page = (tmp_path / "out" / "_report.html").read_text()
     assert f"{lost['volume']:,}" in page
     assert "pairs without a path" in page
+    assert f"{LOADS} has what each edge" in page
+    assert "2^64" not in page
     path = tmp_path / "out" / "_manifest.json"
     manifest = json.loads(path.read_text())
     entry = next(each for each in manifest["tables"] if each["file"] == LOADS)
@@ -172,7 +174,7 @@ def test_columns_of_volumes_and_weights_are_found_by_their_names(tmp_path, capsy
             batch_sources.main([*words, "--result", "flows", "--device", "cpu", "--no-report", "--output", str(output)]) == 0
         )
         assert pq.read_table(output / LOADS)["volume"].to_pylist() == loads
-        assert f"flows: {LOADS} has what each edge or vertex carries" in capsys.readouterr().out
+        assert f"flows: {LOADS} has what each edge, vertex or pair carries" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -353,6 +355,39 @@ def test_verify_finds_what_was_changed(file, column, files, tmp_path):
     table = pq.read_table(path)
     pq.write_table(one_more(table, column).replace_schema_metadata(table.schema.metadata), path)
     assert file in {fault.file for fault in verify.prove_output(tmp_path / "out", edges, "cpu").faults}
+
+
+def test_verify_finds_another_graph_in_the_metadata_of_the_cells(streets, tmp_path):
+    path, run = streets
+    run(tmp_path / "out", all_sources=True)
+    table = pq.read_table(tmp_path / "out" / CELLS)
+    metadata = {key: value.replace(b"false", b"true") for key, value in table.schema.metadata.items()}
+    pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "out" / CELLS)
+    faults = {each.file: each.message for each in verify.prove_output(tmp_path / "out", [path], "cpu").faults}
+    assert "it is not the given table" in faults[CELLS]
+
+
+@pytest.mark.parametrize("of", ["edges", "vertices"])
+def test_the_plan_counts_the_rows_of_each_part(of, streets, tmp_path, capsys):
+    path, run = streets
+    words = [
+        path,
+        "--undirected",
+        "--result",
+        "betweenness",
+        "--of",
+        of,
+        "--all-sources",
+        "--device",
+        "cpu",
+        "--plan",
+        "--json",
+    ]
+    assert batch_sources.main([*words, "--batch-size", "9"]) == 0
+    planned = json.loads(capsys.readouterr().out)["output_bytes"]
+    run(tmp_path / "out", algorithm="bfs", of=of, all_sources=True, batch_size=9)
+    written = sum(pq.read_table(part).nbytes for part in (tmp_path / "out").glob("part-*"))
+    assert written <= planned <= 4 * written
 
 
 @pytest.mark.parametrize("of", ["edges", "vertices"])

@@ -300,6 +300,14 @@ class Settings:
     batch_size: int | Literal["auto"] = _running(
         "auto", least=1, help="sources per part file; auto derives it from rows, workers and memory"
     )
+    part_size: int | None = _running(
+        kind="size",
+        least=1,
+        example=256 * 10**6,
+        help="bytes per part file, about, such as 256MB, in place of about 8 million rows: the sources per part "
+        "follow from a sample of the searches. Parts are smaller if there would be too few, or if they would take minutes",
+        in_file="bytes per part file, about (default: as many as about 8 million rows take)",
+    )
     workers: int | Literal["auto"] = _running(
         "auto",
         least=1,

@@ -307,10 +307,18 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "dashboard_address", f"{where}, and it has its own"
     if settings.output is None or not URL.match(settings.output):
         yield from ((key, "--output is in no object store") for key in ("price_requests", "price_gb"))
+    kind = OUTPUT_SCHEMAS[settings.result]
+    if settings.batch_size != "auto":
+        yield "part_size", "--batch-size says how many sources a part has"
+    elif kind.one_search:
+        yield "part_size", f"one search computes all of --result {kind.name}, and one part has it"
+    elif kind.adds_up:
+        yield "part_size", f"parts of --result {kind.name} do not grow with their sources"
     if settings.device == "cpu":
         yield "gpu_memory", "the run is on the CPU (--device cpu)"
     if settings.engine == MG:
         yield "gpu_memory", f"--engine {MG} allocates for itself"
+        yield "part_size", f"--engine {MG} has as many sources per part as it searches from"
         yield "worker_timeout", f"--engine {MG} ends as soon as a worker is lost"
 
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import math
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -13,6 +14,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import pyarrow.parquet as pq
 
 from kepler_traverse import cuda
 from kepler_traverse.cpu import compile_clock
@@ -25,14 +29,17 @@ from ..cli.options import OPTIONS, Settings
 from ..cli.shards import shard_of
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..output.manifest_types import BatchOutcome
+from ..output.part_file import write_part
 from ..output.run_folder import writing_to
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import BatchObserver, Window
 from ..worker import lean_imports
+from ..worker.batch_context import BatchContext
 from ..worker.device_errors import is_sticky
-from ..worker.traversal_worker import TraversalWorker, Work
+from ..worker.traversal_worker import TraversalWorker, Work, answers_for
 from ..worker.writer_pool import can_write_in_background
 from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
 from .prepare import (
@@ -50,6 +57,7 @@ from .strategy_choice import StrategyChoice
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+_SAMPLED = 4  # sources by which the size of a part is estimated
 _OWN_DASHBOARD = next(option.default for option in OPTIONS if option.key == "dashboard_address")
 
 
@@ -144,6 +152,8 @@ class KeplerEngine:
         machine = machine_for(prepared, settings.gpu_memory)
         if machine.device == "cpu" and settings.gpu_memory is not None:  # with --device auto the device is known only now
             raise InputError("--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out")
+        if settings.part_size is not None and batch_size == "auto":
+            prepared.per_part = _sources_of_bytes(prepared, settings.part_size)
         if self._is_external:
             from ..scheduling.existing_cluster import refuse_small_workers, survey
 
@@ -350,6 +360,24 @@ def _shared_folders(run: BatchRun) -> list[Path]:
     """Return the folders that workers on all hosts must see."""
     cache = run.prepared.folder
     return [run.folder] if cache is None else list(dict.fromkeys([run.folder, cache.parent]))
+
+
+def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
+    """Return how many sources fill a part file of a size, by a part of a few of them; None if all of these fail.
+
+    The bytes of a part depend on graph, question and sources alone, so shards on different machines get the same number.
+    """
+    numbers = prepared.numbers[np.unique(np.linspace(0, prepared.numbers.size - 1, _SAMPLED).astype(np.int64))].tolist()
+    request = replace(prepared.request, certify="none")  # they are computed and certified again
+    with tempfile.TemporaryDirectory(prefix="kepler-") as folder:
+        rows = answers_for(prepared.graph, prepared.plan, request).of(0, numbers, False, BatchContext())
+        part = write_part(Path(folder), 0, "", rows, result=request.result, sort=request.options.sort)
+        if part is None:
+            return None
+        sampled = part["bytes"]
+        if not OUTPUT_SCHEMAS[request.result].lists:  # without the footer, most of which every part has once
+            sampled -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
+    return max(1, size * len(numbers) // max(sampled, 1))
 
 
 def _batches_of(run: BatchRun, task: Task) -> list[tuple[int, list[int]]]:

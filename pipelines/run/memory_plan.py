@@ -47,6 +47,7 @@ class Load:
     group: int = 1
     visited: int | None = None  # vertices that a search visits, where it ends early; None for all
     is_sorted: bool = False  # all rows of a part are held at a time
+    per_part: int | None = None  # sources whose results fill a part; None if rows tell
 
     @property
     def n_searches(self) -> int:
@@ -109,7 +110,7 @@ def size_up(
     if batch_size == "auto":
         by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
         visited = load.n_vertices if load.visited is None else load.visited
-        most = min(by_workers, sources_per_part(visited, load.rows_per_source, machine.device))
+        most = min(by_workers, sources_per_part(visited, load.rows_per_source, machine.device, load.per_part))
         batch_size = _whole_groups(load, n_workers, most)
     n_batches = -(-load.n_sources // batch_size)
     return Sizing(
@@ -207,9 +208,9 @@ def _whole_groups(load: Load, workers: int, most: int) -> int:
     return load.group * min(range(largest, largest // 2, -1), key=groups_of_the_last)
 
 
-def sources_per_part(n_vertices: int, rows_per_source: int, device: str) -> int:
-    """Return the maximum number of sources per part for ``--batch-size auto``."""
-    by_rows = ROWS_PER_PART // max(rows_per_source, 1)
+def sources_per_part(n_vertices: int, rows_per_source: int, device: str, per_part: int | None = None) -> int:
+    """Return the maximum number of sources per part for ``--batch-size auto``; ``per_part`` fill one, if that is known."""
+    by_rows = per_part or ROWS_PER_PART // max(rows_per_source, 1)
     by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)
     return max(1, min(by_rows, by_vertices, SOURCES_PER_PART))
 
@@ -217,7 +218,8 @@ def sources_per_part(n_vertices: int, rows_per_source: int, device: str) -> int:
 def _worker_items(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
     most = ROWS_PER_GROUP
     if load.is_sorted:  # twice, before and after
-        most = 2 * (ROWS_PER_PART if batch_size == "auto" else load.most_rows * batch_size)
+        sources = load.per_part if batch_size == "auto" else batch_size
+        most = 2 * (ROWS_PER_PART if sources is None else load.most_rows * sources)
     rows = max(load.most_rows, min(most, load.rows_per_source * load.n_searches))
     return {
         "reverse graph": load.reverse_bytes,

@@ -78,6 +78,7 @@ class Prepared:
     names: Ids  # their ids
     duplicates: int  # number of sources that were given more than once
     seconds: dict[str, float]  # seconds of reading, of building if the graph was not loaded, of planning and of compiling
+    per_part: int | None = None  # sources whose results fill a part, if that was measured
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
 
     def release(self) -> None:
@@ -215,7 +216,8 @@ def sources_per_part_of_shards(prepared: Prepared, count: int) -> int:
     """Return the sources per part of a run in shards: by the graph and the question, and not by the machine of a shard."""
     n_vertices, n_sources = prepared.graph.n_vertices, int(prepared.numbers.size)
     _, rows = _reach_of(prepared.graph, prepared.request, None, depth=1)
-    return min(sources_per_part(n_vertices, rows, "cpu"), -(-n_sources // (BATCHES_PER_WORKER * count)))
+    most = sources_per_part(n_vertices, rows, "cpu", prepared.per_part)
+    return min(most, -(-n_sources // (BATCHES_PER_WORKER * count)))
 
 
 def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan, int]:
@@ -504,6 +506,7 @@ def load_of(prepared: Prepared) -> Load:
         one_search=form.one_search,
         visited=visited,
         is_sorted=request.options.sort != "source",
+        per_part=prepared.per_part,
         group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
     )
 

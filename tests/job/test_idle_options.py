@@ -44,6 +44,7 @@ VALUES = {
     "id_type": "string",
     "weight_type": "float64",
     "batch_size": "3",
+    "part_size": "1",
     "workers": "5",
     "gpu_memory": "7GB",
     "scheduler_address": "tcp://127.0.0.1:1",
@@ -194,7 +195,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
         sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._monitor._patience, made,
-        window._notice, sorted(the_job._batches),
+        window._notice, sorted(the_job._batches), prepared.per_part,
     ]  # fmt: skip
 
 

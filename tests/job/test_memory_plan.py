@@ -4,12 +4,16 @@ import heapq
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
+from pipelines import batch_sources
+from pipelines.cli.options import UsageError, flags_of
+from pipelines.cli.settings import settings_of
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.run.prepare import Prepared, load_of
 from pipelines.worker.planning import plan_for
@@ -128,3 +132,47 @@ def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
             assert found.state_bytes > plan.nbytes
             found, plan = load(there, algorithm, strategy, "distances")
             assert found.state_bytes == plan.nbytes
+
+
+@pytest.mark.parametrize("result", ["distances", "matrix"])
+def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, result):
+    rng = np.random.default_rng(3)
+    src, dst, weight = rng.integers(0, 3000, (3, 12_000))
+    pd.DataFrame({"src": src, "dst": dst, "weight": weight}).to_parquet(tmp_path / "edges.parquet")
+
+    def sizes(*words):
+        out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        argv = [
+            tmp_path / "edges.parquet",
+            "--algorithm",
+            "sssp",
+            "--device",
+            "cpu",
+            "--random-sources",
+            "240",
+            "--workers",
+            "1",
+        ]
+        assert batch_sources.main(list(map(str, [*argv, "--result", result, "--output", out, *words]))) == 0
+        return [part.stat().st_size for part in sorted(out.glob("part-*"))]
+
+    total = sum(sizes())
+    parts = sizes("--part-size", str(total // 8))
+    assert len(parts) in (8, 9)
+    assert all(0.8 < size / (total / 8) < 1.2 for size in parts[:-1])
+    assert sum(parts[::2]) == sum(sizes("--part-size", str(total // 8), "--shard", "0/2"))
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["--batch-size", "4"], "--batch-size says how many sources a part has"),
+        (["--result", "nearest"], "one search computes all"),
+        (["--result", "betweenness"], "do not grow with their sources"),
+        (["--engine", "cugraph-mg"], "as many sources per part as it searches from"),
+    ],
+)
+def test_a_size_of_parts_without_effect_is_refused(more, why):
+    words = ["edges.parquet", "--sources", "1", "--output", "out", "--part-size", "256MB", *more]
+    with pytest.raises(UsageError, match=f"--part-size has no effect: .*{why}"):
+        settings_of(*flags_of(words), environment={})

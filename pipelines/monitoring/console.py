@@ -192,7 +192,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
             "notes": notes,
             "sources": int(prepared.numbers.size),
             "duplicate_sources": prepared.duplicates,
-            **_estimate_of_plan(prepared),
+            **estimate_of_plan(prepared),
             **asdict(sizing),
             **({"store": traffic_of_plan(settings, sizing)} if _is_in_store(settings) else {}),
         }
@@ -399,19 +399,20 @@ def _sources_and_batches(settings: Settings, prepared: Prepared, sizing: Sizing)
         return [("sources", "none: the whole graph, in one part file")]
     return [
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
-        *(("estimate", bound_text(each)) for each in _estimate_of_plan(prepared).values()),
+        *(("estimate", bound_text(each)) for each in estimate_of_plan(prepared).values()),
         ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
     ]
-
-
-def _estimate_of_plan(prepared: Prepared) -> dict[str, Any]:
-    sample = getattr(prepared.request.options, "sample", None)
-    return {} if sample is None else sample.facts
 
 
 def estimate_of(manifest: Manifest) -> dict[str, Any]:
     """Return ``estimate`` of a finished run that is one; see ``Facts`` of ``output.manifest_types``."""
     return {name: fact for table in manifest["tables"] for name, fact in table.items() if name == "estimate"}
+
+
+def estimate_of_plan(prepared: Prepared) -> dict[str, Any]:
+    """Return the same of a prepared run."""
+    sample = getattr(prepared.request.options, "sample", None)
+    return {} if sample is None else sample.facts
 
 
 def estimate_lines(facts: Mapping[str, Any]) -> list[str]:

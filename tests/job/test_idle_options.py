@@ -14,6 +14,7 @@ from kepler_traverse.errors import InputError
 from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.cli.shards import shard_of
+from pipelines.monitoring import console
 from pipelines.output.store import LocalStore
 from pipelines.run import driver, engine, prepare
 from pipelines.run.question import identity_of
@@ -195,7 +196,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
         sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._monitor._patience, made,
-        window._notice, sorted(the_job._batches), prepared.per_part,
+        window._notice, sorted(the_job._batches), prepared.per_part, console.estimate_of_plan(prepared),
     ]  # fmt: skip
 
 

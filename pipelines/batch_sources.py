@@ -88,13 +88,21 @@ def _needs_another_process(error: Exception) -> bool:
 def run_program(
     parser: Callable[[], Any], work: Callable[[Any], int], argv: Sequence[str] | None, interrupted: str = "interrupted"
 ) -> int:
-    """Parse a command line, call ``work(given)``, report what it raises, and return the exit code."""
+    """Parse a command line, call ``work(given)``, report what it raises, and return the exit code.
+
+    Addresses of edge lists with secrets are refused.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if "-h" in words or "--help" in words:
             parser().print_help()
             return 0
-        return work(parser().parse_args(words))
+        given = parser().parse_args(words)
+        if hasattr(given, "edges"):
+            from .cli.settings import refuse_secrets
+
+            refuse_secrets("EDGES", *given.edges)
+        return work(given)
     except KeyboardInterrupt:
         say(interrupted)
         return EXIT_INTERRUPTED

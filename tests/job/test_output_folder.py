@@ -16,7 +16,7 @@ import pytest
 from kepler_traverse import __version__
 from kepler_traverse.errors import InputError, OutputError
 from kepler_traverse.runtime import file_locks
-from pipelines import batch_sources, finish, run_job, verify
+from pipelines import batch_sources, compare, extremes, finish, run_job, verify
 from pipelines.cli.options import OPTIONS
 from pipelines.cli.settings import refuse_secrets
 from pipelines.output.part_file import FOOTER_KEY
@@ -99,6 +99,8 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path,
         lambda: main(edges, "--output", address),
         lambda: verify.main([address, str(edges)]),
         lambda: verify.main([str(tmp_path), address]),
+        lambda: compare.main([str(edges), address]),
+        lambda: extremes.main([address]),
         lambda: batch_sources.main([address, "--sources", "1", *out]),
         lambda: batch_sources.main(["--config", str(tmp_path / "run.toml"), "--sources", "1", *out]),
         *(

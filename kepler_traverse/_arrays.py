@@ -30,6 +30,7 @@ EXACT_BELOW: dict[np.dtype, int] = {
     np.dtype(np.int64): MAX_INTEGER,
 }
 MAX_SLICE = 1 << 28  # elements of a slice of a long array
+HOST_SLICE = 1 << 18  # the same in host memory, so that temporary arrays are small
 
 
 def device_of(array: Array) -> str:
@@ -66,8 +67,9 @@ def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
 
     Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
     """
-    for first in range(0, array.size, MAX_SLICE):
-        yield first, array[first : first + MAX_SLICE]
+    most = MAX_SLICE if device_of(array) == "cuda" else min(MAX_SLICE, HOST_SLICE)
+    for first in range(0, array.size, most):
+        yield first, array[first : first + most]
 
 
 def flatten_distances(distances: Array) -> tuple[Array, np.int64]:

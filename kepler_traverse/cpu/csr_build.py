@@ -2,13 +2,20 @@
 
 The offsets serve as cursors while edges are scattered, and only one long adjacency list per thread is copied to sort it, so
 that little memory is used beside the edge list and the CSR.
+
+With a ``scratch`` (``runtime.scratch``) all arrays as long as the edge list are in files. Each is passed over in order, but
+for those that edges are scattered into: that is done for as many vertices at a time as have edges that fit into memory.
 """
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 from numba import njit
 
+from .._arrays import iter_slices
 from . import threads
 from .atomics import atomic_add, atomic_min
 
@@ -38,26 +45,31 @@ def _count_edges(src, dst, offsets, both_ways):
 
 
 @njit(cache=True)
-def _scatter(src, dst, weight, offsets, targets, weights, both_ways):
-    """Store every edge with its source; each offset moves to the end of its adjacency list and is set back afterwards."""
+def _scatter(src, dst, weight, offsets, targets, weights, both_ways, first, end):
+    """Store every edge of the vertices ``first`` to ``end - 1`` with its source.
+
+    Each offset moves to the end of its adjacency list and is set back afterwards.
+    """
+    begin = offsets[first]
     for i in range(src.size):
         u, v = src[i], dst[i]
         if u == v:
             continue
-        at = offsets[u]
-        offsets[u] += 1
-        targets[at] = v
-        if weights.size:
-            weights[at] = weight[i]
-        if both_ways:
+        if first <= u < end:
+            at = offsets[u]
+            offsets[u] += 1
+            targets[at] = v
+            if weights.size:
+                weights[at] = weight[i]
+        if both_ways and first <= v < end:
             at = offsets[v]
             offsets[v] += 1
             targets[at] = u
             if weights.size:
                 weights[at] = weight[i]
-    for v in range(offsets.size - 1, 0, -1):
+    for v in range(end - 1, first, -1):
         offsets[v] = offsets[v - 1]
-    offsets[0] = 0
+    offsets[first] = begin
 
 
 @njit(cache=True)
@@ -199,23 +211,30 @@ def _merge_parallel_edges(offsets, targets, weights):
     offsets[offsets.size - 1] = at
 
 
-def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
+def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch=None):
     """See ``protocols.CsrBackend.assemble``."""
+    empty = _empty_of(scratch)
     offsets = np.zeros(n_vertices + 1, np.int64)
     src, dst, bits = _input(src), _input(dst), _input(_as_bits(weight))
     total, ascending = -1, False
     first = src[:_FIRST]  # most edge lists that are out of order are so from the beginning
     if not both_ways and (first[1:] >= first[:-1]).all():
-        targets, target_bits = np.empty(src.size, src.dtype), np.empty(bits.size, bits.dtype)
+        targets, target_bits = empty(src.size, src.dtype), empty(bits.size, bits.dtype)
         total, ascending = _append_edges(src, dst, bits, offsets, targets, target_bits)
         self_loops = src.size - total
     if total < 0:
         offsets[:] = 0
         self_loops = _count_edges(src, dst, offsets, both_ways)
         total = int(offsets[-1])
-        targets = np.empty(total, src.dtype)
-        target_bits = np.empty(total if bits.size else 0, bits.dtype)
-        _scatter(src, dst, bits, offsets, targets, target_bits, both_ways)
+        targets = target_bits = None  # frees those of an edge list that is in order at its begin only
+        targets = empty(total, src.dtype)
+        target_bits = empty(total if bits.size else 0, bits.dtype)
+        at_once = total if scratch is None else scratch.memory // 2 // (src.itemsize + (bits.itemsize if bits.size else 0))
+        end = 0
+        while end < n_vertices:
+            first, beyond = end, offsets[end] + at_once
+            end = max(first + 1, int(np.searchsorted(offsets, beyond, side="right")) - 1)
+            _scatter(src, dst, bits, offsets, targets, target_bits, both_ways, first, end)
     counts = np.zeros(2, np.int64)
     if not ascending:
         n_blocks = min(n_vertices, _BLOCKS)
@@ -223,8 +242,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         if counts[1]:
             n, longest = threads.count(), -int(counts[1])
             own = (
-                np.empty((n, longest), src.dtype),
-                np.empty((n, longest), bits.dtype),
+                empty(n * longest, src.dtype).reshape(n, longest),
+                empty(n * longest, bits.dtype).reshape(n, longest),
                 np.empty((n, _DIGIT_VALUES), np.int64),
             )
             threads.run(_sort_long_lists, n_blocks, offsets, targets, target_bits, counts, own=own)
@@ -234,11 +253,36 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False):
         _merge_parallel_edges(offsets, targets, _NO_WEIGHTS if weights is None else weights)
     if targets.size > total - parallel:
         del weights  # a view, and an array with views is not resized
-        targets.resize(total - parallel, refcheck=False)
+        targets = _shortened(targets, total - parallel)
         if target_bits.size:
-            target_bits.resize(total - parallel, refcheck=False)
+            target_bits = _shortened(target_bits, total - parallel)
         weights = None if weight is None else target_bits.view(weight.dtype)
     return offsets, targets, weights, int(self_loops), parallel
+
+
+def in_files(scratch):
+    """Return a ``protocols.CsrBackend`` whose long arrays are in files."""
+    builders = {build.__name__: partial(build, scratch=scratch) for build in (assemble, renumber)}
+    return SimpleNamespace(**builders, count_isolated=count_isolated, transpose=transpose)
+
+
+def _empty_of(scratch):
+    return np.empty if scratch is None else scratch.empty
+
+
+def _shortened(array, size):
+    if array.base is not None:  # in a file
+        return array[:size]
+    array.resize(size, refcheck=False)
+    return array
+
+
+def filled(convert, array, dtype, scratch=None):
+    """Return an array of what a function returns for the slices of another."""
+    result = _empty_of(scratch)(array.size, dtype)
+    for first, part in iter_slices(array):
+        result[first : first + part.size] = convert(part)
+    return result
 
 
 def _input(array):
@@ -297,7 +341,7 @@ def _look_up(ids, lowest, rank, numbers):
         numbers[i] = rank[ids[i] - lowest]
 
 
-def renumber(columns, dtype):
+def renumber(columns, dtype, scratch=None):
     """See ``protocols.CsrBackend.renumber``."""
     kind = np.result_type(*columns)
     occupied = [column for column in columns if column.size]
@@ -306,6 +350,8 @@ def renumber(columns, dtype):
     lowest = min(int(column.min()) for column in occupied)
     span = max(int(column.max()) for column in occupied) - lowest + 1
     if span <= 4 * sum(column.size for column in columns) + 1024 and lowest + span <= np.iinfo(np.int64).max:
+        if scratch is not None:
+            scratch.require(span * (1 + np.dtype(dtype).itemsize + 2 * kind.itemsize), "the ids of the vertices")
         present = np.zeros(span, np.uint8)
         for column in columns:
             _mark(_input(column), lowest, present)
@@ -313,14 +359,30 @@ def renumber(columns, dtype):
             ids = np.arange(lowest, lowest + span, dtype=kind)
             # Ids that are numbers already are taken as they are: no copy of the edge list.
             return ids, [
-                (column if lowest == 0 else column.astype(np.int64) - lowest).astype(dtype, copy=False) for column in columns
+                column
+                if lowest == 0 and column.dtype == dtype
+                else filled(lambda part: part.astype(np.int64, copy=False) - lowest, column, dtype, scratch)
+                for column in columns
             ]
         ids = (np.flatnonzero(present) + lowest).astype(kind)
         rank = np.cumsum(present, dtype=dtype)
         rank -= 1
-        numbers = [np.empty(column.size, dtype) for column in columns]
+        numbers = [_empty_of(scratch)(column.size, dtype) for column in columns]
         for column, number in zip(columns, numbers, strict=True):
             _look_up(_input(column), lowest, rank, number)
         return ids, numbers
-    ids = np.unique(np.concatenate([np.unique(column).astype(kind) for column in columns]))
-    return ids, [np.searchsorted(ids, column).astype(dtype) for column in columns]
+    ids = _distinct(columns, kind, scratch)
+    return ids, [filled(lambda part: np.searchsorted(ids, part), column, dtype, scratch) for column in columns]
+
+
+def _distinct(columns, kind, scratch):
+    """Return the distinct values of some columns, ascending, in memory for some times as many values."""
+    distinct, found = np.zeros(0, kind), []
+    parts = [part for column in columns for _, part in iter_slices(column)]
+    for i, part in enumerate(parts):
+        found.append(np.unique(part).astype(kind, copy=False))
+        if sum(each.size for each in found) > distinct.size or i == len(parts) - 1:
+            if scratch is not None:
+                scratch.require(4 * sum(each.nbytes for each in [distinct, *found]), "the ids of the vertices")
+            distinct, found = np.unique(np.concatenate([distinct, *found])), []
+    return distinct

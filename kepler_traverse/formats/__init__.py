@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import EdgeListError, InputError, option_text
@@ -13,10 +13,15 @@ from .dimacs import read_dimacs
 from .edge_list import ID_TYPES, EdgeColumns, EdgeList, ReadOptions
 from .files import COMPRESSIONS, DataFile, find_files
 from .matrix_market import read_matrix_market
-from .parquet import read_parquet
+from .parquet import read_parquet, rows_in
 from .snap import read_snap
 
 __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOptions", "read_edges"]
+
+
+# Measured peaks of reading and building in memory, rounded up: per row of Parquet, and per byte of text or Arrow. Compressed
+# text is unpacked to some times its size.
+_BYTES_PER_ROW, _BYTES_PER_BYTE, _UNPACKED = 80, 5, 6
 
 
 @dataclass(frozen=True)
@@ -31,15 +36,16 @@ class Format:
     endings: tuple[str, ...]
     read: Callable[[list[DataFile], ReadOptions], EdgeList]
     takes: tuple[str, ...] = ()
+    in_parts: bool = False  # whether ``options.scratch`` is used: columns go to files as they are read
 
 
 FORMATS = (
-    Format("parquet", (".parquet", ".pq"), read_parquet),
-    Format("csv", (".csv", ".tsv", ".tab", ".psv"), read_csv, takes=("header", "delimiter")),
-    Format("snap", (".txt", ".el", ".wel", ".edges", ".edgelist", ".snap"), read_snap, takes=("header",)),
+    Format("parquet", (".parquet", ".pq"), read_parquet, in_parts=True),
+    Format("csv", (".csv", ".tsv", ".tab", ".psv"), read_csv, takes=("header", "delimiter"), in_parts=True),
+    Format("snap", (".txt", ".el", ".wel", ".edges", ".edgelist", ".snap"), read_snap, takes=("header",), in_parts=True),
     Format("matrix_market", (".mtx",), read_matrix_market),
     Format("dimacs", (".gr",), read_dimacs),
-    Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow),
+    Format("arrow", (".arrow", ".arrows", ".ipc", ".feather"), read_arrow, in_parts=True),
 )
 
 
@@ -69,7 +75,18 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
         if getattr(options, name) != unset and name not in entry.takes:
             other = f", or give {option_text('format', 'csv')}" if entry.name == "snap" else ""
             raise InputError(f"{files[0]}: {option_text(name)} is not for format {entry.name}; leave it out{other}")
+    if options.scratch is not None:
+        in_files = entry.in_parts and not options.reads_more and _bytes_to_build(files, entry) > options.scratch.memory
+        options = replace(options, device="cpu") if in_files else replace(options, scratch=None)
     return entry.read(files, options)
+
+
+def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
+    """Estimate the memory in which a graph is built of files: of Parquet by its rows, else by the size."""
+    if entry.name == "parquet":
+        return _BYTES_PER_ROW * sum(map(rows_in, files))
+    sizes = (file.filesystem.size(file.path) * (_UNPACKED if file.compression else 1) for file in files)
+    return _BYTES_PER_BYTE * sum(sizes)
 
 
 def _format_of(files: list[DataFile]) -> Format:

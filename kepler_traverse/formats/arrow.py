@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EdgeListError
@@ -29,8 +30,12 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     with reading(file, "Arrow IPC"):
         batches = _open(file)
         columns = typed_columns(batches.schema, options, file)
-        table = batches.read_all().select([name for name in columns.read if name not in file.partition_names])
-        return edges_of(table, options, file, columns)
+        names = [name for name in columns.read if name not in file.partition_names]
+        if options.scratch is not None:
+            of_file = hasattr(batches, "num_record_batches")
+            each = map(batches.get_batch, range(batches.num_record_batches)) if of_file else batches
+            return edges_of_batches((batch.select(names) for batch in each), options, file, columns)
+        return edges_of(batches.read_all().select(names), options, file, columns)
 
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
@@ -44,8 +49,30 @@ def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) 
     return choose_columns(names, options, file, numeric=frozenset(numeric), dates=frozenset(dates))
 
 
-def edges_of(table: pyarrow.Table, options: ReadOptions, file: DataFile, columns: EdgeColumns) -> EdgeList:
-    """Check the columns of a typed table and bring them to the types of an edge list."""
+def edges_of_batches(
+    batches: Iterable[pyarrow.RecordBatch], options: ReadOptions, file: DataFile, columns: EdgeColumns
+) -> EdgeList:
+    """As ``edges_of``, with one batch in memory at a time, and no column beside those of the edges."""
+    import pyarrow
+
+    collected, rows = {role: options.chunks() for role in columns.roles}, 0
+    for batch in batches:
+        if batch.num_rows:
+            piece = edges_of(pyarrow.Table.from_batches([batch]), options, file, columns, rows).table
+            for role, chunks in collected.items():
+                chunks += piece[role].chunks
+            rows += batch.num_rows
+    if rows == 0:
+        raise no_rows(file)
+    table = pyarrow.table({role: pyarrow.chunked_array(list(chunks)) for role, chunks in collected.items()})
+    return EdgeList(table=table, columns=columns, rows=((file.name, rows),))
+
+
+def edges_of(table: pyarrow.Table, options: ReadOptions, file: DataFile, columns: EdgeColumns, first: int = 0) -> EdgeList:
+    """Check the columns of a typed table and bring them to the types of an edge list.
+
+    ``first`` is the number in the file of its first row.
+    """
     import pyarrow
 
     table.validate(full=True)
@@ -64,7 +91,7 @@ def edges_of(table: pyarrow.Table, options: ReadOptions, file: DataFile, columns
     typed = {}
     for role, name in columns.roles.items():
         column = column_of(name) if mask is None else plain_column(column_of(name)).filter(mask)
-        typed[role] = edge_column(column, Where(file, role, name, rows=kept), options.id_type)
+        typed[role] = edge_column(column, Where(file, role, name, kept, first), options.id_type)
     return EdgeList(
         table=pyarrow.table(typed),
         columns=columns,

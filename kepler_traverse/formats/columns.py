@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -137,8 +142,19 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
     return pyarrow.from_numpy_dtype(kind)
 
 
-def cast_exactly(column: pyarrow.ChunkedArray, kind: pyarrow.DataType, where: Where) -> pyarrow.ChunkedArray:
-    """Cast a column; an integer that a float type cannot hold is refused with its row, not rounded."""
+def cast_exactly(chunks: Iterable[pyarrow.Array], kind: pyarrow.DataType, where: Where, into: Any) -> Any:
+    """Add the chunks of a column to a list or a file, with another type, and return that.
+
+    An integer that a float type cannot hold is refused with its row, not rounded.
+    """
+    first = where.first
+    for chunk in chunks:
+        into += [_cast(chunk, kind, replace(where, first=first))]
+        first += len(chunk)
+    return into
+
+
+def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarrow.Array:
     import pyarrow.compute as compute
     import pyarrow.types as kinds
 
@@ -152,6 +168,39 @@ def cast_exactly(column: pyarrow.ChunkedArray, kind: pyarrow.DataType, where: Wh
     if row < 0:
         return cast
     raise where.error(f"has the integer {column[row]}, which {kind} cannot hold exactly; scale the weights down", row)
+
+
+class ColumnFile:
+    """Chunks of one column of pyarrow, in a file: it is added to like a list, and then read."""
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._writer: Any = None
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def __iadd__(self, chunks: Iterable[pyarrow.Array]) -> Self:
+        import pyarrow.ipc
+
+        for chunk in chunks:
+            batch = pyarrow.record_batch([chunk], ["column"])
+            if self._writer is None:
+                self._writer = pyarrow.ipc.new_stream(self._file, batch.schema)
+            self._writer.write_batch(batch)
+        return self
+
+    def __iter__(self) -> Iterator[pyarrow.Array]:
+        """Yield the chunks, which are views of the file; nothing can be added afterwards."""
+        import pyarrow.ipc
+
+        if self._writer is None:
+            return
+        self._writer.close()
+        self._file.flush()
+        mapped = pyarrow.py_buffer(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))
+        for batch in pyarrow.ipc.open_stream(mapped):
+            yield batch.column(0)
 
 
 class IdText:
@@ -170,6 +219,8 @@ class IdText:
         Blanks are the delimiter, so that a comma at an end of an id would be another one.
     numbered : bool
         The format numbers its vertices from 1, so that no other type helps.
+    into : list or ColumnFile, optional
+        What collects the chunks.
     """
 
     def __init__(
@@ -181,16 +232,17 @@ class IdText:
         *,
         blanks: bool = False,
         numbered: bool = False,
+        into: Any = None,
     ):
         import pyarrow
 
         self.numbered = numbered
         self.where, self.id_type, self.plain, self.trim = where, id_type, plain, trim
+        self.chunks: Any = [] if into is None else into
         self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if blanks else "") if plain else _DOUBTFUL
         # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
         self.signs = [bytes([sign]) for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if plain else b"")]
         self.type = pyarrow.type_for_alias(id_type)
-        self.chunks: list[pyarrow.Array] = []
         self.rows = 0
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
@@ -205,7 +257,7 @@ class IdText:
         """All rows so far, as a chunked array."""
         import pyarrow
 
-        return pyarrow.chunked_array(self.chunks, self.type)
+        return pyarrow.chunked_array(list(self.chunks), self.type)
 
     def _names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         import pyarrow.compute as compute
@@ -273,11 +325,14 @@ class IdText:
 
 
 class WeightText:
-    """Weights written as text: int64 as long as all are integers, else float64."""
+    """Weights written as text: int64 as long as all are integers, else float64.
 
-    def __init__(self, where: Where):
-        self.where = where
-        self.chunks: list[pyarrow.Array] = []
+    ``new_chunks`` returns what collects the chunks.
+    """
+
+    def __init__(self, where: Where, new_chunks: Callable[[], Any] = list):
+        self.where, self._new_chunks = where, new_chunks
+        self.chunks = new_chunks()
         self.rows, self.integers = 0, True
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
@@ -313,15 +368,15 @@ class WeightText:
         """All rows so far, as a chunked array."""
         import pyarrow
 
-        return pyarrow.chunked_array(self.chunks, pyarrow.int64() if self.integers else pyarrow.float64())
+        return pyarrow.chunked_array(list(self.chunks), pyarrow.int64() if self.integers else pyarrow.float64())
 
     def _to_floats(self) -> None:
         """Take the rows so far, which are integers, for floats."""
         import pyarrow
 
         if self.integers:
-            column = cast_exactly(self.column(), pyarrow.float64(), self.where)
-            self.chunks, self.integers = column.chunks, False
+            self.chunks = cast_exactly(self.chunks, pyarrow.float64(), self.where, self._new_chunks())
+            self.integers = False
 
     def _refuse_rounded(self, strings: pyarrow.ChunkedArray, floats: pyarrow.ChunkedArray) -> None:
         """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""

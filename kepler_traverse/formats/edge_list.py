@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EdgeListError, InputError, option_text
+from ..runtime.scratch import Scratch
 from .files import DataFile, Where, shown
 from .where import RowFilter, row_filter
 
@@ -33,6 +34,7 @@ class ReadOptions:
     device: str = "cpu"  # {"cpu", "cuda"}
     oneway_column: str | None = None
     where: Any = None  # the rows to read
+    scratch: Scratch | None = None  # where columns are put as they are read; None: in memory
 
     def __post_init__(self) -> None:
         if self.id_type not in ID_TYPES:
@@ -61,6 +63,12 @@ class ReadOptions:
     def row_filter(self) -> RowFilter | None:
         """The filter of ``where``."""
         return None if self.where is None else row_filter(self.where)
+
+    def chunks(self) -> Any:
+        """Return what collects the chunks of a column: a list, or a file."""
+        from .columns import ColumnFile
+
+        return [] if self.scratch is None else ColumnFile(self.scratch.folder)
 
     @property
     def reads_more(self) -> bool:
@@ -124,6 +132,7 @@ class EdgeList:
     kept: np.ndarray | None = None  # int64 numbers over all files of the rows in ``table``, ascending; None: all
     # int8 array, of the rows in ``table``; see ``row_selection``. None: all are edges from src to dst, or as the graph is.
     directions: np.ndarray | None = None
+    scratch: Scratch | None = None  # where the columns are, and what is made of them; None: in memory
 
     @property
     def n_rows(self) -> int:
@@ -178,7 +187,8 @@ def read_each(
             raise EdgeListError(error.message, rows_before + error.row, error.column) from None
         rows_before += part.n_rows
         parts.append(part)
-    return parts[0] if len(parts) == 1 else _joined(parts)
+    edges = parts[0] if len(parts) == 1 else _joined(parts, options)
+    return replace(edges, scratch=options.scratch)
 
 
 def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
@@ -188,7 +198,7 @@ def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
     return replace(columns[0], unused=tuple(unused), unused_numbers=tuple(numbers))
 
 
-def _joined(parts: list[EdgeList]) -> EdgeList:
+def _joined(parts: list[EdgeList], options: ReadOptions) -> EdgeList:
     """Put the edges of several files one below the other in types that hold them all."""
     import pyarrow
 
@@ -200,7 +210,9 @@ def _joined(parts: list[EdgeList]) -> EdgeList:
         pieces = [part.table[role] for part in filled]
         places = [Where(DataFile.named(part.rows[0][0]), role, part.columns.roles[role], part.kept) for part in filled]
         kind = type_for_all(pieces, places)
-        chunks = [c for piece, place in zip(pieces, places, strict=True) for c in cast_exactly(piece, kind, place).chunks]
+        chunks: list[Any] = []
+        for piece, place in zip(pieces, places, strict=True):
+            chunks += piece.chunks if piece.type == kind else cast_exactly(piece.chunks, kind, place, options.chunks())
         columns[role] = pyarrow.chunked_array(chunks, kind)
     return EdgeList(
         table=pyarrow.table(columns),

@@ -140,7 +140,7 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
         if file.filesystem.size(file.path) == 0:
             raise EdgeListError(f"{file}: the file is empty (0 bytes)")
         yield
-    except InputError:
+    except (InputError, MemoryError):
         raise
     except FileNotFoundError:
         raise EdgeListError(f"{file}: the file has gone") from None
@@ -328,10 +328,13 @@ class Where:
     role: str
     name: str
     rows: np.ndarray | None = None  # int64 numbers in the file of the rows that a filter has kept; None: it has all
+    first: int = 0  # number in the file of the first row, where a part of the file is read
 
     def error(self, problem: str, row: int | None = None) -> EdgeListError:
         """An error about this column; ``row`` counts from 0 in this file, header and comments aside."""
         if row is not None and self.rows is not None:
             row = int(self.rows[row])
+        if row is not None:
+            row += self.first
         at = "" if row is None else f", row {row}"
         return EdgeListError(f"{self.file}{at}: {self.role} column {shown(self.name)} {problem}", row, self.role)

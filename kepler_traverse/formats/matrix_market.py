@@ -123,7 +123,8 @@ def _typed(file: DataFile, table: pyarrow.Table, field: str) -> pyarrow.Table:
 
     if "weight" in table.column_names and field in ("real", "double"):
         at = table.column_names.index("weight")
-        weights = cast_exactly(table["weight"], pyarrow.float64(), Where(file, "weight", "value"))
+        where = Where(file, "weight", "value")
+        weights = pyarrow.chunked_array(cast_exactly(table["weight"].chunks, pyarrow.float64(), where, []))
         table = table.set_column(at, "weight", weights)
     return table
 

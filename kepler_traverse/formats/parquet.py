@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EdgeListError
-from .arrow import edges_of, typed_columns
+from .arrow import edges_of, edges_of_batches, typed_columns
 from .columns import check_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
 from .files import DataFile, Where, reading
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF; almost all of the latter is its import. The bound
 # is where the first, extrapolated, meets the second.
 _ROWS_FOR_CUDF = 60_000_000
+_ROWS_AT_ONCE, _PAGES_AT_ONCE = 1 << 14, 1 << 20  # rows, and bytes of a column, in memory where columns are put into files
 
 
 def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -31,6 +32,15 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
     return read_each(files, options, _read_one)
 
 
+def rows_in(file: DataFile) -> int:
+    """Return the rows of a file, by its footer; raises EdgeListError if it is damaged."""
+    import pyarrow.parquet
+
+    with reading(file, "Parquet"), file.open_random() as source:
+        _check_head(source, file)
+        return int(pyarrow.parquet.read_metadata(source).num_rows)
+
+
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
     import pyarrow.parquet
 
@@ -38,10 +48,15 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
         _check_head(source, file)
         columns = _columns(pyarrow.parquet.read_schema(source), file, options)
         source.seek(0)
+        names = [name for name in columns.read if name not in file.partition_names]
+        if options.scratch is not None:
+            few = {"buffer_size": _PAGES_AT_ONCE, "pre_buffer": False}  # bytes in memory
+            with pyarrow.parquet.ParquetFile(source, page_checksum_verification=True, **few) as parquet:
+                return edges_of_batches(parquet.iter_batches(_ROWS_AT_ONCE, columns=names), options, file, columns)
         # Not by ParquetFile, which decodes row groups one after another.
         table = pyarrow.parquet.read_table(
             source,
-            columns=[name for name in columns.read if name not in file.partition_names],
+            columns=names,
             page_checksum_verification=True,
             pre_buffer=not file.is_local,
             partitioning=None,

@@ -71,9 +71,17 @@ def read_lines(
     more = [name for name in layout.columns.more if name not in file.partition_names]
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
     takers = {
-        role: WeightText(where)
+        role: WeightText(where, options.chunks)
         if role == "weight"
-        else IdText(where, layout.id_type, layout.found, layout.trim, blanks=not layout.quotes, numbered=layout.numbered)
+        else IdText(
+            where,
+            layout.id_type,
+            layout.found,
+            layout.trim,
+            blanks=not layout.quotes,
+            numbered=layout.numbered,
+            into=options.chunks(),
+        )
         for role, where in places.items()
         if where.name not in file.partition_names
     }

@@ -29,6 +29,7 @@ from ..errors import DeviceError, EdgeListError, InputError, option_text
 from ..formats.row_selection import BOTH_WAYS, DST_TO_SRC, RowSelection
 from ..protocols import CsrBackend, EdgeRowsBackend
 from ..runtime import LOG
+from ..runtime.scratch import Scratch
 from . import BuildReport, Graph
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
@@ -46,6 +47,7 @@ def graph_from_arrays(
     edge_ids: bool = False,
     only_vertices: Any = None,
     selection: RowSelection | None = None,
+    scratch: Scratch | None = None,
 ) -> Graph:
     """Build a graph from columns of edges whose ids are integers; for all others, ``graph_from_edges``, which has the rules.
 
@@ -55,6 +57,8 @@ def graph_from_arrays(
         ``vertices`` are additional ones, which may have no edge.
     selection : RowSelection, optional
         Which rows of an edge list the columns are; by default all of it.
+    scratch : Scratch, optional
+        Where arrays as long as the edge list are, on the CPU; by default in memory.
 
     Raises
     ------
@@ -78,7 +82,7 @@ def graph_from_arrays(
     weight = columns.pop("weight", None)
     src, dst, *others = _one_integer_type(columns)
     del columns
-    backend: CsrBackend = csr_on_gpu if device_of(src) == "cuda" else csr_build
+    backend = _backend(src, scratch)
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_max_vertices([src, dst, *others])))
     return graph_from_numbers(
         src,
@@ -91,7 +95,16 @@ def graph_from_arrays(
         edge_ids=edge_ids,
         only_vertices=only_vertices,
         selection=selection,
+        scratch=scratch,
     )
+
+
+def _backend(array: Array, scratch: Scratch | None) -> CsrBackend:
+    """Return what builds on the device of an array."""
+    if device_of(array) == "cuda":
+        return csr_on_gpu
+    in_files: CsrBackend = csr_build if scratch is None else csr_build.in_files(scratch)
+    return in_files
 
 
 def graph_from_numbers(
@@ -106,13 +119,14 @@ def graph_from_numbers(
     edge_ids: bool = False,
     only_vertices: Any = None,
     selection: RowSelection | None = None,
+    scratch: Scratch | None = None,
 ) -> Graph:
     """Like ``graph_from_arrays``, for ends that are positions in ``ids`` (ascending ids, one per vertex).
 
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """
     on_gpu = device_of(src) == "cuda"
-    backend: CsrBackend = csr_on_gpu if on_gpu else csr_build
+    backend = _backend(src, scratch)
     selection = selection or RowSelection(total=src.size)
     if only_vertices is not None:
         src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
@@ -120,7 +134,7 @@ def graph_from_numbers(
     weight_source = "" if weight is None else str(weight.dtype)
     negative_zeros, loops, integers = 0, {}, False
     if weight is not None:
-        weight, negative_zeros, integers = checked_weights(weight, weight_type, selection)
+        weight, negative_zeros, integers = checked_weights(weight, weight_type, selection, scratch)
         loops = _negative_loops(src, dst, weight, integers)
     back = None
     if selection.directions is not None:
@@ -176,7 +190,9 @@ def no_edge(n_vertices: int) -> int:
     return -1 - n_vertices
 
 
-def checked_weights(weight: Any, weight_type: str, selection: RowSelection | None = None) -> tuple[Any, int, bool]:
+def checked_weights(
+    weight: Any, weight_type: str, selection: RowSelection | None = None, scratch: Scratch | None = None
+) -> tuple[Any, int, bool]:
     """Check weights and convert them to the type of the graph's.
 
     Parameters
@@ -185,6 +201,7 @@ def checked_weights(weight: Any, weight_type: str, selection: RowSelection | Non
     weight_type : {"auto", "float32", "float64"}
     selection : RowSelection, optional
         The rows, to name in errors.
+    scratch : Scratch, optional
 
     Returns
     -------
@@ -199,7 +216,7 @@ def checked_weights(weight: Any, weight_type: str, selection: RowSelection | Non
     """
     integers = weight.dtype.kind in "iu"
     try:
-        converted, zeros = (_integer_weights if integers else _float_weights)(weight, weight_type)
+        converted, zeros = (_integer_weights if integers else _float_weights)(weight, weight_type, scratch)
     except EdgeListError as error:
         if selection is None or error.row is None:
             raise
@@ -304,7 +321,7 @@ def _where(flags: Any, *arrays: Any) -> tuple[int, int]:
     return count, first
 
 
-def _integer_weights(weight: Any, weight_type: str) -> Any:
+def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> Any:
     """Convert integers to the narrowest type that represents each exactly, or to the requested type if that is wider."""
     xp = namespace(weight)
     low, high = extent(weight) if weight.size else (0, 0)
@@ -319,10 +336,12 @@ def _integer_weights(weight: Any, weight_type: str) -> Any:
     kind = held_by or np.dtype(np.int64)
     if weight_type != "auto":
         kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
-    return (edge_weights.from_integers(weight, kind) if device_of(weight) == "cuda" else weight.astype(kind)), 0
+    if device_of(weight) == "cuda":
+        return edge_weights.from_integers(weight, kind), 0
+    return csr_build.filled(lambda part: part, weight, kind, scratch), 0
 
 
-def _float_weights(weight: Any, weight_type: str) -> Any:
+def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> Any:
     """Check weights and convert them to the type of distances; -0.0 becomes 0.0."""
     xp = namespace(weight)
     if weight.dtype.kind != "f":
@@ -333,8 +352,10 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
     with np.errstate(over="ignore"):
         if device_of(weight) == "cuda" and kind.itemsize < weight.itemsize:
             cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would flush subnormal results to 0
-        else:
+        elif kind == weight.dtype or device_of(weight) == "cuda":
             cast = weight.astype(kind, copy=False)
+        else:
+            cast = csr_build.filled(lambda part: part, weight, kind, scratch)
     bad, row, negative_zeros = _counts_of_floats(cast)
     if bad:
         what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
@@ -349,7 +370,7 @@ def _float_weights(weight: Any, weight_type: str) -> Any:
         return cast, 0
     if device_of(cast) == "cuda":
         return edge_weights.without_negative_zeros(cast), negative_zeros
-    return np.where(cast == 0, cast.dtype.type(0), cast), negative_zeros
+    return csr_build.filled(lambda part: np.where(part == 0, 0, part), cast, cast.dtype, scratch), negative_zeros
 
 
 def _counts_of_floats(weight: Any) -> tuple[int, int, int]:

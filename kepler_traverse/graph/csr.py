@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import Array, device_of, to_host
+from .._arrays import Array, device_of, iter_slices, to_host
 from ..errors import DeviceError, InputError, several
 from ..runtime.display import graph_rows, html_table
 from .derived import Derived
@@ -56,7 +56,9 @@ class BuildReport:
         Unused columns that are known to hold numbers.
     seconds : dict of str to float
         Seconds to ``read`` the edge list and to ``build`` the graph. Empty for a graph that was not made from files.
-        A comparison of two reports ignores this field.
+        A comparison of two reports ignores this field and the next.
+    in_files : bool
+        Whether the graph was built in files, for want of memory.
     """
 
     rows: int = 0
@@ -74,6 +76,7 @@ class BuildReport:
     unused_columns: tuple[str, ...] = ()
     unused_numbers: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
+    in_files: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         # A stored graph holds its report as JSON, which has lists but no tuples.
@@ -81,8 +84,8 @@ class BuildReport:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def facts(self) -> dict[str, Any]:
-        """The report as a dict without ``seconds``. It is equal for equal edge lists, so it can be stored."""
-        return {name: value for name, value in asdict(self).items() if name != "seconds"}
+        """A dict without ``seconds`` and ``in_files``. It is equal for equal edge lists, so it can be stored."""
+        return {name: value for name, value in asdict(self).items() if name not in ("seconds", "in_files")}
 
     def with_columns(self, columns: Any) -> BuildReport:
         """Return a copy that names the columns of a ``formats.EdgeColumns``."""
@@ -290,7 +293,7 @@ class Graph:
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
         """Yield an array of the graph in host memory, in slices."""
-        yield to_host(getattr(self, name))
+        yield from (to_host(part) for _, part in iter_slices(getattr(self, name)))
 
     @property
     def has_string_ids(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import Array, device_of, index_dtype, namespace
+from .._arrays import HOST_SLICE, Array, device_of, index_dtype, namespace
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
 from ..formats.ids import read_ids
 from ..formats.row_selection import RowSelection
 from ..protocols import Ids
+from ..runtime.scratch import Scratch
 from . import Graph
 from .build import ENDS, WEIGHT_TYPES, graph_from_arrays, graph_from_numbers
 
@@ -104,10 +105,11 @@ def graph_of(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRul
             raise EdgeListError(f"one end is an integer, the other a string ({found}); {how}")
         if isinstance(vertices, str | os.PathLike):
             vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
-        building = rules.of(selection, _are_strings(columns["src"]))
+        scratch = edges.scratch
+        building = {**rules.of(selection, _are_strings(columns["src"])), "scratch": scratch}
         if _are_strings(columns["src"]):
             return _from_strings(columns, device, edges.n_vertices, vertices, building)
-        arrays = {role: _array(columns.pop(role), device) for role in list(columns)}
+        arrays = {role: _array(columns.pop(role), device, scratch) for role in list(columns)}
         if edges.n_vertices is not None and vertices is None:
             return _from_range(arrays, edges, building)
         kind = arrays["src"].dtype
@@ -133,7 +135,7 @@ def _are_strings(column: Any) -> bool:
     return hasattr(column, "chunks") and not kinds.is_integer(column.type)
 
 
-def _array(column: Any, device: str) -> Array:
+def _array(column: Any, device: str, scratch: Scratch | None = None) -> Array:
     """Return a column as an array on the device, without a copy if its memory layout allows it."""
     array: Array
     if isinstance(column, np.ndarray):
@@ -143,10 +145,19 @@ def _array(column: Any, device: str) -> Array:
     elif column.num_chunks == 1:
         array = column.chunk(0).to_numpy(zero_copy_only=True)
     else:
-        array = np.concatenate([chunk.to_numpy(zero_copy_only=True) for chunk in column.chunks])
+        array = _joined([column], len(column), column.type.to_pandas_dtype(), scratch)
     if device_of(array) == device:
         return array
     return cuda.cp.asarray(array) if device == "cuda" else array.get()
+
+
+def _joined(columns: Iterable[Any], size: int, kind: Any, scratch: Scratch | None) -> np.ndarray:
+    """Return the values of columns of pyarrow, one below another."""
+    whole, at = (np.empty if scratch is None else scratch.empty)(size, kind), 0
+    for chunk in (chunk for column in columns for chunk in column.chunks):
+        whole[at : at + len(chunk)] = chunk.to_numpy(zero_copy_only=True)
+        at += len(chunk)
+    return whole
 
 
 def _integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
@@ -197,17 +208,25 @@ def _from_strings(
     if halves:
         raise InputError(f"vertices holds {arguments.describe(halves[0])}, which is not valid Unicode text")
     text = pyarrow.string() if columns["src"].type == columns["dst"].type == pyarrow.string() else pyarrow.large_string()
-    ends = {role: columns.pop(role).cast(text) for role in ("src", "dst")}
-    ids = compute.unique(pyarrow.chunked_array([*ends["src"].chunks, *ends["dst"].chunks, pyarrow.array(more, text)], text))
+    # Each end alone: one cast to the type of the other would be in memory as a whole.
+    distinct = [compute.unique(columns[role]).cast(text) for role in ENDS]
+    ids = compute.unique(pyarrow.chunked_array([*distinct, pyarrow.array(more, text)], text))
     ids = ids.take(compute.sort_indices(ids))
+    scratch: Scratch | None = building["scratch"]
+    if scratch is not None:
+        scratch.require(3 * ids.nbytes + 32 * len(ids), "the ids of the vertices")
     if ids.nbytes <= np.iinfo(np.int32).max:
         ids = ids.cast(pyarrow.string())
     kind = index_dtype(len(ids))
     numbers = []
-    for role in ("src", "dst"):
-        codes = compute.index_in(ends.pop(role), value_set=ids.cast(text))
-        numbers.append(_array(codes, device).astype(kind, copy=False))
-    weight = _array(columns.pop("weight"), device) if "weight" in columns else None
+    for role in ENDS:
+        column, known = columns.pop(role), ids.cast(text)
+        # Each call makes a hash table of the ids; a quarter of the memory holds what it returns.
+        most = max(1, len(column)) if scratch is None else max(HOST_SLICE, scratch.memory // 16)
+        pieces = (column.slice(at, most).cast(text) for at in range(0, len(column), most))
+        codes = (compute.index_in(piece, value_set=known) for piece in pieces)
+        numbers.append(_array(_joined(codes, len(column), kind, scratch), device))
+    weight = _array(columns.pop("weight"), device, scratch) if "weight" in columns else None
     return graph_from_numbers(numbers[0], numbers[1], weight, ids=ids, **building)
 
 

@@ -11,6 +11,8 @@ from .. import arguments, cuda
 from ..errors import DeviceError, InputError, option_text
 from ..formats import ReadOptions, read_edges
 from ..formats.tables import is_table, read_table
+from ..runtime.memory import available_memory
+from ..runtime.scratch import Scratch
 from . import Graph
 from .build import WEIGHT_TYPES
 from .edge_list_graph import BuildRules, graph_of, memory_given_back
@@ -35,6 +37,8 @@ def read_graph(
     oneway_column: str | None = None,
     only_vertices: Any = None,
     edge_ids: bool = False,
+    scratch: str | os.PathLike[str] | None = None,
+    build_memory: int | None = None,
 ) -> Graph:
     """Read an edge list from files and build a graph.
 
@@ -84,6 +88,13 @@ def read_graph(
         The vertices of the graph; see ``graph_from_edges``. A file holds them as one of ``vertices`` does.
     edge_ids : bool
         Keep the row of each edge; see ``graph_from_edges``. Rows count from 0 over all files, header and comments aside.
+    scratch : path, optional
+        A folder on a disk. If reading and building are estimated to take more than ``build_memory``, all that is as long as
+        the edge list is in files there, the targets and weights of the graph included. The graph is the same. The files have
+        no names, and are gone with it. For Parquet, Arrow, CSV and SNAP; without ``where``, ``oneway_column``,
+        ``only_vertices`` and ``edge_ids``, and of no table in memory.
+    build_memory : int, optional
+        Bytes of memory that reading and building may take with ``scratch``; by default the memory that is free.
 
     Returns
     -------
@@ -97,6 +108,8 @@ def read_graph(
         comments aside).
     InputError
         An argument is of a wrong type, or arguments contradict each other.
+    CapacityError
+        The ids of the vertices take more than ``build_memory``.
     NegativeCycleError
         A self-loop has a negative weight.
     DeviceError
@@ -155,17 +168,47 @@ def read_graph(
         device=_device(device),
         oneway_column=oneway_column,
         where=where,
+        scratch=_scratch(scratch, build_memory),
     )
     rules = BuildRules(directed=directed, weight_type=weight_type, edge_ids=edge_ids, only_vertices=only_vertices)
     rules.check_oneway(oneway_column, "oneway_column")
+    _check_scratch(options, rules, in_memory)
     begun = time.perf_counter()
     with memory_given_back():
         edges = [read_table(paths, options) if in_memory else read_edges(paths, options, format)]
         read = time.perf_counter()
-        columns = edges[0].columns
-        graph = graph_of(edges.pop(), options.device, vertices, rules)  # pop: graph_of can then free the edges early
+        columns, in_files = edges[0].columns, edges[0].scratch is not None
+        device = "cpu" if in_files else options.device
+        graph = graph_of(edges.pop(), device, vertices, rules)  # pop: graph_of can then free the edges early
     seconds = {"read": read - begun, "build": time.perf_counter() - read}
-    return replace(graph, report=replace(graph.report.with_columns(columns), seconds=seconds))
+    report = replace(graph.report.with_columns(columns), seconds=seconds, in_files=in_files)
+    return replace(graph, report=report).to(options.device)
+
+
+def _scratch(folder: Any, memory: int | None) -> Scratch | None:
+    if memory is not None:
+        memory = arguments.whole("build_memory", memory, least=1)
+    if folder is None:
+        if memory is not None:
+            raise InputError(f"{option_text('build_memory')} has no effect without {option_text('scratch')}; name a folder")
+        return None
+    return Scratch(arguments.paths_of("scratch", [folder])[0], memory or available_memory("cpu"))
+
+
+def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> None:
+    """Refuse what is not built in files."""
+    if options.scratch is None:
+        return
+    needs_rows = {
+        "where": options.where is not None,
+        "oneway_column": options.oneway_column is not None,
+        "only_vertices": rules.only_vertices is not None,
+        "edge_ids": rules.edge_ids,
+    }
+    name = next((name for name, is_given in needs_rows.items() if is_given), None)
+    if in_memory or name is not None:
+        what = "a table in memory is" if name is None else f"with {option_text(name)} the edge list is"
+        raise InputError(f"{option_text('scratch')} builds in files, and {what} built in memory; leave one of the two out")
 
 
 def _device(device: str) -> str:

@@ -348,6 +348,15 @@ class Settings:
         example="graphs",
         help="folder in which built graphs are stored, or its URL; later runs of the same files skip reading and building",
     )
+    build_memory: int | None = _running(
+        kind="size",
+        least=1,
+        example=8 * 2**30,
+        help="memory limit for reading the edge list and building the graph, such as 8GiB; beyond it, edges are in files in "
+        "--graph-cache (default: free memory)",
+        in_file="memory limit in bytes for reading the edge list and building the graph; beyond it, edges are in files in "
+        "the graph cache (default: free memory)",
+    )
     hierarchy: Literal["auto", "yes", "no"] = _running(
         "auto",
         help="build a contraction hierarchy of a road network, or use a stored one: if the estimate says that it pays "

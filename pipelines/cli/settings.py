@@ -314,12 +314,23 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "part_size", f"one search computes all of --result {kind.name}, and one part has it"
     elif kind.adds_up:
         yield "part_size", f"parts of --result {kind.name} do not grow with their sources"
+    if settings.graph_cache is None:
+        yield "build_memory", "without --graph-cache a graph is built in memory"
+    if (flag := built_in_memory_for(settings)) is not None:
+        yield "build_memory", f"with {flag} a graph is built in memory"
     if settings.device == "cpu":
         yield "gpu_memory", "the run is on the CPU (--device cpu)"
     if settings.engine == MG:
         yield "gpu_memory", f"--engine {MG} allocates for itself"
         yield "part_size", f"--engine {MG} has as many sources per part as it searches from"
         yield "worker_timeout", f"--engine {MG} ends as soon as a worker is lost"
+
+
+def built_in_memory_for(settings: Settings) -> str | None:
+    """Return the setting for which rows of the edge list are looked up or left out, None if there is none."""
+    keys = [key for key in ("where", "only_vertices", "columns.oneway") if settings.value(key) is not None]
+    keys += ["result"] if OUTPUT_SCHEMAS[settings.result].needs_edge_rows else []
+    return _flag(keys[0]) if keys else None
 
 
 def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> Settings:

@@ -180,6 +180,11 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
                 "max_degree": graph.derived.max_degree,
                 "built": graph.report.facts(),
             },
+            "building": {
+                "memory_limit": prepared.build_limit,
+                "in_files": graph.report.in_files,
+                "stored_before": prepared.reused,
+            },
             "algorithm": plan.algorithm,
             "result": settings.result,
             "distances": describe_distances(graph, plan.algorithm),
@@ -204,6 +209,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         ("graph", f"{several(graph.n_vertices, 'vertex')}, {several(graph.n_edges, 'stored edge')}, {_kind(graph)}"),
         ("degrees", f"at most {graph.derived.max_degree:,}"),
         ("built", f"{several(built.rows, 'row')}; dropped: {_dropped(built)}"),
+        *([("building", _building(settings, prepared))] if prepared.build_limit is not None else []),
         *([("where", built.where)] if built.where else []),
         ("columns", columns_text(built.facts(), settings.columns)),
         *(("note", note) for note in notes),
@@ -224,6 +230,13 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     ]
     width = max(len(name) for name, _ in lines)
     show(*(f"{name:<{width}}  {text}" for name, text in lines))
+
+
+def _building(settings: Settings, prepared: Prepared) -> str:
+    if prepared.reused:
+        return f"no more: {settings.graph_cache} has the graph"
+    how = "with edges in files" if prepared.graph.report.in_files else "in memory"
+    return f"{how}, with a limit of {in_units(prepared.build_limit or 0)}"
 
 
 def _is_in_store(settings: Settings) -> bool:

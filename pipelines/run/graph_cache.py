@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from kepler_traverse.errors import InputError, OutputError
@@ -57,7 +58,7 @@ def cached_graph(
     OutputError
         The cache cannot be written to, or other users can write to it.
     """
-    cache = _local_cache(place)
+    cache = local_cache(place)
     folder = cache / f"graph-{origin[:_SHOWN]}"
     with _only_one(cache, folder.with_suffix(".lock"), say):
         graph = found_graph(place, origin, device, say)
@@ -70,12 +71,15 @@ def cached_graph(
             write_graph(graph, folder, origin)
         except OSError as error:
             raise _cannot_keep(cache, error) from None
+        if graph.report.in_files:  # of which the stored ones take the place
+            graph = replace(load_graph(folder, device, verify=False), report=graph.report)
         if URL.match(str(place)):
             _put(str(place), folder)
     return graph, folder, False
 
 
-def _local_cache(place: str | Path) -> Path:
+def local_cache(place: str | Path) -> Path:
+    """Return the folder of a cache on this host."""
     return cache_folder("graphs") if URL.match(str(place)) else Path(place).absolute()
 
 
@@ -119,7 +123,7 @@ def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str]
     OutputError
         Other users can write to the cache, or the store cannot be read.
     """
-    cache = _local_cache(place)
+    cache = local_cache(place)
     if os.path.lexists(cache):
         _require_private(cache)
     folder = cache / f"graph-{origin[:_SHOWN]}"

@@ -23,7 +23,7 @@ import psutil
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu import compile_clock
-from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, option_text
+from kepler_traverse.errors import CapacityError, DeviceError, HierarchyError, InputError, OutputError, option_text
 from kepler_traverse.formats.files import stored_objects
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
@@ -40,6 +40,7 @@ from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
 from ..cli.options import Settings, edge_columns
+from ..cli.settings import built_in_memory_for
 from ..cli.terminal import say
 from ..output.rows import names_of
 from ..output.run_folder import writing_to
@@ -53,7 +54,7 @@ from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
 from .geometry import check_geometry
 from .given_table import numbers_in_column
-from .graph_cache import cached_graph, found_graph
+from .graph_cache import cached_graph, found_graph, local_cache
 from .memory_plan import BATCHES_PER_WORKER, DISTANCES_AT_ONCE, Load, Machine, sources_per_part
 from .question import ids_in, ids_like, numbers_of_ids, read_question
 
@@ -80,6 +81,7 @@ class Prepared:
     seconds: dict[str, float]  # seconds of reading, of building if the graph was not loaded, of planning and of compiling
     per_part: int | None = None  # sources whose results fill a part, if that was measured
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
+    build_limit: int | None = None  # bytes of memory beyond which the graph is built in files; None if it never is
 
     def release(self) -> None:
         """Release the memory of the graph before the workers load theirs."""
@@ -159,6 +161,7 @@ def prepare(
         duplicates=duplicates,
         seconds=seconds,
         threads=threads,
+        build_limit=_build_limit(settings) if given is None else None,
     )
 
 
@@ -399,7 +402,25 @@ def read_options(settings: Settings) -> dict[str, Any]:
 def _read(settings: Settings) -> Graph:
     if settings.device == "cuda":
         cuda.require()
-    return read_graph(settings.edges, device=settings.device, **read_options(settings))
+    limit = _build_limit(settings)
+    in_files: dict[str, Any] = {}
+    if settings.graph_cache is not None and limit is not None:
+        cache = local_cache(settings.graph_cache)
+        # With --plan it need not be there; the files have no names.
+        in_files = {"scratch": next(path for path in (cache, *cache.parents) if path.is_dir()), "build_memory": limit}
+    try:
+        return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
+    except OSError as error:
+        if not in_files:
+            raise
+        raise OutputError(f"{in_files['scratch']}: the graph cannot be built there: {error.strerror or error}") from None
+
+
+def _build_limit(settings: Settings) -> int | None:
+    """Return the bytes in which a graph is read and built, beyond which it is in files; None if it is in memory anyway."""
+    if settings.graph_cache is None or built_in_memory_for(settings) is not None:
+        return None
+    return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
 
 
 def _origin_of_graph(graph: Graph) -> str:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import signal
+import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import graph_from_edges
+from kepler_traverse import formats, graph_from_edges
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph import storage
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import load_graph, require_private, stored_origin, write_graph
 from kepler_traverse.runtime.regular_files import sealed
 from pipelines import batch_sources
+from tests.support.processes import ran
 
 
 @pytest.fixture
@@ -229,3 +233,80 @@ def test_a_file_of_a_stored_graph_that_is_none_is_refused_and_not_waited_at(tmp_
     make(folder / name)
     with pytest.raises(InputError, match=r"damaged|no stored graph|symbolic link"):
         load_graph(folder)
+
+
+@pytest.fixture
+def many_edges(tmp_path, monkeypatch):
+    """An edge list that counts as large."""
+    monkeypatch.setattr(formats, "_BYTES_PER_ROW", 2**30)
+    path = tmp_path / "many.parquet"
+    src, dst, weight = np.random.default_rng(5).integers(0, 40, (3, 900))
+    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path, row_group_size=200)
+    return path
+
+
+def bytes_in(cache):
+    (graph,) = cache.glob("graph-*/")
+    return {path.name: path.read_bytes() for path in graph.iterdir()}
+
+
+@pytest.mark.parametrize("more", [[], ["--undirected"], ["--id-type", "string"], ["--algorithm", "sssp"]])
+def test_a_graph_that_is_built_in_files_is_stored_alike(many_edges, tmp_path, capsys, more):
+    limit = ["--build-memory", "1GiB", *more]
+    assert main(many_edges, tmp_path / "files", "--plan", *limit) == 0
+    assert "with edges in files, with a limit of 1.0 GiB" in capsys.readouterr().out
+    assert not (tmp_path / "files").exists()
+    assert main(many_edges, tmp_path / "files", "--output", tmp_path / "one", *limit) == 0
+    assert main(many_edges, tmp_path / "memory", "--output", tmp_path / "two", "--build-memory", "8000GiB", *more) == 0
+    assert bytes_in(tmp_path / "files") == bytes_in(tmp_path / "memory")
+    capsys.readouterr()
+    assert main(many_edges, tmp_path / "files", "--plan", "--json", *limit) == 0
+    told = json.loads(capsys.readouterr().out)["building"]
+    assert told == {"memory_limit": 2**30, "in_files": False, "stored_before": True}
+
+
+_KILLED = """
+import os, signal, sys
+from kepler_traverse import formats
+from kepler_traverse.cpu import csr_build
+from pipelines import batch_sources
+
+formats._BYTES_PER_ROW = 2**30
+csr_build._merge_parallel_edges = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+batch_sources.main(sys.argv[1:])
+"""
+
+
+def test_nothing_is_left_of_a_graph_whose_building_is_killed(many_edges, tmp_path):
+    cache, more = tmp_path / "cache", ["--build-memory", "1GiB"]
+    words = [many_edges, "--sources", "1", "--device", "cpu", "--graph-cache", cache, "--output", tmp_path / "out", *more]
+    assert ran([sys.executable, "-c", _KILLED, *words]).returncode == -signal.SIGKILL
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+    assert not (tmp_path / "out").exists()
+    assert computed(many_edges, cache, tmp_path / "out")["graph"]["reused"] is False
+
+
+def test_a_full_disk_of_the_cache_ends_the_run_with_a_word(many_edges, tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    assert main(many_edges, tmp_path / "cache", "--output", tmp_path / "out", "--build-memory", "1GiB") == 2
+    message = capsys.readouterr().err
+    assert f"{tmp_path / 'cache'}: the graph cannot be built there: No space left on device" in message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ([], "without --graph-cache a graph is built in memory"),
+        (["--graph-cache", "graphs", "--where", "weight > 3"], "with --where a graph is built in memory"),
+        (["--graph-cache", "graphs", "--result", "flows", "--targets", "1"], "with --result a graph is built in memory"),
+    ],
+)
+def test_a_limit_that_has_no_effect_is_refused(edges, tmp_path, capsys, monkeypatch, more, why):
+    monkeypatch.chdir(tmp_path)
+    words = [str(edges), "--sources", "1", "--output", "out", "--build-memory", "1GiB", *more]
+    assert batch_sources.main(words) == 2
+    assert why in capsys.readouterr().err

@@ -86,7 +86,7 @@ COLUMNS = {
 }
 # What they do is seen at the end of a run, or on the terminal, or with a GPU alone; other tests look there.
 AT_THE_END = {"output", "graph_cache", "hierarchy", "resume", "report", "plan", "json", "verbose", "debug", "device", *TLS}
-AT_THE_END |= {"geometry", "keep_columns"}
+AT_THE_END |= {"geometry", "keep_columns", "build_memory"}
 # Options and their values; each role of a column is one.
 WORDS = {f"--{key}".replace("_", "-"): value for key, value in VALUES.items()}
 WORDS |= {f"--columns {role}": f"{role}={value}" for role, value in COLUMNS.items()}

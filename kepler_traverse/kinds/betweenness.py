@@ -109,7 +109,9 @@ def question_of(
         An option has a wrong value, or does not go with another; an edge has a weight of 0 or less; a source is given twice;
         a sample is requested of some sources.
     """
-    arguments.choice("of", of, CELLS[:2])
+    if arguments.choice("of", of, CELLS) == "pairs":
+        flows = option_text("result", "flows")
+        raise InputError(f"{option_text('of', of)} is for {flows}, not betweenness; leave it out")
     for name, value in (("endpoints", endpoints), ("normalized", normalized)):
         arguments.flag(name, value)
     if endpoints and of == "edges":

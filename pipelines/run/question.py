@@ -135,15 +135,17 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     """
     own = fields(OUTPUT_SCHEMAS[settings.result].options_class)
     names = [each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata]
+    again = {name: fact.again for name, fact in FACTS.items()}
+    again |= {each.name: f"that of the run by --{each.name}" for each in own if each.metadata.get("kind") == "file"}
     found = {}
     for name in ("pairs", "targets", "limits", *names):
         value = settings.value(SETTINGS.get(name, name))
         try:
             found[name] = value if value is None or name not in _READERS else _READERS[name](graph, settings, value)
         except InputError as error:
-            if identity is None or name not in FACTS or not FACTS[name].again:
+            if identity is None or not again.get(name):
                 raise
-            raise InputError(f"{error}; give {FACTS[name].again}") from None
+            raise InputError(f"{error}; give {again[name]}") from None
     targets = None if found["targets"] is None else graph.numbers_of(found["targets"], "target")
     ends = {"targets": targets, "pairs": found["pairs"]} if OUTPUT_SCHEMAS[settings.result].adds_up else {}
     options = options_of_kind(graph, settings, {name: found.pop(name) for name in names}, **ends)

@@ -211,7 +211,8 @@ SECTIONS = {
         "of betweenness one source of each group has a second certificate ([flows](results.md#flows), "
         "[betweenness](results.md#betweenness)). It proves that at each vertex volume is conserved and follows the "
         "canonical path, or that counts of paths and loads add up, but for rounding. It proves neither the loads of the "
-        "other sources nor the sum over sources. `pipelines.verify` adds up all of them again.",
+        "other sources nor the sum over sources. Of a [select link](results.md#select-link) it also proves which pairs of "
+        "this source are selected. `pipelines.verify` adds up all of them again.",
         _faults_text,
         "python -m scripts.evidence measure --only faults",
     ),

@@ -76,15 +76,19 @@ def test_a_job_selects_the_flows_through_edges_and_lists_their_pairs_for_any_bat
         questions.add(json.loads((output / "_manifest.json").read_text())["identity"]["reduction"])
         assert not verify.prove_output(output, edges, "cpu").faults
     assert len(digests) == len(questions) == 1
+    (tmp_path / "ends.csv").unlink()
+    with pytest.raises(InputError, match=r"ends\.csv: .* No such file or directory; give that of the run by --through"):
+        verify.prove_output(tmp_path / "7", edges, "cpu")
     bridges[:3].to_csv(tmp_path / "moved.csv", index=False)
     with pytest.raises(InputError, match="the edges of --through are not those of the run"):
         verify.prove_output(tmp_path / "7", edges, "cpu", through=str(tmp_path / "moved.csv"))
     bridges.to_csv(tmp_path / "moved.csv", index=False)
-    assert not verify.prove_output(tmp_path / "7", edges, "cpu", through=str(tmp_path / "moved.csv")).faults
+    moved = {"through": str(tmp_path / "moved.csv")}
+    assert not verify.prove_output(tmp_path / "7", edges, "cpu", **moved).faults
     path = tmp_path / "7" / "part-000001.parquet"
     table = pq.read_table(path)
     pq.write_table(table.slice(1), path)
-    assert path.name in {fault.file for fault in verify.prove_output(tmp_path / "7", edges, "cpu").faults}
+    assert path.name in {fault.file for fault in verify.prove_output(tmp_path / "7", edges, "cpu", **moved).faults}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,10 @@ def test_a_table_of_edges_with_a_fault_is_refused_with_its_file_and_row(text, me
     ("options", "message"),
     [
         ({"of": "pairs", "pairs": None, "all_sources": True}, "of='pairs' lists the rows of a table of pairs; give pairs"),
-        ({"of": "pairs", "pairs": None, "all_sources": True, "result": "betweenness"}, "of='pairs' is none of 'edges'"),
+        (
+            {"of": "pairs", "pairs": None, "all_sources": True, "result": "betweenness"},
+            "of='pairs' is for result='flows', not",
+        ),
         ({"of": "pairs", "geometry": "shapes"}, "geometry shapes draws edges or vertices, and of pairs lists pairs"),
     ],
 )

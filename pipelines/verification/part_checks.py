@@ -263,7 +263,8 @@ class Part:
             return
         if file.n_rows > len(footer["sources"]) * self._prover.most_rows:
             raise ValueError(f"it has {file.n_rows} rows, more than {len(footer['sources'])} sources have")
-        rows = pa.concat_tables(self._groups(file))
+        none = file.schema.empty_table().replace_schema_metadata(None)  # a part without rows has no row group
+        rows = pa.concat_tables([none, *self._groups(file)])
         if not by_distance(rows).equals(rows):
             self._add("order", "its rows are not sorted by distance, source and vertex")
         place = pc.index_in(rows["source"], value_set=pa.array(footer["sources"], rows["source"].type))

@@ -88,6 +88,9 @@ def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Sha
         weights: Array = graph.weights
         sample = edge_weights.sample(weights, step) if graph.device == "cuda" else weights[::step]
         weights = sample.astype(np.float64)
+        top = float(abs(weights).max())
+        if not 1e-140 < top < 1e140:  # squares would leave float64
+            weights = weights / (top or 1.0)
         spread = float(weights.std() / abs(weights.mean())) if weights.mean() else 0.0
     skew = largest * graph.n_vertices / graph.n_edges
     return shape._replace(skew=skew, spread=spread, scatter=_scatter(graph))

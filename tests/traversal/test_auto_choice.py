@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from kepler_traverse import plan_bfs_many
+from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.auto.costs import Costs, Machine
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
@@ -184,3 +184,9 @@ def test_named_strategy_is_never_changed():
     for _ in plan.iter_groups(np.zeros(640, np.int64)):
         assert plan.strategy.name == "source_per_thread"
     assert plan.history == []
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e307])
+def test_the_spread_of_weights_does_not_depend_on_their_unit(unit):
+    graph = graph_from_edges(np.arange(3), np.arange(1, 4), np.array([1.0, 2.0, 6.0]) * unit)
+    assert plan_sssp_many(graph, n_sources=99).shape.spread == pytest.approx(np.std([1, 2, 6]) / 3)

@@ -378,7 +378,8 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     ]
     if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")
-    if settings.result != "distances":
+    is_done = not failed and settings.shard is None
+    if settings.result != "distances" and (is_done or not OUTPUT_SCHEMAS[settings.result].adds_up):
         lines.append(explained(settings.result))
     if failed:
         again = "see _manifest.json; --resume" if settings.shard is None else "the same command"

@@ -299,7 +299,8 @@ def test_files_that_are_not_regular_are_refused_whatever_names_them(shape, tmp_p
         said = f"odd.csv: the file cannot be read: it is {shape} and not a regular file"
         assert {"--sources", "--targets", "--pairs", "--vertices", "--scheduler-file", "--tls-key"} <= set(FILES)
         for flag in FILES if shape != "a folder" else set(FILES) - {"--sources", "--targets"}:  # there it is an id
-            assert said in fails(capsys, edges, flag, odd, "--output", tmp_path / "out")
+            kind = ("--result", "flows") if flag == "--through" else ()
+            assert said in fails(capsys, edges, flag, odd, *kind, "--output", tmp_path / "out")
         words = [edges, "--sources", 1, "--output", tmp_path / "out"]
         assert f"it is {shape}" in fails(capsys, *words, "--config", odd)
         for read in (read_sources_table, lambda path: read_ids(path, "sources")):

@@ -20,8 +20,8 @@ MESSAGES = {
     folder: sorted(path for path in (ROOT / folder).rglob("*.py") if "cuda" not in path.parts)
     for folder in ("kepler_traverse", "pipelines")
 }
-# Of `dask worker`, which messages about workers name, of nvidia-smi, and of every program.
-OTHER_PROGRAMS = {"--memory-limit", "--query-gpu", "--format", "--help", "--version", "--gpu"}
+# Of `dask worker`, which messages about workers name, of nvidia-smi, of finish, and of every program.
+OTHER_PROGRAMS = {"--memory-limit", "--query-gpu", "--format", "--help", "--version", "--gpu", "--table"}
 # Arguments of public names that are not functions of the package.
 METHODS = ("Graph",)
 OF_PANDAS = {"copy"}

@@ -52,7 +52,8 @@ def plan(graph, query):
 
     def traverse(source: int) -> Outcome:
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
-        search(*edges, source, limit, targets, width, SHARED_NEAR, state)
+        shared_from = SHARED_NEAR if threads.count() > 1 else NEVER
+        search(*edges, source, limit, targets, width, shared_from, state)
         while sizes[_NEAR]:  # a pile that is worth the start of other threads
             near, lowered = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]]
             sizes[_LOWERED], n_shares = 0, -(-int(sizes[_NEAR]) // _SHARE)
@@ -73,7 +74,7 @@ def plan(graph, query):
             )
             sizes[_NEAR], sizes[_SWAPPED] = sizes[_LOWERED], 1 - sizes[_SWAPPED]
             sizes[_ROUNDS] += 1
-            search(*edges, _CONTINUE, limit, targets, width, SHARED_NEAR, state)
+            search(*edges, _CONTINUE, limit, targets, width, shared_from, state)
         run.finish(source)
         stop = bounds[1]
         return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), rounds_of(sizes))

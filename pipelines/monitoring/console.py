@@ -171,6 +171,9 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     """Print the plan of the run; ``choice`` is the manifest entry of the candidates."""
     graph, plan = prepared.graph, prepared.plan
     notes = weights_not_used(settings, graph.report.facts())
+    # The plan is for the threads of one worker of several, and the choice for those that the run has.
+    strategy = plan.strategy.name if choice is None else choice["first"]
+    is_planned = strategy == plan.strategy.name
     if settings.json:
         facts = {
             "graph": {
@@ -190,9 +193,9 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
             "distances": describe_distances(graph, plan.algorithm),
             "direction": settings.direction,
             "device": plan.strategy.device,
-            "strategy": plan.strategy.name,
+            "strategy": strategy,
             "sources_at_once": plan.group,
-            "why": plan.why,
+            "why": plan.why if is_planned else sentence(choice),
             "choice": choice,
             "notes": notes,
             "sources": int(prepared.numbers.size),
@@ -218,9 +221,10 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",
-            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.rationale}",
+            f"{strategy} for {plan.algorithm} on {plan.strategy.device}, {chosen}"
+            + (f": {plan.strategy.rationale}" if is_planned else ""),
         ),
-        ("why", plan.why),
+        *([("why", plan.why)] if is_planned else []),
         *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
         *_sources_and_batches(settings, prepared, sizing),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),

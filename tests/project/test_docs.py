@@ -290,6 +290,24 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     assert results.failed == 0
 
 
+def test_the_sentences_of_the_readme_have_the_numbers_of_the_records():
+    benchmarks, text = ROOT / "docs/benchmarks", " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    rows = json.loads((benchmarks / "networkx.json").read_text())["rows"]
+    closeness = {r["backend"]: r["seconds"] for r in rows if (r["call"], r["nodes"]) == ("closeness_centrality(G)", 90_000)}
+    works = {each["work"]: each for each in json.loads((benchmarks / "short_searches.json").read_text())["works"]}
+    nearest = works["the 3 nearest of 500 targets"]
+    runs = json.loads((benchmarks / "measurements.json").read_text())["runs"]
+    wanted = {"graph": "USA-road-NE", "algorithm": "bfs", "device": "cuda", "baseline": "cuGraph top-down"}
+    roads = [row for run in runs for row in run["traversals"] if performance_page.matches(row, wanted)][-1]
+    ours, theirs = (1e3 * roads[key] / roads["sources"] for key in ("seconds", "peer_seconds"))
+    for fact in (
+        f"in {closeness['kepler']:.0f} s on two cores; NetworkX would take {closeness['networkx'] / 3600:.1f} h",
+        f"{nearest['size']:,} junctions in {nearest['seconds']:.2f} s, where pandana takes {nearest['peer_seconds']:.1f} s",
+        f"at {ours:.1f} ms per source on an H200, where cuGraph takes {theirs:.0f} ms",
+    ):
+        assert fact in text
+
+
 def test_the_table_of_ways_to_a_graph_is_that_of_the_measurements():
     found = json.loads((ROOT / "docs" / "benchmarks" / "ways_in.json").read_text(encoding="utf-8"))
     assert len(found["ways"]) == len(ways_in.WAYS)

@@ -32,15 +32,17 @@ from .cli import signals
 from .cli.options import SETTINGS, Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, show
+from .output.layout import PARTITION_NAME, part_number
 from .output.load_tables import LOAD_FACTS, facts_of
 from .output.manifest_types import NAMED_OPTIONS, Manifest
 from .output.rows import names_of
-from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, mark_fits, part_number, read_manifest, tables_in
+from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, layout_of, mark_fits, read_manifest, tables_in
 from .output.store import Store, store_of
 from .output.tables import TABLE_FORMATS, differing_files, format_in
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
-from .run.prepare import read_options
+from .run.partitions import by_partition
+from .run.prepare import chosen_sources, read_options
 from .run.question import read_question
 from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal
@@ -137,14 +139,22 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         if digest_of_ids(right) != identity["sources"]:
             what = "all vertices" if sample is None else "the sample that its settings draw"
             findings.add("sources", MANIFEST, f"the sources of the run are not {what}")
+    if (settings.partition_by is not None) != ("partitions" in identity):
+        findings.add("manifest", MANIFEST, "its settings and its identity do not have the same partitions")
+    elif settings.partition_by is not None:
+        numbers, partitions = by_partition(graph, settings, chosen_sources(graph, settings)[0])
+        is_of_run = digest_of_ids(names_of(graph, numbers)) == identity["sources"]
+        if not is_of_run or [*partitions.items()] != [*identity["partitions"].items()]:
+            raise InputError(f"{settings.sources}: these are not the partitions of the run; give its table by --sources")
     prover: Any
     if can_certify(graph, question):
         prover, part_of = Prover(graph, question, findings), Part
     else:
         prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart
+    layout = layout_of(manifest)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         number = part_number(name)
-        if number is not None and number < manifest["batches"]:  # any other is a fault already
+        if number is not None and layout.has(name):  # any other is a fault already
             with store.local([name]) as here:
                 part_of(here / name, entry, manifest["fingerprint"], number, prover, findings).check()
     if manifest["status"] == "done" and not findings.faults:
@@ -206,7 +216,7 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
 
 def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> None:
     """Check what does not need the edge list: completeness of the run, and consistency of manifest and folder."""
-    identity, parts, names = manifest["identity"], manifest["parts"], store.names()
+    identity, parts, names, layout = manifest["identity"], manifest["parts"], store.names(), layout_of(manifest)
     if manifest["status"] != "done" or SUCCESS not in names:
         answered = sum(len(part["sources"]) for part in parts)
         findings.add(
@@ -229,22 +239,21 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
             findings.add("manifest", MANIFEST, f"its digest is {manifest['digest']}, that of its parts is {digest}")
         if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != identity["sources"]:
             findings.add("sources", MANIFEST, "the sources of its parts are not those of the run, in that order")
-        if manifest["batches"] != -(-manifest["sources"] // identity["batch_size"]):
+        if manifest["batches"] != layout.n_parts:
             said = f"{manifest['batches']} batches of {identity['batch_size']} sources"
             findings.add("manifest", MANIFEST, f"{said} are not those of {manifest['sources']} sources")
         if len(parts) != manifest["batches"] or len(sources) != manifest["sources"]:
             counts = f"{len(parts)} parts with {len(sources)} sources"
             findings.add("manifest", MANIFEST, f"{counts}, not {manifest['batches']} with {manifest['sources']}")
     listed = Counter(part["file"] for part in parts)
-    on_disk = {name for name in names if not name.startswith((".", "_"))}
+    on_disk = {name for name in store.versions() if not name.startswith((".", "_")) and not PARTITION_NAME.fullmatch(name)}
     for name, count in listed.items():
         if count > 1:
             findings.add("manifest", MANIFEST, f"{name} is listed {count} times")
         if name not in on_disk:
             findings.add("missing part", name, "the file does not exist")
     for name in sorted(on_disk | set(listed)):
-        number = part_number(name)
-        if name not in listed or number is None or number >= manifest["batches"]:
+        if name not in listed or not layout.has(name):
             findings.add("extra part", name, "the manifest lists no such part of the run")
 
 

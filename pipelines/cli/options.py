@@ -238,6 +238,12 @@ class Settings:
         help="columns of the table of --sources to keep in _sources.pq (default: all). With it, --result levels and targets "
         "write that table, too",
     )
+    partition_by: str | None = _sources(
+        table="sources",
+        example="zone",
+        help="column of the table of --sources: the parts of each of its values are in a folder of their own, such as "
+        "zone=North, as in Hive's layout, where readers find the column",
+    )
     random_sources: int | None = _sources(
         least=1, example=64, help="number of distinct random vertices with an outgoing edge, drawn with --seed"
     )

@@ -308,6 +308,8 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     if settings.output is None or not URL.match(settings.output):
         yield from ((key, "--output is in no object store") for key in ("price_requests", "price_gb"))
     kind = OUTPUT_SCHEMAS[settings.result]
+    if kind.one_search or kind.adds_up:
+        yield "partition_by", f"the rows of --result {kind.name} belong to no source alone"
     if settings.batch_size != "auto":
         yield "part_size", "--batch-size says how many sources a part has"
     elif kind.one_search:
@@ -467,6 +469,7 @@ _OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "knobs": ((None,), "it has no strategies and no knobs", ""),
     "hierarchy": (("auto", "no"), "it uses no hierarchy", ""),
     "shard": ((None,), "all of its workers search together", ""),
+    "partition_by": ((None,), "its parts are in one folder", ""),
     "graph_cache": ((None,), "its graph is partitioned and is not cached", ""),
     "vertices": ((None,), "its vertices are those of the edges", ""),
     "only_vertices": ((None,), "its vertices are those of the edges", ""),

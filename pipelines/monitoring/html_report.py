@@ -9,6 +9,7 @@ from typing import Any
 from kepler_traverse.runtime.display import in_units
 
 from ..cli.steps import STEPS
+from ..output.layout import part_number
 from ..output.load_tables import explained
 from ..output.manifest_types import Failure, Manifest
 from ..output.part_stats import merged
@@ -65,7 +66,7 @@ def page_of(manifest: Manifest, resume_command: str) -> str:
 
 def _timed(manifest: Manifest) -> list[dict[str, Any]]:
     """Return the batches with times; part files that an earlier run left without a manifest have none."""
-    batches = (batch_of(int(part["file"][5:11]), part) for part in manifest["parts"])
+    batches = (batch_of(part_number(part["file"]) or 0, part) for part in manifest["parts"])
     return sorted((batch for batch in batches if batch is not None), key=lambda batch: batch["started"])
 
 
@@ -101,9 +102,9 @@ def _chronicle(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
         chronicle.distances = merged(chronicle.distances, part.get("distances"))
     for failure in manifest["failed"]:
         names = failure["sources"]
-        chronicle.add_failure(int(failure["file"][5:11]), names, len(names), failure["error"])
+        chronicle.add_failure(part_number(failure["file"]) or 0, names, len(names), failure["error"])
     for retry in manifest.get("retried", ()):
-        chronicle.add_retry(int(retry["file"][5:11]), retry["why"])
+        chronicle.add_retry(part_number(retry["file"]) or 0, retry["why"])
     return chronicle
 
 

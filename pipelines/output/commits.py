@@ -18,6 +18,7 @@ from typing import Any
 
 from kepler_traverse.runtime.regular_files import json_of
 
+from .layout import in_order
 from .manifest_types import Commit, Failure, Manifest, PartEntry, TableEntry, checked
 from .store import Store
 
@@ -150,7 +151,7 @@ def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
     failed = _still_failed(
         added["failed"], {name: parts[name]["sources"] for name in parts.keys() & _files(added["failed"])}
     )
-    found: Any = {**manifest, **added, "parts": [parts[name] for name in sorted(parts)], "failed": failed}
+    found: Any = {**manifest, **added, "parts": [parts[name] for name in sorted(parts, key=in_order)], "failed": failed}
     for key in ("writer", "lost"):
         found.pop(key, None)
     return found

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypeVar,
 from kepler_traverse.kinds import rules
 
 from ..question import FACTS
+from .layout import PARTITION
 from .schemas import OUTPUT_SCHEMAS, ResultName
 
 if sys.version_info >= (3, 12):
@@ -51,7 +52,8 @@ Count = Annotated[int, Rule(ge=0, lt=2**63)]
 Positive = Annotated[int, Rule(ge=1, lt=2**63)]
 Hash = Annotated[str, Rule(pattern="^[0-9a-f]{64}$")]
 Checksum = Annotated[str, Rule(pattern="^[0-9a-f]{16}$")]
-PartName = Annotated[str, Rule(pattern=r"^part-[0-9]{6}\.(parquet|arrow)$")]
+PartName = Annotated[str, Rule(pattern=rf"^({PARTITION}/)?part-[0-9]{{6}}\.(parquet|arrow)$")]
+PartitionName = Annotated[str, Rule(pattern=f"^{PARTITION}$")]
 Id = Annotated[int, Rule(ge=-(2**63), lt=2**64)] | str  # the user's id of a vertex
 Seconds = Annotated[float, Rule(ge=0, le=1e12)]
 Phases = Annotated[dict[Annotated[str, Rule(pattern="^[a-z_]{1,32}$")], Seconds], Rule(max_length=64)]
@@ -233,6 +235,7 @@ else:
             "certify": Literal["all", "sample", "none"],
             "sources": Hash,
             "batch_size": Positive,
+            "partitions": NotRequired[dict[PartitionName, Positive]],
         },
     )
     Identity.__doc__ = "Everything that determines the content of the part files."

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, Traffic, fetch, find_object, listed, open_store, send
 
+from .layout import PARTITION_NAME
 from .manifest_types import Stored
 
 _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
@@ -94,7 +95,9 @@ class ObjectStore:
 
     def versions(self) -> dict[str, str]:
         found = ((each.url[len(self._url) + 1 :], each.e_tag) for each in listed(self._store, self._url))
-        return {name: version for name, version in found if "/" not in name}
+        return {
+            name: version for name, version in found if "/" not in name or PARTITION_NAME.fullmatch(name.partition("/")[0])
+        }
 
     def move_in(self, name: str) -> Stored:
         traffic, started = Traffic(), time.monotonic()
@@ -112,6 +115,7 @@ class ObjectStore:
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:
         def copy(name: str) -> None:
+            (Path(folder) / name).parent.mkdir(exist_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 fetch(self._store, name, Path(folder) / name)
 

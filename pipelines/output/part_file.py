@@ -29,6 +29,7 @@ from kepler_traverse.runtime.regular_files import json_of, size_and_digest
 
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
+from .layout import part_name
 from .manifest_types import FORMAT, Footer, PartEntry, PartSummary, checked
 from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
@@ -42,13 +43,10 @@ FOOTER_KEY = b"kepler_traverse"
 RESULT_KEY, MEANS_KEY = b"kepler_traverse.result", b"kepler_traverse.means"  # metadata of the schema, which readers preserve
 
 
-def part_name(number: int, result: str = "distances") -> str:
-    return f"part-{number:06d}.{OUTPUT_SCHEMAS[result].suffix}"
-
-
 def part_exists(folder: Path, number: int) -> bool:
-    """Whether a part is in a folder, of whichever result."""
-    return any((folder / name).exists() for name in {part_name(number, result) for result in OUTPUT_SCHEMAS})
+    """Whether a part is in a folder or in one of its partitions, of whichever result."""
+    names = {part_name(number, result) for result in OUTPUT_SCHEMAS}
+    return any((folder / name).exists() or any(folder.glob(f"*=*/{name}")) for name in names)
 
 
 class NotWantedError(KeplerError):
@@ -63,6 +61,7 @@ def write_part(
     is_wanted: Callable[[], bool] = lambda: True,
     result: str = "distances",
     sort: str = "source",
+    within: str = "",
 ) -> PartSummary | None:
     """Write one batch.
 
@@ -78,6 +77,8 @@ def write_part(
         Name of the output schema, stored in the file with its description.
     sort : {"source", "distance"}
         Order of the rows: that of the sources, or that of ``by_distance``.
+    within : str
+        Folder of its partition, with a slash, which is made if it does not exist.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def write_part(
     form, answers = OUTPUT_SCHEMAS[result], itertools.chain([first], answers)
     if sort == "distance":
         form, answers = replace(form, order=BY_DISTANCE, repeated=()), _sorted(answers)
-    name = part_name(number, result)
+    name = within + part_name(number, result)
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         answered = _PartResults(number, run, form, answers)
@@ -105,8 +106,9 @@ def write_part(
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
+        (folder / within).mkdir(exist_ok=True)
         os.replace(partial, folder / name)
-        sync_folder(folder)
+        sync_folder(folder / within)
     finally:
         partial.unlink(missing_ok=True)
     return {"file": name, "rows": answered.rows, "sha256": digest, "checksum": f"{answered.checksum:016x}", "bytes": size}
@@ -332,7 +334,14 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
 
 
 def checked_part(
-    folder: Path, number: int, run: str, sources: list[Any], graph: Graph, known: PartEntry | None, result: str = "distances"
+    folder: Path,
+    number: int,
+    run: str,
+    sources: list[Any],
+    graph: Graph,
+    known: PartEntry | None,
+    result: str = "distances",
+    within: str = "",
 ) -> PartSummary | None:
     """Return the summary of a part on disk if it is complete and correct, else None.
 
@@ -351,7 +360,8 @@ def checked_part(
     OutputError
         The file exists but cannot be read, or it is not a regular file.
     """
-    path = folder / part_name(number, result)
+    name = within + part_name(number, result)
+    path = folder / name
     try:
         size, digest = size_and_digest(path)
     except FileNotFoundError:
@@ -378,4 +388,4 @@ def checked_part(
     if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
         return None
     total = sum(checksums) & MASK
-    return {"file": path.name, "rows": rows, "sha256": digest, "checksum": f"{total:016x}", "bytes": size}
+    return {"file": name, "rows": rows, "sha256": digest, "checksum": f"{total:016x}", "bytes": size}

@@ -25,6 +25,7 @@ from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_d
 
 from ..question import digest_of_ids
 from .commits import COMMITS, CommitLog, with_commits
+from .layout import PARTITION, Layout, in_order, part_number
 from .load_tables import facts_of
 from .manifest_types import FORMAT, Facts, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .schemas import OUTPUT_SCHEMAS
@@ -37,13 +38,14 @@ _GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
 _OF_WORKERS = r"\.(part-\d{6}|task-\d{6,}|shared)\.\w+\.tmp"
 _OF_DRIVERS = rf"\.({_WRITTEN})\.\w+\.tmp"
 _TABLES_OF_PARTS = "_delta_log|_iceberg"
-_FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}|{_TABLES_OF_PARTS}")
-_OURS = re.compile(rf"{_WRITTEN}|_lock|{_FOLDERS.pattern}|part-\d{{6}}\.(parquet|arrow)|{_OF_WORKERS}|{_OF_DRIVERS}")
+_FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}|{_TABLES_OF_PARTS}|{PARTITION}")
+_OURS = re.compile(
+    rf"{_WRITTEN}|_lock|{_FOLDERS.pattern}|({PARTITION}/)?part-\d{{6}}\.(parquet|arrow)|{_OF_WORKERS}|{_OF_DRIVERS}"
+)
 # What killed workers and runs have left; with the graphs, if the run is done; and what shards have left.
 LEFT = re.compile(rf"{_OF_WORKERS}|{_OF_DRIVERS}|_graph(-\d+)?\.\d+\.tmp")
 _LEFT_OF_DONE = re.compile(rf"{LEFT.pattern}|{_GRAPHS}")
 LEFT_BY_SHARDS = re.compile(rf"{_OF_WORKERS}|{_GRAPHS}")
-_PART = re.compile(r"part-(\d{6})\.(?:parquet|arrow)")
 MAX_MANIFEST_BYTES = 2**31
 _MAX_MARK_BYTES = 2**10
 _LOCK_TRIES = 20
@@ -83,7 +85,7 @@ def check_folder(store: Store, resume: bool, shared: bool = False, log: CommitLo
     try:
         # Where all writers share a run that has begun, finish lists its parts, which may be many.
         is_known = shared and not store.is_local and store.has(MANIFEST)
-        names = [MANIFEST] if is_known else sorted(store.names())
+        names = [MANIFEST] if is_known else sorted(store.versions())
         refuse_others_files(store, names)
     except NotADirectoryError:
         raise OutputError(f"{store}: this is a file; --output takes a folder") from None
@@ -99,7 +101,7 @@ def check_folder(store: Store, resume: bool, shared: bool = False, log: CommitLo
             f"{store}: the folder {what}, so there is no run to resume; correct its name, or leave --resume out"
         )
     if MANIFEST not in names:
-        if any(name.startswith("part-") for name in names):
+        if any(part_number(name) is not None for name in names):
             raise OutputError(f"{store}: the folder holds parts but no {MANIFEST}; take a new folder")
         return None  # a run was stopped before it wrote anything
     try:
@@ -202,10 +204,11 @@ def tables_in(names: Iterable[str]) -> set[str]:
     return {name for name in names if _TABLE.fullmatch(name)}
 
 
-def part_number(name: str) -> int | None:
-    """Return the number of a part file from its name; None if it is not the name of a part file."""
-    found = _PART.fullmatch(name)
-    return int(found[1]) if found else None
+def layout_of(manifest: Manifest) -> Layout:
+    """Return which sources are in which part of a run."""
+    identity = manifest["identity"]
+    partitions = identity.get("partitions", {"": manifest["sources"]})
+    return Layout(manifest["result"], identity["batch_size"], partitions)
 
 
 def fingerprint_of(identity: Identity) -> str:
@@ -224,7 +227,7 @@ def refuse_another_run(
     store: Store,
     manifest: Manifest,
     identity: Identity,
-    n_batches: int,
+    layout: Layout,
     tables: Collection[str],
     is_shard: bool = False,
     names: Collection[str] | None = None,
@@ -246,13 +249,12 @@ def refuse_another_run(
             shown += "; this sample does not begin with that of the run, so that it is a new run in a new folder"
         raise OutputError(f"{store}: {what}: {shown}")
     if names is None:
-        names = [] if is_shard and not store.is_local else store.names()
+        names = [] if is_shard and not store.is_local else list(store.versions())
     for name in sorted(names):
-        number = part_number(name)
-        if number is not None and number >= n_batches:
+        if part_number(name) is not None and not layout.has(name):
             raise OutputError(
-                f"{store}/{name}: this is none of the {n_batches} parts of the run, and readers of the folder would take "
-                "its rows for results; move it elsewhere, and run again with --resume"
+                f"{store}/{name}: this is none of the {layout.n_parts} parts of the run, and readers of the folder would "
+                "take its rows for results; move it elsewhere, and run again with --resume"
             )
     for name in sorted(tables_in(names) - set(tables)):
         raise OutputError(
@@ -420,7 +422,7 @@ class OutputFolder:
         self.manifest["status"] = status or self.manifest["status"]
         if status is not None and not self._is_shared:
             self.count_traffic()
-            self.manifest["parts"].sort(key=lambda part: part["file"])
+            self.manifest["parts"].sort(key=lambda part: in_order(part["file"]))
             self.put(MANIFEST, _text_of(self.manifest))
             self._clear_log()
         elif self._log is not None and (any(self._added.values()) or (status is not None and TRAFFIC.requests)):
@@ -434,7 +436,7 @@ class OutputFolder:
         parts = self.manifest["parts"]
         self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts, self.manifest["result"])
         self.manifest["status"] = "done"
-        parts.sort(key=lambda part: part["file"])
+        parts.sort(key=lambda part: in_order(part["file"]))
         text = _text_of(self.manifest)
         self.put(MANIFEST, text)
         self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")

@@ -13,6 +13,7 @@ from typing import BinaryIO, Protocol
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import read_regular
 
+from .layout import PARTITION_NAME
 from .manifest_types import Stored
 
 
@@ -46,7 +47,10 @@ class Store(Protocol):
         """Yield a file that replaces the one of that name when the block ends without an error."""
 
     def versions(self) -> dict[str, str]:
-        """Return the files at the top by name, with what changes when a file does; ``""`` where nothing does for sure."""
+        """Return the files at the top and in partitions by name, with what changes when a file does.
+
+        That is ``""`` where nothing does for sure.
+        """
 
     def move_in(self, name: str) -> Stored | None:
         """Take a file that was written to ``path``; return what it took to store it elsewhere."""
@@ -133,7 +137,9 @@ class LocalStore:
         sync_folder(path.parent)
 
     def versions(self) -> dict[str, str]:
-        return dict.fromkeys(self.names(), "")
+        names = self.names()
+        folders = [name for name in names if PARTITION_NAME.fullmatch(name) and (self.path / name).is_dir()]
+        return dict.fromkeys([*names, *(f"{folder}/{name}" for folder in folders for name in self.names(folder))], "")
 
     def move_in(self, name: str) -> None:  # noqa: ARG002
         return None

@@ -10,21 +10,25 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
 
+from .layout import Layout, partition_name
 from .manifest_types import Manifest
+from .run_folder import layout_of
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
 
 _HINT = "_iceberg/metadata/version-hint.text"  # which readers of a table without a catalog look for; written last
 _LISTED = 3  # files in a message
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 class Named(NamedTuple):
@@ -49,7 +53,7 @@ class TableFormat(NamedTuple):
     unfit_names : regular expression
         What the format has in no name of a column.
     write : callable
-        ``write(store, root, schema, names)`` makes the table of the parts in ``root``.
+        ``write(store, root, schema, layout)`` makes the table of the parts in ``root``.
     files : callable
         ``files(root)`` yields what the table names.
     """
@@ -58,7 +62,7 @@ class TableFormat(NamedTuple):
     mark: re.Pattern[str]
     needs: tuple[str, ...]
     unfit_names: re.Pattern[str]
-    write: Callable[[Store, str, pa.Schema, Sequence[str]], None]
+    write: Callable[[Store, str, pa.Schema, Layout], None]
     files: Callable[[str], Iterator[Named]]
 
     @property
@@ -71,26 +75,32 @@ class TableFormat(NamedTuple):
         return False
 
 
-def _write_delta(_store: Store, root: str, _schema: pa.Schema, _names: Sequence[str]) -> None:
-    from deltalake import convert_to_deltalake
+def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -> None:
+    from deltalake import Schema, convert_to_deltalake
 
-    convert_to_deltalake(root)
+    column, values = layout.partition_values()
+    if not column:
+        convert_to_deltalake(root)
+        return
+    kind = pa.int64() if all(map(_INTEGER.fullmatch, values)) else pa.string()  # as readers of Hive's layout guess
+    partitions = Schema.from_arrow(pa.schema({column: kind}))
+    convert_to_deltalake(root, partition_by=partitions, partition_strategy="hive")
 
 
 def _files_of_delta(root: str) -> Iterator[Named]:
     from deltalake import DeltaTable
 
     for each in pa.table(DeltaTable(root).get_add_actions()).to_pylist():
-        yield Named(each["path"], each["size_bytes"], each["num_records"])
+        yield Named(unquote(each["path"]), each["size_bytes"], each["num_records"])
 
 
-def _write_iceberg(store: Store, root: str, schema: pa.Schema, names: Sequence[str]) -> None:
+def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -> None:
     from pyiceberg.catalog.memory import InMemoryCatalog
 
     catalog = InMemoryCatalog("run", warehouse=f"{root}/_iceberg", **_of_s3())
     catalog.create_namespace("run")
     table = catalog.create_table("run.parts", schema, location=f"{root}/_iceberg")
-    table.add_files([f"{root}/{name}" for name in names])
+    table.add_files([f"{root}/{name}" for name in layout.names()])
     store.put_new(_HINT, table.metadata_location.rpartition("/")[2].removesuffix(".metadata.json").encode())
 
 
@@ -174,7 +184,7 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
     if known is None:
         schema = _schema_of(store, manifest, name)
         try:
-            form.write(store, _root_of(store), schema, [part["file"] for part in manifest["parts"]])
+            form.write(store, _root_of(store), schema, layout_of(manifest))
         except Exception as error:
             if not form.is_there(store):  # no other process has made it meanwhile
                 raise OutputError(f"{store}: the table cannot be written: {_line_of(error)}") from None
@@ -228,6 +238,14 @@ def _schema_of(store: Store, manifest: Manifest, name: str) -> pa.Schema:
         )
     if kind.lists:
         raise InputError(f"{store}: parts of --result {kind.name} are Arrow files; a table of {name} has Parquet files")
+    column, values = layout_of(manifest).partition_values()
+    if column and name == "iceberg":
+        raise InputError(
+            f"{store}: Iceberg takes partitions from columns of the files, which lack {column!r}; take --table delta"
+        )
+    escaped = next((each for each in (column, *values) if partition_name("", each) != f"={each}"), None)
+    if escaped is not None:
+        raise InputError(f"{store}: deltalake does not find the folder of the partition {escaped!r}; rename that value")
     if store.is_local and re.search("[#?%]", _root_of(store)):
         raise InputError(f"{store}: a table cannot name files of a folder with #, ? or % in its path; move the folder")
     part = manifest["parts"][0]["file"]

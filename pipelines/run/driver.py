@@ -24,8 +24,9 @@ from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import page_of
+from ..output.layout import in_order
 from ..output.manifest_types import FORMAT, Built, Identity, Manifest, PartEntry, PartSummary
-from ..output.part_file import checked_part, part_name
+from ..output.part_file import checked_part
 from ..output.run_folder import (
     MANIFEST,
     REPORT,
@@ -43,7 +44,7 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.store import LocalStore, Store, store_of
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
-from ..scheduling.scheduler import BatchObserver, batches_of
+from ..scheduling.scheduler import BatchObserver
 from .answered_tables import answered_tables, tables_of, tables_of_graph
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
@@ -144,8 +145,9 @@ def _execute(
             if before is not None and batch_size == "auto":  # so that the parts hold the same sources
                 batch_size = before["identity"].get("batch_size", "auto")
             sizing = engine.size(prepared, batch_size)
+            layout = prepared.layout(sizing.batch_size)
             fingerprint = prepared.graph.fingerprint if not settings.plan else ""
-            identity = identity_of(prepared.request, fingerprint, prepared.names, sizing.batch_size)
+            identity = identity_of(prepared.request, fingerprint, prepared.names, sizing.batch_size, prepared.partitions)
             choice = engine.choose(prepared, sizing)
         if settings.plan:
             if settings.resume:
@@ -155,15 +157,15 @@ def _execute(
         assert output is not None  # settings_of requires --output, except with --plan
         if before is not None:
             may_extend = prepared.names if shard is None else ()
-            n_batches, tables = sizing.n_batches, tables_of(settings)
-            refuse_another_run(output, before, identity, n_batches, tables, not is_alone, sources=may_extend)
+            tables = tables_of(settings)
+            refuse_another_run(output, before, identity, layout, tables, not is_alone, sources=may_extend)
         with OutputFolder(output, index, count) as folder:
             if choice is not None and before is not None:
                 choice.resume(before.get("choice"))
             folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
             if shard is not None:
                 before = folder.join(before, may_be_there=settings.resume or not is_alone)
-                refuse_another_run(output, before, identity, sizing.n_batches, tables_of(settings), not is_alone)
+                refuse_another_run(output, before, identity, layout, tables_of(settings), not is_alone)
             job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice, shard)
             if before is not None:
                 job.keep_what_is_done(before, by_record=not (is_alone or output.is_local))
@@ -273,17 +275,15 @@ class _Job:
         self._settings, self._prepared, self._sizing = settings, prepared, sizing
         self._folder, self._resume_command, self._engine, self._choice = folder, resume_command, engine, choice
         self._shard = shard
-        batches = batches_of(prepared.numbers, sizing.batch_size)
-        self._batches = {part: batch for part, batch in batches if self._shard is None or self._shard.takes(part)}
+        self._layout, numbers = prepared.layout(sizing.batch_size), prepared.numbers
+        self._bounds = list(self._layout.bounds())
+        parts = range(self._layout.n_parts) if shard is None else filter(shard.takes, range(self._layout.n_parts))
+        self._batches = {part: numbers[slice(*self._bounds[part])].tolist() for part in parts}
         self._n_sources = sum(map(len, self._batches.values()))
         self.computed = 0
 
     def _names(self, part: int) -> Ids:
-        begin = part * self._sizing.batch_size
-        return self._prepared.names[begin : begin + self._sizing.batch_size]
-
-    def _name(self, part: int) -> str:
-        return part_name(part, self._folder.manifest["result"])
+        return self._prepared.names[slice(*self._bounds[part])]
 
     def keep_what_is_done(self, before: Manifest, by_record: bool = False) -> None:
         """Check the files that are there; complete and correct parts and tables are not made again.
@@ -296,7 +296,7 @@ class _Job:
         store = self._folder.store
         there = {} if by_record else store.versions()
         for part in list(self._batches):
-            name, names = self._name(part), self._names(part)
+            name, names = self._layout.name(part), self._names(part)
             record: PartEntry | None = known.get(name)
             summary: PartSummary | None = None
             if record is not None and record["sources"] == names and (by_record or is_as_stored(record, there)):
@@ -304,7 +304,7 @@ class _Job:
             elif name in there:
                 with store.local([name]) as here:
                     facts = (manifest["fingerprint"], names, self._prepared.graph, record, manifest["result"])
-                    summary = checked_part(here, part, *facts)
+                    summary = checked_part(here, part, *facts, within=self._layout.folder(part))
             if summary is not None:
                 entry: PartEntry = {**summary, "sources": names}
                 if entry["file"] in known:
@@ -333,11 +333,11 @@ class _Job:
         known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
         asked = set(numbers if sources is None else sources)
         given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
-        self._folder.add("failed", {"file": self._name(part), "sources": given_up, "error": reason})
+        self._folder.add("failed", {"file": self._layout.name(part), "sources": given_up, "error": reason})
         return given_up
 
     def note_retry(self, part: int, why: str) -> None:
-        self._folder.add("retried", {"file": self._name(part), "why": why})
+        self._folder.add("retried", {"file": self._layout.name(part), "why": why})
 
     def note_takeover(self, before: Manifest) -> None:
         """Record as retried what the process was at that ran the batches before, and what it had recorded itself."""
@@ -409,7 +409,8 @@ class _Job:
         elif self._shard is not None:
             folder.save("done")
         else:
-            parts = sorted(folder.path / part["file"] for part in manifest["parts"])  # workers end them in any order
+            names = sorted((part["file"] for part in manifest["parts"]), key=in_order)  # workers end them in any order
+            parts = [folder.path / name for name in names]
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
             folder.count_traffic()

@@ -175,7 +175,7 @@ class KeplerEngine:
         if shard is not None:
             if batch_size == "auto":
                 batch_size = sources_per_part_of_shards(prepared, shard.count)
-            n_batches = -(-load.n_sources // batch_size)
+            n_batches = prepared.layout(batch_size).n_parts
             own = len(range(shard.index, n_batches, shard.count)) * batch_size
             load = replace(load, n_sources=max(1, min(own, load.n_sources)))
         sizing, names = with_capacity(load, states, size, planned)
@@ -185,7 +185,7 @@ class KeplerEngine:
             size_of_parts = sizing.batch_size
             sizing, names = with_capacity(load, states, lambda load: size_up(load, machine, 1, size_of_parts), planned)
             sizing = replace(sizing, in_process=True)
-        n_batches = -(-int(prepared.numbers.size) // sizing.batch_size)  # of all shards
+        n_batches = prepared.layout(sizing.batch_size).n_parts  # of all shards
         return replace(sizing, strategies=tuple(names), n_batches=n_batches)
 
     def _may_run_here(self) -> bool:
@@ -326,6 +326,7 @@ class KeplerEngine:
             run=run.fingerprint,
             graph_folder=run.prepared.folder or run.graph,
             output=run.folder,
+            layout=run.prepared.layout(run.sizing.batch_size) if run.prepared.partitions else None,
             url=run.url,
             device=run.prepared.graph.device,
             threads=0 if self._is_external else run.sizing.threads,

@@ -20,7 +20,6 @@ from ..cli.terminal import called_as
 from ..monitoring.html_report import page_of
 from ..output.commits import CommitLog
 from ..output.manifest_types import Manifest, PartEntry
-from ..output.part_file import part_name
 from ..output.run_folder import (
     LEFT_BY_SHARDS,
     LOCK,
@@ -30,6 +29,7 @@ from ..output.run_folder import (
     check_folder,
     commit,
     is_as_stored,
+    layout_of,
     mark_fits,
     refuse_another_run,
     refuse_others_files,
@@ -111,12 +111,17 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
     Recorded parts that are not are recorded as lost, so that their shards compute them again.
     """
     recorded = {part["file"]: part for part in manifest["parts"]}
-    names = [part_name(number, manifest["result"]) for number in range(manifest["batches"])]
+    layout = layout_of(manifest)
+    if layout.n_parts != manifest["batches"]:
+        raise OutputError(
+            f"{store}/{MANIFEST}: it is damaged: it has {manifest['batches']} batches, and its sources make others"
+        )
+    names = layout.names()
     new = [recorded[name] for name in names if name in recorded and recorded[name]["sha256"] not in checked]
     if new or not checked:
         there = store.versions()
         refuse_others_files(store, there)
-        refuse_another_run(store, manifest, manifest["identity"], manifest["batches"], tables, names=there)
+        refuse_another_run(store, manifest, manifest["identity"], layout, tables, names=there)
         unsure = [part for part in new if not is_as_stored(part, there)]
         with ThreadPoolExecutor() as pool:
             are_whole = list(pool.map(lambda each: _is_whole(store, each), unsure))

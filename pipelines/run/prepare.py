@@ -42,6 +42,7 @@ from ..cli import steps
 from ..cli.options import Settings, edge_columns
 from ..cli.settings import built_in_memory_for
 from ..cli.terminal import say
+from ..output.layout import Layout
 from ..output.rows import names_of
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -56,6 +57,7 @@ from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph, local_cache
 from .memory_plan import BATCHES_PER_WORKER, DISTANCES_AT_ONCE, Load, Machine, sources_per_part
+from .partitions import by_partition
 from .question import ids_in, ids_like, numbers_of_ids, read_question
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
@@ -79,9 +81,14 @@ class Prepared:
     names: Ids  # their ids
     duplicates: int  # number of sources that were given more than once
     seconds: dict[str, float]  # seconds of reading, of building if the graph was not loaded, of planning and of compiling
+    partitions: dict[str, int] | None = None  # sources by the folder of their parts, in the order of ``numbers``
     per_part: int | None = None  # sources whose results fill a part, if that was measured
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
     build_limit: int | None = None  # bytes of memory beyond which the graph is built in files; None if it never is
+
+    def layout(self, batch_size: int) -> Layout:
+        """Return which sources are in which part."""
+        return Layout(self.request.result, batch_size, self.partitions or {"": int(self.numbers.size)})
 
     def release(self) -> None:
         """Release the memory of the graph before the workers load theirs."""
@@ -135,6 +142,10 @@ def prepare(
     epsilon = settings.value("epsilon")
     if sample is None and epsilon is not None:
         say(f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} vertices as sources: the result is exact")
+    partitions = None
+    if settings.partition_by is not None:
+        numbers, partitions = by_partition(graph, settings, numbers)
+        names = names_of(graph, numbers)
     check_geometry(graph, settings)
     request = request_of(settings, question, at_once=_at_once(settings, graph, question, numbers))
     _add_hierarchy(settings, graph, None, numbers.size, folder)
@@ -160,6 +171,7 @@ def prepare(
         names=names,
         duplicates=duplicates,
         seconds=seconds,
+        partitions=partitions,
         threads=threads,
         build_limit=_build_limit(settings) if given is None else None,
     )

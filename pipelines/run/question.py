@@ -157,7 +157,9 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     return question
 
 
-def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: int) -> Identity:
+def identity_of(
+    question: Question, fingerprint: str, sources: Ids, batch_size: int, partitions: dict[str, int] | None = None
+) -> Identity:
     """Return everything that determines the content of the parts.
 
     Parameters
@@ -165,6 +167,8 @@ def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: 
     fingerprint : str
         That of the graph.
     sources : list of ids
+    partitions : dict of str to int, optional
+        Those of a ``Layout``.
     """
     return {
         "graph": fingerprint,
@@ -176,4 +180,5 @@ def identity_of(question: Question, fingerprint: str, sources: Ids, batch_size: 
         "sources": digest_of_ids(sources),
         "batch_size": batch_size,
         **question.identified(),
+        **({} if partitions is None else {"partitions": partitions}),
     }

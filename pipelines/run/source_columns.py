@@ -35,7 +35,7 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
     InputError
         The table has no such column, or the column holds no integers or texts; the message names file, column and row.
     """
-    numbers, column = _column(graph, settings, name, settings.table_of("group"))
+    numbers, column = read_column(graph, settings, name, settings.table_of("group"))
     if not pa.types.is_integer(column.type):
         if not is_text(column.type):
             raise InputError(
@@ -54,7 +54,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
         The table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has two limits.
         The message names file, column and row.
     """
-    numbers, column = _column(graph, settings, name)
+    numbers, column = read_column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
     hops = settings.algorithm == "bfs"
     if not pa.types.is_integer(column.type) and (hops or not pa.types.is_floating(column.type)):
@@ -86,7 +86,7 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     InputError
         The table has no such column; a weight is no finite number; a source has two weights. The message names the file.
     """
-    numbers, column = _column(graph, settings, name)
+    numbers, column = read_column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
     found = _numbers(where, column)
     try:
@@ -103,7 +103,7 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
     InputError
         The table has no such column; a weight is no finite number of 0 or more. The message names the file.
     """
-    numbers, column = _column(graph, settings, name, "targets")
+    numbers, column = read_column(graph, settings, name, "targets")
     if np.unique(numbers).size < numbers.size:
         raise InputError(f"{settings.targets_file}: a target has several rows, and each its weight; give one row per target")
     return _amounts(f"{settings.targets_file}: column {shown(name)}", column)
@@ -178,7 +178,7 @@ def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
     return table, column
 
 
-def _column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> tuple[np.ndarray, pa.Array]:
+def read_column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> tuple[np.ndarray, pa.Array]:
     """Return the vertex numbers of the rows of the table of sources or of targets, and a column of it, without nulls."""
     path = str(getattr(settings, what))
     table, ids = (read_source_table if what == "sources" else read_target_table)(settings)

@@ -13,11 +13,9 @@ import queue
 import time
 import uuid
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
-
-import numpy as np
 
 from kepler_traverse.errors import NegativeCycleError, OutputError
 
@@ -57,12 +55,6 @@ class BatchObserver(Protocol):
 
     def notice(self, message: str) -> None:
         """Show a message about workers or batches at once."""
-
-
-def batches_of(numbers: np.ndarray, batch_size: int) -> Iterator[tuple[int, list[int]]]:
-    """Split sources, in the given order, into numbered batches."""
-    for part, begin in enumerate(range(0, len(numbers), batch_size)):
-        yield part, numbers[begin : begin + batch_size].tolist()
 
 
 class Window:

@@ -23,6 +23,7 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import SearchTogether
 
 from ..monitoring.prometheus import watched
+from ..output.layout import Layout
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import Answer, write_part
 from ..output.rows import warm_up
@@ -58,6 +59,7 @@ class Work:
     writers: int = 1  # maximum number of threads per worker that write parts while it traverses
     # Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
     version: str = ""
+    layout: Layout | None = None  # with the folders of the parts; None if there are none
     url: str = ""  # the object store to which parts are moved from ``output``; "" if they stay there
 
 
@@ -302,9 +304,16 @@ class TraversalWorker:
     ) -> BatchOutcome:
         """Write a part and return its outcome."""
         with context.clock("write"):
-            asked = self.work.request
+            asked, layout = self.work.request, self.work.layout
             summary = write_part(
-                self.work.output, part, self.work.run, rows, mark.is_wanted, asked.result, asked.options.sort
+                self.work.output,
+                part,
+                self.work.run,
+                rows,
+                mark.is_wanted,
+                asked.result,
+                asked.options.sort,
+                layout.folder(part) if layout is not None else "",
             )
             stored = None if summary is None else self._store.move_in(summary["file"])
             if summary is not None and stored is not None:

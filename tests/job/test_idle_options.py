@@ -46,6 +46,7 @@ VALUES = {
     "weight_type": "float64",
     "batch_size": "3",
     "part_size": "1",
+    "partition_by": "kind",
     "workers": "5",
     "gpu_memory": "7GB",
     "scheduler_address": "tcp://127.0.0.1:1",

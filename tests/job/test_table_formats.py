@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow as pa
@@ -216,9 +217,8 @@ def without_a_part(out, kind, change):
         names = sorted(parts_of(out))
         if change == "rows":  # that of another file
             shutil.copy(out / names[0], out / names[1])
-        TABLE_FORMATS[kind].write(
-            LocalStore(out), f"file://{out}", pq.read_schema(out / names[0]), names[:1] + names[1 + (change == "lacks") :]
-        )
+        layout = SimpleNamespace(names=lambda: names[:1] + names[1 + (change == "lacks") :])
+        TABLE_FORMATS[kind].write(LocalStore(out), f"file://{out}", pq.read_schema(out / names[0]), layout)
         return
     assert finished(out, "--table", kind) == 0
     log = out / "_delta_log/00000000000000000000.json"
@@ -300,7 +300,8 @@ def test_a_missing_package_is_named_with_its_extra(folder, out, monkeypatch, cap
 )
 def test_what_a_table_cannot_hold_is_refused(tmp_path, columns, result, kind, said):
     pq.write_table(pa.schema(columns).empty_table(), tmp_path / "part-000000.parquet")
-    manifest = {"result": result, "parts": [{"file": "part-000000.parquet", "bytes": 1, "rows": 0}]}
+    manifest = {"result": result, "sources": 1, "identity": {"batch_size": 1}}
+    manifest["parts"] = [{"file": "part-000000.parquet", "bytes": 1, "rows": 0}]
     with pytest.raises(InputError, match=said):
         register(LocalStore(tmp_path), manifest, kind)
     assert os.listdir(tmp_path) == ["part-000000.parquet"]

@@ -1,0 +1,101 @@
+"""Which sources are in which part file: batches of one size, and with ``--partition-by`` of one value of a column each."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from urllib.parse import unquote
+
+from .schemas import OUTPUT_SCHEMAS
+
+PARTITION = r"[^/=._][^/=]*=[^/]+"  # a folder of parts: the name of the column, and a value
+PARTITION_NAME = re.compile(PARTITION)
+_PART = re.compile(rf"(?:{PARTITION}/)?part-(\d{{6}})\.(?:parquet|arrow)")
+# What Hive escapes in names of folders, as %XX.
+_SPECIAL = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
+
+
+def part_number(name: str) -> int | None:
+    """Return the number of a part file from its name; None if it is not the name of a part file."""
+    found = _PART.fullmatch(name)
+    return int(found[1]) if found else None
+
+
+def in_order(name: str) -> tuple[int, str]:
+    """Return the key by which the names of parts are in their order."""
+    return part_number(name) or 0, name
+
+
+def partition_name(column: str, value: object) -> str:
+    """Return the name of the folder of the parts whose sources have a value in a column, as readers of Hive's layout do."""
+    return "=".join(_SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", str(each)) for each in (column, value))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parts of a run.
+
+    Attributes
+    ----------
+    result : str
+    batch_size : int
+        Sources of a part that is not the last one, of its partition if there are any.
+    partitions : mapping of str to int
+        The number of sources by the folder of their parts; without partitions that of all by ``""``.
+    """
+
+    result: str
+    batch_size: int
+    partitions: Mapping[str, int]
+
+    @cached_property
+    def _folders(self) -> list[str]:
+        return list(self.partitions)
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """The number of the first part behind each partition."""
+        return list(accumulate(-(-count // self.batch_size) for count in self.partitions.values()))
+
+    @property
+    def n_parts(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def has(self, name: str) -> bool:
+        """Whether a part file of the run has this name."""
+        number = part_number(name)
+        return number is not None and number < self.n_parts and name == self.name(number)
+
+    def bounds(self) -> Iterator[tuple[int, int]]:
+        """Yield for each part where its sources begin and end among those of the run."""
+        begin = 0
+        for count in self.partitions.values():
+            yield from ((begin + at, begin + min(at + self.batch_size, count)) for at in range(0, count, self.batch_size))
+            begin += count
+
+    def folder(self, number: int) -> str:
+        """Return the folder of a part, with a slash, or ``""``."""
+        name = self._folders[bisect_right(self._ends, number)]
+        return f"{name}/" if name else ""
+
+    def name(self, number: int) -> str:
+        """Return the name of a part file in the folder of the run."""
+        return self.folder(number) + part_name(number, self.result)
+
+    def partition_values(self) -> tuple[str, list[str]]:
+        """Return the name of the column of the partitions and its values, as text; ``""`` and none without partitions."""
+        pairs = [[unquote(each) for each in name.split("=", 1)] for name in self.partitions if name]
+        return (pairs[0][0], [value for _, value in pairs]) if pairs else ("", [])
+
+    def names(self) -> list[str]:
+        """Return the names of all part files, in their order."""
+        return [self.name(number) for number in range(self.n_parts)]
+
+
+def part_name(number: int, result: str = "distances") -> str:
+    """Return the name of a part file without its partition."""
+    return f"part-{number:06d}.{OUTPUT_SCHEMAS[result].suffix}"

@@ -26,7 +26,7 @@ from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import flows_gpu as gpu
 from .conservation import Words, require_conserved, require_inflow, require_listed, uses_named
-from .loads import CELLS, LOST, LOST_PAIRS, Loads, refuse_twice
+from .loads import CELLS, EXTRA, LOST, LOST_PAIRS, Loads, refuse_twice
 from .opportunities import decay_of, source_weights_of
 from .pairs import columns_of_pairs, numbers_of_pairs
 from .records import Asked, CheckedOptions
@@ -321,16 +321,20 @@ class Flows(Loads):
         if self.of == "vertices":
             require_inflow(self.graph, source, *found, taken, *self._of_source(one, "vertices"))
         if self.of == "pairs":
-            require_listed(self.graph, source, rows[sent], taken, *self._of_source(one, "pairs"))
+            require_listed(self.graph, source, rows[sent], taken, *self._of_source(one, "pairs", rows=rows))
 
-    def _of_source(self, one: Traversals, of: str, is_whole: bool = False) -> tuple[np.ndarray, Words]:
-        """Return the cells that carry something for a group of one source, and what; ``is_whole``: of all paths."""
+    def _of_source(self, one: Traversals, of: str, is_whole: bool = False, rows: Any = None) -> tuple[np.ndarray, Words]:
+        """Return the cells that carry something for a group of one source, and what.
+
+        With ``is_whole``, all paths count. ``rows`` are its pairs, whose sums alone are read: there may be many others.
+        """
         key = of, is_whole
         flows = self._of_one[key] = self._of_one.get(key) or Flows(self.asked, of, is_whole)
         flows._add(one)
         sums = flows.sums_of_cells
-        places = sums.nonzero()
+        places = sums.nonzero() if rows is None else np.append(np.sort(rows), flows.n_cells + np.arange(EXTRA))
         cells = places[places < flows.n_cells]
+        cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
         found = cells, (sums.low[cells], sums.high[cells])
         sums.low[places], sums.high[places] = 0, 0
         return found

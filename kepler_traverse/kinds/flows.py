@@ -16,7 +16,7 @@ from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import BITS, exponent_of
 from ..cpu.path_walk import NO_EDGE, Walks
 from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
-from ..errors import InputError, PrecisionError, option_text
+from ..errors import InputError, PrecisionError, option_text, several
 from ..formats.tables import column_tuple
 from ..graph import Graph
 from ..graph.build import no_edge
@@ -145,7 +145,14 @@ def through_of(graph: Graph, given: Any) -> Through:
     """
     is_table = isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "column_names")
     if not is_table and column_tuple(given) is None:
-        return through_rows(graph, to_host(arguments.as_array("through", given)), "through")
+        how = "give a list of rows of the edge list, or the ends of the edges as two columns, such as ([1, 3], [2, 4])"
+        if type(given) is tuple and len(given) == 2:  # two rows, or one edge?
+            raise InputError(f"through is {arguments.describe(given)}; {how}")
+        try:
+            rows = to_host(arguments.as_array("through", given))
+        except InputError as error:
+            raise InputError(f"{error}; {how}") from None
+        return through_rows(graph, rows, "through")
     names = "src of through", "dst of through"
     return through_ends(graph, *numbers_of_pairs(graph, *columns_of_pairs(given, "edges of through"), names), "through")
 
@@ -239,19 +246,20 @@ def _amounts_and_unit(
     """
     of_sources, n_sources = np.ones(1, np.int64), 1
     if pairs is not None:
-        of_targets, size = question.volumes, pairs.rows.size
+        of_targets, size, name, each = question.volumes, pairs.rows.size, "volumes", "pair"
     else:
         if question.source_weights is None:
             n_sources = graph.n_vertices
         else:
             of_sources = question.source_weights.values
-        of_targets, size = question.target_weights, graph.n_vertices if targets is None else targets.size
+        of_targets, name = question.target_weights, "target_weights"
+        size, each = (graph.n_vertices, "vertex") if targets is None else (targets.size, "target")
         if targets is not None and np.unique(targets).size < size:
             raise InputError("a target is given twice, and its flows would count twice; give it once")
     if of_targets is None:
         of_targets = np.ones(size, np.int64)
     elif of_targets.size != size:
-        raise InputError(f"{of_targets.size} volumes are given, not {size}: give one per target, or per pair")
+        raise InputError(f"{name} has {several(of_targets.size, 'value')}, not {size}: give one per {each}")
     is_exact = question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
     with np.errstate(over="ignore"):
         bound = float(of_sources.astype(np.float64).sum()) * n_sources * float(of_targets.astype(np.float64).sum())

@@ -148,7 +148,7 @@ def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
     [
         ({"volumes": [1, -1]}, InputError, "volumes, row 1: -1 cannot be a volume"),
         ({"volumes": [1, np.nan]}, InputError, "row 1: nan"),
-        ({"volumes": [1]}, InputError, "1 volumes are given, not 2"),
+        ({"volumes": [1]}, InputError, "volumes has 1 value, not 2: give one per pair"),
         ({"volumes": [2**62, 2**62]}, PrecisionError, "the sum of all volumes exceeds int64"),
         ({"volumes": [1e308, 1e308]}, PrecisionError, "the sum of all volumes exceeds float64"),
         ({"volumes": np.array([0, 1], "M8[s]")}, InputError, r"volumes: its values must be numbers, not datetime64\[s\]"),
@@ -164,6 +164,8 @@ def test_volumes_are_rounded_to_a_multiple_of_a_tiny_part_of_their_sum():
         ({"through": ([1], [7])}, UnknownVertexError, "dst of through, row 0: .* not in the graph: 7"),
         ({"through": {"begin": [1]}}, InputError, "not sure which columns hold the edges of through"),
         ({"through": 1}, InputError, "through must be an array"),
+        ({"through": (1, 2)}, InputError, r"through is \[1, 2\]; give a list of rows of the edge list, or the ends"),
+        ({"through": [(1, 2)]}, InputError, "not .* give a list of rows of the edge list, or the ends"),
         ({"paths": 3}, TypeError, "unexpected keyword argument 'paths'"),
     ],
 )
@@ -187,6 +189,8 @@ def test_sources_and_targets_that_are_given_twice_and_negative_weights_are_refus
     some = graph_from_edges(roads, where="kind == 'a'", edge_ids=True)
     with pytest.raises(InputError, match="through, row 1: row 1 of the edge list is left out by a filter"):
         bfs_many(some, [0], result="flows", through=[0, 1])
+    with pytest.raises(InputError, match="target_weights has 2 values, not 3: give one per vertex"):
+        bfs_many(graph, [0], result="flows", target_weights=[1, 2])
     with pytest.raises(InputError, match="a target is given twice"):
         bfs_many(graph, [0], targets=[2, 2], result="flows")
     with pytest.raises(InputError, match="the graph has negative ones"):

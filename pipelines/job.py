@@ -371,11 +371,15 @@ def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[st
                 raise InputError(f"columns names {role} {name!r}, and edges are a graph; leave it out")
         graph = edges
     elif is_table(edges):
+        is_weighted = values.get("algorithm") == "sssp"
+        if not is_weighted and (of_edges["weight"] is not None or "weight_type" in values):
+            raise InputError("a column or a type of weights has no effect: bfs counts hops; leave it out")
         graph = graph_from_edges(
             edges,
             **of_edges,
             directed=values.get("directed", True),
             vertices=values.pop("vertices", None),
+            weighted=None if is_weighted else False,  # as of files
             weight_type=values.pop("weight_type", "auto"),
             where=values.pop("where", None),
             only_vertices=values.pop("only_vertices", None),

@@ -403,7 +403,7 @@ def _check_together(settings: Settings) -> None:
         raise UsageError(f"--shard has no effect: one search computes all of --result {settings.result}; leave it out")
     if settings.output is not None and settings.graph_cache is not None:
         cache, output = (
-            path.rstrip("/") if URL.match(path) else os.path.realpath(path)
+            path.rstrip("/") if URL.match(path) else os.path.abspath(path)
             for path in (settings.graph_cache, settings.output)
         )
         if f"{cache}/".startswith(f"{output}/"):

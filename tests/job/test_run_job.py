@@ -74,6 +74,14 @@ def test_a_path_a_table_and_a_graph_give_one_digest(edges, tmp_path):
     assert json.loads((tmp_path / "cli" / "_manifest.json").read_text())["digest"] == found[0].digest
 
 
+def test_hops_of_a_table_are_those_of_a_path_whatever_its_weights(edges, tmp_path):
+    options = SSSP | {"algorithm": "bfs", "directed": False, "result": "flows"}
+    found = [run_job(given, output=tmp_path / str(i), **options) for i, given in enumerate([edges, TABLE])]
+    assert found[0].digest == found[1].digest
+    rows = [pd.read_parquet(tmp_path / str(i) / "_loads.pq")["edge"] for i in range(2)]
+    assert rows[0].equals(rows[1])  # of parallel edges the first, and not the shortest
+
+
 def test_rows_of_a_table_are_chosen_as_those_of_a_path(tmp_path):
     rows = TABLE.assign(way=np.where(TABLE.weight % 3, "no", "-1"), lanes=TABLE.weight % 5)
     rows.to_parquet(tmp_path / "rows.parquet")

@@ -419,7 +419,7 @@ def _read(settings: Settings) -> Graph:
     if settings.graph_cache is not None and limit is not None:
         cache = local_cache(settings.graph_cache)
         # With --plan it need not be there; the files have no names.
-        in_files = {"scratch": next(path for path in (cache, *cache.parents) if path.is_dir()), "build_memory": limit}
+        in_files = {"scratch": next(path for path in (cache, *cache.parents) if os.path.isdir(path)), "build_memory": limit}
     try:
         return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
     except OSError as error:

@@ -202,7 +202,7 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
     wrong = np.flatnonzero((find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64)) < 0) & (src != dst))
     if wrong.size:
-        ids = [arguments.describe(each) for each in graph.ids_at(np.array([src[wrong[0]], dst[wrong[0]]])).tolist()]
+        ids = [arguments.describe(each) for each in host.ids_at(np.array([src[wrong[0]], dst[wrong[0]]])).tolist()]
         raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ids[0]} to {ids[1]}")
     if not host.directed:
         src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])

@@ -24,7 +24,6 @@ import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
 from kepler_traverse.graph import Graph
-from kepler_traverse.graph.read import read_graph
 from kepler_traverse.runtime.regular_files import size_and_digest
 
 from .batch_sources import add_tables, moved_tables, run_program
@@ -42,7 +41,7 @@ from .output.tables import TABLE_FORMATS, differing_files, format_in
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
 from .run.partitions import by_partition
-from .run.prepare import chosen_sources, read_options
+from .run.prepare import chosen_sources, read_edge_list
 from .run.question import read_question
 from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal
@@ -282,7 +281,7 @@ def _table_of_graph(make: Callable[[Graph], pa.Table], graph: Graph, _parts: Seq
 
 def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:
     """Return the graph, read with the settings of the run."""
-    graph = read_graph(edges, device=device, **read_options(Settings(**manifest["settings"])))
+    graph = read_edge_list(Settings(**{**manifest["settings"], "edges": edges, "device": device}))
     if graph.fingerprint == manifest["identity"]["graph"]:
         return graph
     if not findings.faults:

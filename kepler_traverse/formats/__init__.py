@@ -19,9 +19,9 @@ from .snap import read_snap
 __all__ = ["FORMATS", "ID_TYPES", "EdgeColumns", "EdgeList", "Format", "ReadOptions", "read_edges"]
 
 
-# Measured peaks of reading and building in memory, rounded up: per row of Parquet, and per byte of text or Arrow. Compressed
-# text is unpacked to some times its size.
-_BYTES_PER_ROW, _BYTES_PER_BYTE, _UNPACKED = 80, 5, 6
+# Measured peaks of reading and building in memory, rounded up: per row of Parquet, twice as much with text; and per byte of
+# other files. Compressed text is unpacked to some times its size.
+_BYTES_PER_ROW, _BYTES_PER_BYTE, _UNPACKED = 100, 5, 6
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
 def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
     """Estimate the memory in which a graph is built of files: of Parquet by its rows, else by the size."""
     if entry.name == "parquet":
-        return _BYTES_PER_ROW * sum(map(rows_in, files))
+        return _BYTES_PER_ROW * sum(n_rows * (1 + has_text) for n_rows, has_text in map(rows_in, files))
     sizes = (file.filesystem.size(file.path) * (_UNPACKED if file.compression else 1) for file in files)
     return _BYTES_PER_BYTE * sum(sizes)
 

@@ -32,13 +32,15 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
     return read_each(files, options, _read_one)
 
 
-def rows_in(file: DataFile) -> int:
-    """Return the rows of a file, by its footer; raises EdgeListError if it is damaged."""
+def rows_in(file: DataFile) -> tuple[int, bool]:
+    """Return the rows of a file, by its footer, and whether it holds text; raises EdgeListError if it is damaged."""
     import pyarrow.parquet
 
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
-        return int(pyarrow.parquet.read_metadata(source).num_rows)
+        facts = pyarrow.parquet.read_metadata(source)
+        types = {facts.schema.column(i).physical_type for i in range(facts.num_columns)}
+        return facts.num_rows, "BYTE_ARRAY" in types
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:

@@ -372,7 +372,7 @@ def _graph(
     """Return the graph, the folder where it is already stored, and whether it was loaded from there."""
 
     def read() -> Graph:
-        return _read(settings) if given is None else given.to(_device(settings))
+        return read_edge_list(settings) if given is None else given.to(_device(settings))
 
     if settings.graph_cache is not None:
         if not origin:
@@ -411,15 +411,25 @@ def read_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _read(settings: Settings) -> Graph:
+def read_edge_list(settings: Settings) -> Graph:
+    """Read the edge list and build the graph, with edges in files of the graph cache if memory is short.
+
+    Raises
+    ------
+    OutputError
+        There is no room for these files.
+    InputError
+        As ``read_graph``.
+    """
     if settings.device == "cuda":
         cuda.require()
-    limit = _build_limit(settings)
     in_files: dict[str, Any] = {}
+    limit = _build_limit(settings)
     if settings.graph_cache is not None and limit is not None:
         cache = local_cache(settings.graph_cache)
-        # With --plan it need not be there; the files have no names.
-        in_files = {"scratch": next(path for path in (cache, *cache.parents) if os.path.isdir(path)), "build_memory": limit}
+        # With --plan it need not be there, nor where an output is verified; the files have no names.
+        folder = next(path for path in (cache, *cache.parents) if os.path.isdir(path))
+        in_files = {"scratch": folder, "build_memory": limit} if os.access(folder, os.W_OK) else {}
     try:
         return read_graph(settings.edges, device=settings.device, **read_options(settings), **in_files)
     except OSError as error:

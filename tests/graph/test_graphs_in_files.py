@@ -192,10 +192,11 @@ def test_an_empty_table_is_refused_alike(tmp_path, ending):
     assert _refusal(tmp_path / f"edges-0.{ending}", scratch=tmp_path) == _refusal(tmp_path / f"edges-0.{ending}")
 
 
-def test_memory_is_taken_where_it_is_enough(tmp_path):
-    path = write(tmp_path, "parquet", edge_table("dense", "integers"))
-    graph = read_graph(path, device="cpu", scratch=tmp_path, build_memory=ROWS * 10**9)
-    assert not graph.report.in_files
+@pytest.mark.parametrize(("ids", "memory"), [("dense", ROWS * 10**9), ("strings", 2 * ROWS * 10**9)])
+def test_memory_is_taken_where_it_is_enough(tmp_path, ids, memory):
+    path = write(tmp_path, "parquet", edge_table(ids, "integers"))
+    assert not read_graph(path, device="cpu", scratch=tmp_path, build_memory=memory).report.in_files
+    in_files(path, tmp_path, memory - 1)
 
 
 @pytest.mark.parametrize("ids", ["dense", "sparse", "strings"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import sys
 
@@ -19,7 +20,9 @@ from kepler_traverse.graph import storage
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import load_graph, require_private, stored_origin, write_graph
 from kepler_traverse.runtime.regular_files import sealed
+from kepler_traverse.runtime.scratch import Scratch
 from pipelines import batch_sources
+from pipelines.verify import main as verify_output
 from tests.support.processes import ran
 
 
@@ -263,6 +266,19 @@ def test_a_graph_that_is_built_in_files_is_stored_alike(many_edges, tmp_path, ca
     assert main(many_edges, tmp_path / "files", "--plan", "--json", *limit) == 0
     told = json.loads(capsys.readouterr().out)["building"]
     assert told == {"memory_limit": 2**30, "in_files": False, "stored_before": True}
+
+
+def test_an_output_is_verified_with_edges_in_files(many_edges, tmp_path, capsys, monkeypatch):
+    cache, made = tmp_path / "cache", []
+    assert main(many_edges, cache, "--output", tmp_path / "out", "--build-memory", "1GiB") == 0
+    empty = Scratch.empty
+    monkeypatch.setattr(Scratch, "empty", lambda self, *size: made.append(self.folder) or empty(self, *size))
+    assert verify_output([str(tmp_path / "out"), str(many_edges), "--device", "cpu"]) == 0
+    assert set(made) == {cache}
+    shutil.rmtree(cache)
+    assert verify_output([str(tmp_path / "out"), str(many_edges), "--device", "cpu"]) == 0
+    assert set(made) == {cache, tmp_path}
+    capsys.readouterr()
 
 
 _KILLED = """

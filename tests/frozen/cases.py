@@ -90,6 +90,7 @@ def write(case, folder):
             }
         ),
         "clinics": pd.DataFrame({"clinic": case.targets}),
+        "named": case.edges[["src", "dst"]][::3],
         "trips": pd.DataFrame(dict(zip(("origin", "destination"), case.pairs, strict=True))).assign(riders=range(8)),
     }
     for name, table in tables.items():
@@ -148,6 +149,7 @@ many(g, s[:4], result='betweenness', of='edges', targets=t, limit=most)
 pairs(g, o, d)
 pairs(g, o, d, limit=most)
 pairs(g, o, d, result='flows')
+pairs(g, o, d, result='flows', of='pairs', through=edges[['src', 'dst']][::3])
 paths(g, (o, d), algorithm=algorithm, edges=True, along=edges[['climb', 'toll']])
 paths(many(g, s, result='predecessors'), t, graph=g, edges=True)
 one(g, s[0])
@@ -291,6 +293,7 @@ streets tolls: pairs='trips.csv'
 tolls streets: pairs='trips.csv', limit=most, columns={{'origin': 'origin', 'destination': 'destination'}}
 islands pages: result='paths', pairs='trips.csv', along=['climb', 'toll']
 streets pages: result='flows', pairs='trips.csv', columns={{'volume': 'riders'}}
+pages islands: result='flows', pairs='trips.csv', through='named.csv'
 islands streets: result='flows', {STOPS}, targets=t, of='vertices', decay='linear:9', columns={{'source': 'stop', {PEOPLE}}}
 streets islands: result='extremes', unconnected='largest', batch_size='auto'
 pages streets: result='distances', sources=s, hierarchy='yes'
@@ -367,6 +370,7 @@ pairs='trips.csv', columns={'origin': 'x', 'destination': 'y'}
 pairs='trips.csv', along=['climb']
 pairs='trips.csv', result='flows', columns={'volume': 'none'}
 pairs='trips.csv', result='flows', targets=[1]
+pairs='trips.csv', result='flows', through='trips.csv'
 pairs='trips.csv', result='paths', along=['x']
 pairs='trips.csv', result='paths', along=['climb', 'climb']
 sources=[1], strategy='fast'

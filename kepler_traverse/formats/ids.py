@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,19 +178,21 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
     Raises
     ------
     InputError
-        The file cannot be read or is no table, or it has no such column.
+        The file cannot be read or is no table, or it has no such column; an integer of CSV would be rounded.
     """
     with _refused(path, "vertices"):
-        table = _table(path, local_path(path))
+        table = _table(path, local_path(path), names)
         column = column_of_ids(path, table.schema.names, "vertices")
         for name in names:
+            if table.schema.names.count(name) > 1:
+                raise InputError(f"{path}: the file of vertices has several columns {name!r}; rename all but one")
             if name not in table.schema.names or name == column:
                 known = ", ".join(repr(other) for other in table.schema.names if other != column) or "none"
                 raise InputError(f"{path}: the file of vertices has no column of attributes {name!r}; it has {known}")
         return _ids_of_column(path, "vertices", table[column]), {name: table[name] for name in names}
 
 
-def _table(path: str | os.PathLike[str], here: str) -> pyarrow.Table:
+def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()) -> pyarrow.Table:
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -204,8 +206,28 @@ def _table(path: str | os.PathLike[str], here: str) -> pyarrow.Table:
         )
     parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(here))
     names = pyarrow.csv.open_csv(here, parse_options=parse).schema.names
+
+    def read(**options: Any) -> pyarrow.Table:
+        return pyarrow.csv.read_csv(here, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(**options))
+
     ids = {name: pyarrow.string() for name in names if _is_known("vertices", name)}  # 007 is no 7 where ids are strings
-    return pyarrow.csv.read_csv(here, parse_options=parse, convert_options=pyarrow.csv.ConvertOptions(column_types=ids))
+    table = read(column_types=ids)
+    floats = [name for name in attributes if names.count(name) == 1 and table[name].type == pyarrow.float64()]
+    texts = read(column_types=dict.fromkeys(floats, pyarrow.string()), include_columns=floats) if floats else {}
+    for name in floats:
+        _require_exact(path, name, texts[name])
+    return table
+
+
+def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.ChunkedArray) -> None:
+    """Raise InputError for an integer that float64 does not hold, in the text of a column that is read as float64."""
+    import pyarrow.compute as pc
+
+    long = pc.match_substring_regex(column, r"^\s*[+-]?[0-9]{16,}\s*$").to_numpy()
+    for row, text in zip(np.flatnonzero(long).tolist(), column.filter(long).to_pylist(), strict=True):
+        if float(text) == np.inf or int(float(text)) != int(text):
+            said = f"float64 cannot hold the integer {text.strip()[:40]} exactly; scale down"
+            raise InputError(f"{path}: column {name!r}, row {row}: {said}")
 
 
 def _lines(data: bytes) -> list[str]:

@@ -102,8 +102,10 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
         raise InputError("--targets has no effect: each row of --pairs has its destination; leave it out")
     try:
         return kind.options_class(**given).checked(kind, graph, settings.algorithm, **ends)
-    except PrecisionError as error:  # the values are those of the user
-        raise InputError(str(error)) from None
+    except (InputError, PrecisionError) as error:  # the values are those of the user
+        if settings.vertices is not None and "values" in str(error).partition("[")[0]:
+            raise InputError(f"{settings.vertices}: {error}") from None
+        raise error if isinstance(error, InputError) else InputError(str(error)) from None
 
 
 def question_of(settings: Settings, **given: Any) -> Question:

@@ -255,3 +255,26 @@ def test_a_run_with_another_k_is_not_resumed(job, capsys):
     words = job.command("k_nearest", folder, "--resume")
     assert main([word if word != "3" else "4" for word in words]) == 2
     assert "k was 3 and is 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            "jobs\n1,9007199254740993\n2,0.5\n",
+            "column 'jobs', row 0: float64 cannot hold the integer 9007199254740993 exactly",
+        ),
+        ("jobs\n1,1\n2,9223372036854775809\n", "row 1: float64 cannot hold the integer 9223372036854775809 exactly"),
+        ("jobs,jobs\n1,2,3\n", "places.csv: the file of vertices has several columns 'jobs'; rename all but one"),
+        ("jobs\n1,\n2,3\n", "places.csv: values['jobs'] holds 1 nulls"),
+        ("jobs\n1,2\n1,3\n", "places.csv: values: vertex 1 occurs 2 times"),
+        ("jobs\n1,9223372036854775807\n2,1\n", "places.csv: the sum of values['jobs'] can reach"),
+    ],
+)
+def test_tables_of_attributes_that_cannot_be_used_are_refused(table, said, tmp_path, capsys):
+    (tmp_path / "edges.csv").write_text("src,dst\n1,2\n")
+    (tmp_path / "places.csv").write_text(f"vertex,{table}")
+    words = ["--all-sources", "--device", "cpu", "--result", "opportunities", "--cutoffs", "1", "--values", "jobs"]
+    words += ["--vertices", str(tmp_path / "places.csv"), "--output", str(tmp_path / "out")]
+    assert main([str(tmp_path / "edges.csv"), *words]) == 2
+    assert said in capsys.readouterr().err

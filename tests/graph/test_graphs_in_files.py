@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import sys
 
@@ -17,10 +18,15 @@ from kepler_traverse import _arrays, formats, graph_from_edges, read_graph
 from kepler_traverse.errors import CapacityError, EdgeListError, InputError
 from kepler_traverse.formats import parquet, text
 from kepler_traverse.runtime import scratch
+from tests.conftest import HAS_GPU
+from tests.support import tiers
+from tests.support.devices import on_a_device, running
 from tests.support.processes import ran
 
 ROWS, IDS = 600, 60
 MEMORY = 8_000  # bytes: edges are scattered in several passes
+KINDS_OF_IDS = ["dense", "from 7", "gaps", "sparse", "unsigned", "strings"]
+KINDS_OF_WEIGHTS = ["none", "integers", "large integers", "floats", "narrow floats"]
 
 
 @pytest.fixture(autouse=True)
@@ -103,17 +109,16 @@ def edge_table(ids, weight, seed=1):
     return pa.table({name: pa.array(column) for name, column in columns.items() if column is not None})
 
 
-@pytest.mark.parametrize("weight", ["none", "integers", "large integers", "floats", "narrow floats"])
-@pytest.mark.parametrize("ids", ["dense", "from 7", "gaps", "sparse", "unsigned", "strings"])
+@pytest.mark.parametrize(("ids", "weight"), tiers.few(itertools.product(KINDS_OF_IDS, KINDS_OF_WEIGHTS), 13))
 def test_the_graph_is_that_of_memory(tmp_path, ids, weight):
     path = write(tmp_path, "parquet", edge_table(ids, weight))
     for directed in (True, False):
         assert_same(in_files(path, tmp_path, directed=directed), read_graph(path, device="cpu", directed=directed))
 
 
-@pytest.mark.parametrize("n_files", [1, 3])
-@pytest.mark.parametrize("ids", ["sparse", "strings"])
-@pytest.mark.parametrize("ending", WRITERS)
+@pytest.mark.parametrize(
+    ("ending", "ids", "n_files"), tiers.few(itertools.product(WRITERS, ["sparse", "strings"], [1, 3]), 11)
+)
 def test_every_format_is_read_in_parts(tmp_path, ending, ids, n_files):
     path = write(tmp_path, ending, edge_table(ids, "floats"), n_files)
     options = {"header": "yes"} if ending == "txt" else {}
@@ -123,6 +128,16 @@ def test_every_format_is_read_in_parts(tmp_path, ending, ids, n_files):
 def test_rows_in_the_order_of_their_sources_are_read_once(tmp_path):
     path = write(tmp_path, "parquet", edge_table("dense", "integers").sort_by([("src", "ascending"), ("dst", "ascending")]))
     assert_same(in_files(path, tmp_path), read_graph(path, device="cpu"))
+
+
+@on_a_device
+def test_for_a_gpu_the_graph_is_moved_there(tmp_path):
+    path = write(tmp_path, "parquet", edge_table("gaps", "floats"))
+    with running(None if HAS_GPU else {"block": 64}):
+        graph = read_graph(path, device="cuda", scratch=tmp_path, build_memory=MEMORY)
+        assert graph.device == "cuda"
+        assert graph.report.in_files
+        assert graph.fingerprint == read_graph(path, device="cpu").fingerprint
 
 
 def test_vertices_of_their_own_and_a_type_of_weights(tmp_path):
@@ -266,7 +281,7 @@ def test_a_graph_of_three_times_the_limit_is_built_within_it(tmp_path):
     rng, limit, rows = np.random.default_rng(3), 16 * 10**6, 2_050_000
     columns = {"src": rng.integers(0, 20_000, rows), "dst": rng.integers(0, 20_000, rows), "weight": rng.random(rows)}
     edges, small = tmp_path / "edges.parquet", write(tmp_path, "parquet", edge_table("dense", "floats"))
-    pq.write_table(pa.table(columns), edges, row_group_size=500_000, use_dictionary=False)
+    pq.write_table(pa.table(columns), edges, row_group_size=500_000, use_dictionary=False, compression="none")
     done = ran([sys.executable, "-c", _LIMITED, edges, small, tmp_path, limit])
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [f"3 {graph_from_edges(columns, directed=False).fingerprint}", "not in memory"]

@@ -411,14 +411,8 @@ def _check_together(settings: Settings) -> None:
                 f"--graph-cache {settings.graph_cache}: it is in the folder of --output, which holds files of a run alone; "
                 "take another folder"
             )
-    if settings.output is not None and URL.match(settings.output):
-        for key in ("scheduler_address", "scheduler_file", "engine"):
-            value = getattr(settings, key)
-            if value not in (None, "auto", "kepler"):
-                raise UsageError(
-                    f"{_flag(key)} {value}: with --output {settings.output}, all workers are on this host; "
-                    "take --shard, or an --output folder that all hosts see"
-                )
+    if settings.output is not None and URL.match(settings.output) and settings.engine == MG:
+        raise UsageError(f"--engine {MG} writes to no object store; take an --output folder that all hosts see")
     for option in OPTIONS:
         of_sources = option.table == "sources"
         is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)

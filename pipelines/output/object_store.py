@@ -127,6 +127,7 @@ class ObjectStore:
             yield Path(folder)
 
     def delete(self, folder: str) -> None:
-        names = [f"{folder}/{name}" for name in self.names(folder)]
+        url = f"{self._url}/{folder}"
+        names = [each.url[len(self._url) + 1 :] for each in listed(open_store(url), url)]
         if names:
             send("delete", lambda: self._api.delete(self._store, names))

@@ -24,6 +24,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
+from kepler_traverse.runtime.object_stores import URL
 
 from ..cli.options import OPTIONS, Settings
 from ..cli.shards import shard_of
@@ -32,7 +33,9 @@ from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.store import store_of
 from ..scheduling.executor import BatchExecutor, Task
+from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
 from ..scheduling.scheduler import BatchObserver, Window
@@ -41,11 +44,13 @@ from ..worker.batch_context import BatchContext
 from ..worker.device_errors import is_sticky
 from ..worker.traversal_worker import TraversalWorker, Work, answers_for
 from ..worker.writer_pool import can_write_in_background
+from .graph_cache import put_graph
 from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
 from .prepare import (
     Prepared,
     load_of,
     machine_for,
+    origin_of_graph,
     prepare,
     sources_per_part_of_shards,
     state_bytes,
@@ -290,16 +295,21 @@ class KeplerEngine:
 
         work, sizing, n_vertices = self.work(run), run.sizing, run.prepared.graph.n_vertices
         if self._is_external:
-            check_existing(self._settings, work.device, _shared_folders(run))
+            check_existing(self._settings, work.device, _shared_folders(run), run.url)
         started = time.perf_counter()
         if run.prepared.folder is None:
             with writing_to(run.folder):
-                write_graph(run.prepared.graph, work.graph_folder, run.prepared.origin)
+                write_graph(run.prepared.graph, work.graph_folder, work.origin)
+        own_cache = f"{run.url}/{run.graph.name}"
+        if work.graph_cache == own_cache:
+            put_graph(own_cache, work.graph_folder, work.origin)
         run.prepared.release()
         stored = time.perf_counter()
         count, token = min(sizing.workers, len(run.batches)), uuid.uuid4().hex[:8]
         with cluster_for(self._settings, work.device, count, sizing.memory["total"]) as client:
             plugin = f"kepler-traverse-{token}"
+            if work.output is None:
+                client.subscribe_topic(plugin, functools.partial(keep_mark, run.folder))
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}
@@ -314,6 +324,11 @@ class KeplerEngine:
                 finally:
                     if client.status == "running" and self._is_external:
                         take_plugin(client, plugin)
+                        if work.output is None:
+                            client.unsubscribe_topic(plugin)
+                    if work.graph_cache == own_cache:
+                        with writing_to(run.folder):
+                            store_of(run.url, run.folder).delete(run.graph.name)
             run.finish(times | {"traverse": time.perf_counter() - ready})
 
     def work(self, run: BatchRun) -> Work:
@@ -321,11 +336,17 @@ class KeplerEngine:
         request = run.prepared.request
         if run.choice is not None:
             request = replace(request, chosen=run.choice.strategy)
+        is_apart = self._is_external and bool(run.url)  # then nothing but the store is shared with the workers
+        cache = self._settings.graph_cache or ""
+        if run.prepared.folder is None or not URL.match(cache):
+            cache = f"{run.url}/{run.graph.name}"
         return Work(
             request=request,
             run=run.fingerprint,
             graph_folder=run.prepared.folder or run.graph,
-            output=run.folder,
+            graph_cache=cache if is_apart else "",
+            origin=run.prepared.origin or origin_of_graph(run.prepared.graph),
+            output=None if is_apart else run.folder,
             layout=run.prepared.layout(run.sizing.batch_size) if run.prepared.partitions else None,
             url=run.url,
             device=run.prepared.graph.device,
@@ -358,7 +379,9 @@ class KeplerEngine:
 
 
 def _shared_folders(run: BatchRun) -> list[Path]:
-    """Return the folders that workers on all hosts must see."""
+    """Return the folders that workers on all hosts must see; none if they share an object store."""
+    if run.url:
+        return []
     cache = run.prepared.folder
     return [run.folder] if cache is None else list(dict.fromkeys([run.folder, cache.parent]))
 

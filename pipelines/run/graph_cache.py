@@ -59,7 +59,7 @@ def cached_graph(
         The cache cannot be written to, or other users can write to it.
     """
     cache = local_cache(place)
-    folder = cache / f"graph-{origin[:_SHOWN]}"
+    folder = cache / _name(origin)
     with _only_one(cache, folder.with_suffix(".lock"), say):
         graph = found_graph(place, origin, device, say)
         if graph is not None:
@@ -74,8 +74,12 @@ def cached_graph(
         if graph.report.in_files:  # of which the stored ones take the place
             graph = replace(load_graph(folder, device, verify=False), report=graph.report)
         if URL.match(str(place)):
-            _put(str(place), folder)
+            put_graph(str(place), folder, origin)
     return graph, folder, False
+
+
+def _name(origin: str) -> str:
+    return f"graph-{origin[:_SHOWN]}"
 
 
 def local_cache(place: str | Path) -> Path:
@@ -83,11 +87,11 @@ def local_cache(place: str | Path) -> Path:
     return cache_folder("graphs") if URL.match(str(place)) else Path(place).absolute()
 
 
-def _put(place: str, folder: Path) -> None:
-    """Copy a stored graph to a store; its metadata come last, so that a graph which has them is whole."""
+def put_graph(place: str, folder: Path, origin: str) -> None:
+    """Copy a stored graph to a cache in a store; its metadata come last, so that a graph which has them is whole."""
     files = sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: (path == folder / META, path))
     try:
-        store = ObjectStore(f"{place.rstrip('/')}/{folder.name}", folder)
+        store = ObjectStore(f"{place.rstrip('/')}/{_name(origin)}", folder)
         for path in files:
             store.put(str(path.relative_to(folder)), path)
     except OSError as error:
@@ -126,7 +130,7 @@ def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str]
     cache = local_cache(place)
     if os.path.lexists(cache):
         _require_private(cache)
-    folder = cache / f"graph-{origin[:_SHOWN]}"
+    folder = cache / _name(origin)
     if stored_origin(folder) != origin and URL.match(str(place)):
         _fetch(str(place), folder)
     if stored_origin(folder) != origin:
@@ -136,6 +140,22 @@ def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str]
     except InputError as error:
         say(f"the graph is built again: {error}")
         return None
+
+
+def copied_graph(place: str, origin: str) -> Path:
+    """Return the folder on this host with a graph of a cache in a store, which the first process that asks copies.
+
+    Raises
+    ------
+    OutputError
+        It is not in the cache, or it cannot be copied.
+    """
+    cache = local_cache(place)
+    folder, say = cache / _name(origin), lambda _: None
+    with _only_one(cache, folder.with_suffix(".lock"), say):
+        if stored_origin(folder) != origin and found_graph(place, origin, "cpu", say) is None:
+            raise OutputError(f"{place}: there is no whole graph {folder.name}; run again with --resume")
+    return folder
 
 
 @contextlib.contextmanager

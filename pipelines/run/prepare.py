@@ -122,7 +122,7 @@ def prepare(
     """
     compile_clock.listen()
     started, compiled = time.perf_counter(), compile_clock.thread_seconds()
-    origin = origin_of(settings) if given is None else _origin_of_graph(given)
+    origin = origin_of(settings) if given is None else origin_of_graph(given)
     _start_compiling(settings)
     graph, folder, reused = _graph(settings, origin, stored, given)
     if settings.hierarchy == "no":
@@ -445,7 +445,7 @@ def _build_limit(settings: Settings) -> int | None:
     return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
 
 
-def _origin_of_graph(graph: Graph) -> str:
+def origin_of_graph(graph: Graph) -> str:
     """Return a digest of a graph that is in memory already, as ``origin_of`` returns one of files."""
     rows = [] if graph.edge_rows is None else ["edge_rows"]
     return hashlib.sha256(json.dumps([FORMAT, "graph", graph.fingerprint, *rows]).encode()).hexdigest()

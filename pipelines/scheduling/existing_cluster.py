@@ -22,9 +22,11 @@ from distributed.system import MEMORY_LIMIT
 from kepler_traverse import cuda
 from kepler_traverse.errors import CapacityError, InputError
 from kepler_traverse.runtime.display import in_units
+from kepler_traverse.runtime.object_stores import cache_folder, find_object
 
 from ..cli.options import Settings
 from ..cli.terminal import say
+from ..output.run_folder import MANIFEST
 from .cluster import existing, pinned
 from .errors import ClusterError
 from .package_version import version_here
@@ -57,10 +59,10 @@ def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     return {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
 
 
-def check_existing(settings: Settings, device: str, folders: list[Path]) -> None:
+def check_existing(settings: Settings, device: str, folders: list[Path], url: str = "") -> None:
     """Raise InputError unless all workers of the scheduler that the settings name can run this job."""
     with pinned(), existing(settings) as client:
-        refuse_unfit_workers(client, device, folders)
+        refuse_unfit_workers(client, device, folders, url)
         if any(found is True for found in client.run(_can_be_stopped, on_error="return").values()):
             say(
                 "note: Dask's profiler runs in the workers, and with Python 3.11 it can stop one forever; "
@@ -68,14 +70,16 @@ def check_existing(settings: Settings, device: str, folders: list[Path]) -> None
             )
 
 
-def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> None:
-    """Raise InputError unless all workers can run this job: they have this package, see its folders and have its device.
+def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: str = "") -> None:
+    """Raise InputError unless all workers can run this job: they have this package, see its files and have its device.
 
     Parameters
     ----------
     device : {"cpu", "cuda"}
     folders : list of Path
         Absolute; they exist here.
+    url : str
+        A run in an object store, whose manifest is there; "" if it is in none.
     """
     _refuse(_other_versions(client))
     token = uuid.uuid4().hex
@@ -83,7 +87,7 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path]) -> No
     try:
         for folder in folders:
             (folder / name).write_text(token)
-        problems = client.run(_unfitness, folders, name, token, device, on_error="return")
+        problems = client.run(_unfitness, folders, name, token, device, url, on_error="return")
     except OSError as error:
         raise InputError(f"{folders[0]}: this folder cannot be written to: {error.strerror}") from None
     finally:
@@ -203,7 +207,7 @@ def _memory(dask_worker: Any) -> WorkerMemory:
     )
 
 
-def _unfitness(folders: list[Path], name: str, token: str, device: str) -> str | None:
+def _unfitness(folders: list[Path], name: str, token: str, device: str, url: str) -> str | None:
     """Say why this worker cannot run the job; runs in the worker."""
     here = f"on host {socket.gethostname()}"
     for folder in folders:
@@ -218,7 +222,18 @@ def _unfitness(folders: list[Path], name: str, token: str, device: str) -> str |
         if seen != token:
             return (
                 f"{here} it does not see what is written to {folder} ({seen}); "
-                "all workers need it at this path, on a file system that they share"
+                "all workers need it at this path, on a file system that they share; or take an --output in an object store"
+            )
+    if url:
+        try:
+            cache_folder("graphs")
+            problem = "" if find_object(f"{url}/{MANIFEST}") else "there is no such object"
+        except (OSError, InputError) as error:
+            problem = str(error)
+        if problem:
+            return (
+                f"{here} it cannot use {url}/{MANIFEST} ({problem}); give the worker the extra cloud, and the region, "
+                "endpoint and credentials of the store in its environment"
             )
     if device == "cuda" and not cuda.available():
         return f"{here} it finds no GPU with CuPy; give each worker one, or take --device cpu"

@@ -1,5 +1,7 @@
 """The heartbeat of a task: a small file that says which batch and source the task is at, and that outlives the worker.
 
+Where worker and driver share no folder, the worker sends its progress, and the driver writes the file.
+
 When a worker dies, only its files remain. From the heartbeat the driver learns which tasks of that worker had begun and
 which source it died at, so that no failure is counted for the other tasks. A write to the page cache is enough for that and
 takes a microsecond.
@@ -52,9 +54,7 @@ class Mark:
         # Never follow a symbolic link that another user may have created.
         self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         # Write the full size at once, so that a disk that fills up later is not mistaken for a failure of a source.
-        os.pwrite(
-            self._file, _PLACE.pack(_NOT_BEGUN, _NO_SOURCE, _NOT_BEGUN).ljust(_PLACE.size + _MAX_REASON_LENGTH, b"\0"), 0
-        )
+        os.pwrite(self._file, content_of_mark(_NOT_BEGUN), 0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,8 +62,7 @@ class Mark:
         self._path.unlink(missing_ok=True)
 
     def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        place = _PLACE.pack(part, _NO_SOURCE if source is None else source, part if last is None else last)
-        os.pwrite(self._file, place, 0)
+        os.pwrite(self._file, _place(part, source, last), 0)
 
     def leave(self, reason: str) -> None:
         """Record why this process will end now."""
@@ -72,6 +71,28 @@ class Mark:
     def is_wanted(self) -> bool:
         """Whether the driver still waits for this task: it deletes the file of a task that it no longer waits for."""
         return self._path.exists()
+
+
+def _place(part: int, source: int | None, last: int | None) -> bytes:
+    return _PLACE.pack(part, _NO_SOURCE if source is None else source, part if last is None else last)
+
+
+def content_of_mark(part: int, source: int | None = None, last: int | None = None, reason: str = "") -> bytes:
+    """Return what the file says of a task that is there, see ``Place``; the size is always the same."""
+    return _place(part, source, last) + reason.encode()[:_MAX_REASON_LENGTH].ljust(_MAX_REASON_LENGTH, b"\0")
+
+
+def keep_mark(folder: Path, event: tuple[float, tuple[str, tuple[int, int | None, int | None] | None, str]]) -> None:
+    """Keep the heartbeat that a worker has sent as the file of its name in a folder; without a place the task has ended."""
+    name, place, reason = event[1]
+    path = folder / Path(name).name
+    if place:
+        path.touch()
+        with open(path, "r+b") as file:  # not empty in between
+            part, source, last = place
+            file.write(content_of_mark(part, source, last, reason))
+    else:
+        path.unlink(missing_ok=True)
 
 
 def read_mark(path: Path) -> Place | None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import shutil
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from distributed import Worker, WorkerPlugin, get_worker, secede
+from distributed.core import Status
+from distributed.utils import sync
 
 from ..output.manifest_types import BatchOutcome
+from ..scheduling.heartbeat import Mark
 from . import lean_imports
 from .traversal_worker import TraversalWorker, Work
 from .traverse import Batches
+
+_Place = tuple[int, int | None, int | None]  # part, source and last part, as ``Mark.at`` takes them
+_ANSWER_SECONDS = 30  # timeout of a request to the scheduler
 
 __all__ = ["TraversalPlugin", "Work", "dask_setup", "run_batches"]
 
@@ -24,11 +33,15 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
 
     def __init__(self, work: Work, name: str):
         super().__init__(work)
-        self.name = name
+        self.name, self._sends_marks = name, False
 
     async def setup(self, worker: Worker) -> None:
         self._lock, self.address = threading.Lock(), worker.address
         self._threads = self.work.threads or worker.state.nthreads
+        if self.work.output is None:
+            scratch = Path(worker.local_directory) / self.name
+            scratch.mkdir(mode=0o700, exist_ok=True)
+            self.work, self._sends_marks = replace(self.work, output=scratch), True
         if _is_own_process and self.work.device == "cpu":
             lean_imports.settle(uses_cudf=False)
         # In a thread, so that the event loop keeps answering the scheduler.
@@ -36,9 +49,61 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
         self.close()
+        if self._sends_marks:
+            shutil.rmtree(self._store.path, ignore_errors=True)
+
+    def mark(self, path: Path, isolate: bool) -> Mark:
+        return EventMark(path, self.name, isolate) if self._sends_marks else super().mark(path, isolate)
 
     def give_up(self) -> None:
         os._exit(1)  # the nanny starts a new process
+
+
+class EventMark(Mark):
+    """The heartbeat of a task as events of Dask, for a driver that shares no folder with the worker.
+
+    The scheduler has an event before the task goes on, so it outlives the worker. That takes a round trip, about as long as
+    putting a small object. So sources are told only where the task is isolated; else the batch is isolated next.
+
+    Parameters
+    ----------
+    path : Path
+        Names the heartbeat.
+    topic : str
+        Of the events.
+    isolate : bool
+    """
+
+    def __init__(self, path: Path, topic: str, isolate: bool):
+        super().__init__(path)
+        self._topic, self._isolate, self._worker = topic, isolate, get_worker()
+        self._task = self._worker.get_current_task()
+        self._place: _Place = (-1, None, None)
+
+    def __enter__(self) -> EventMark:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._send(None)
+
+    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
+        place = (part, source if self._isolate else None, last)
+        if place != self._place:
+            self._place = place
+            self._send(place)
+
+    def leave(self, reason: str) -> None:
+        self._send(self._place, reason)
+
+    def is_wanted(self) -> bool:
+        task = self._worker.state.tasks.get(self._task)
+        is_there = self._worker.status in (Status.running, Status.paused)
+        return is_there and task is not None and task.state in ("executing", "long-running")
+
+    def _send(self, place: _Place | None, reason: str = "") -> None:
+        with contextlib.suppress(OSError, TimeoutError):  # a worker that has lost its scheduler ends
+            log_event, message = self._worker.scheduler.log_event, (self._path.name, place, reason)
+            sync(self._worker.loop, log_event, topic=self._topic, msg=message, callback_timeout=_ANSWER_SECONDS)
 
 
 _is_own_process = False  # of the job's own cluster; a worker of an existing one has work of others, too

@@ -29,7 +29,8 @@ from ..output.part_file import Answer, write_part
 from ..output.rows import warm_up
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..output.store import store_of
+from ..output.store import Store, store_of
+from ..run.graph_cache import copied_graph
 from ..scheduling.errors import ClusterError
 from ..scheduling.heartbeat import Mark
 from ..scheduling.package_version import version_here
@@ -53,7 +54,7 @@ class Work:
     run: str  # fingerprint of the run
     # Absolute, and the same on every worker.
     graph_folder: Path
-    output: Path
+    output: Path | None  # None for a folder of each worker, which sends its heartbeats as events
     device: str
     threads: int  # for the kernels of each worker; 0 takes as many as the worker has threads for tasks
     writers: int = 1  # maximum number of threads per worker that write parts while it traverses
@@ -61,6 +62,9 @@ class Work:
     version: str = ""
     layout: Layout | None = None  # with the folders of the parts; None if there are none
     url: str = ""  # the object store to which parts are moved from ``output``; "" if they stay there
+    # The cache in an object store of which each host copies the graph of this origin; "" if all see ``graph_folder``.
+    graph_cache: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +110,20 @@ class TraversalWorker:
 
     def __init__(self, work: Work, address: str = ""):
         self.work, self.address = work, address
-        self._store = store_of(work.url or work.output, work.output)
         self.loaded: Loaded | None = None
         self._threads = work.threads
         self._load_seconds = self._compile_seconds = 0.0  # until a batch reports them
         self._reported = ""
+
+    @functools.cached_property
+    def _store(self) -> Store:
+        """Opened in the worker, with the credentials that it has."""
+        assert self.work.output is not None
+        return store_of(self.work.url or self.work.output, self.work.output)
+
+    def mark(self, path: Path, isolate: bool) -> Mark:  # noqa: ARG002
+        """Return the heartbeat of a task."""
+        return Mark(path)
 
     def hold(self, graph: Graph, plan: Plan | None = None) -> Loaded:
         """Take a graph that is in memory already, with its plan if that was made for as many threads."""
@@ -129,7 +142,10 @@ class TraversalWorker:
                 f"a worker on host {socket.gethostname()} has another version of this package ({version_here()}) than the "
                 f"job ({self.work.version}); install the same one, start the worker anew, and run again with --resume"
             )
-        graph = load_graph(self.work.graph_folder, self.work.device, verify=False)
+        folder = self.work.graph_folder
+        if self.work.graph_cache:
+            folder = copied_graph(self.work.graph_cache, self.work.origin)
+        graph = load_graph(folder, self.work.device, verify=False)
         if not self.work.request.uses_hierarchy:
             graph = graph.derived.without_hierarchy()
         return self._hold(graph, None, started)
@@ -204,7 +220,7 @@ class TraversalWorker:
         ``make_way`` is called once all batches are traversed, so that the next task may begin. It is called only if writer
         threads write the parts.
         """
-        with writing_to(self._store), Mark(mark_path) as mark:
+        with writing_to(self._store), self.mark(mark_path, isolate) as mark:
             try:
                 with self._lock:  # a plan runs one traversal at a time; an external worker may have several threads
                     self._take_fair_share()
@@ -306,7 +322,7 @@ class TraversalWorker:
         with context.clock("write"):
             asked, layout = self.work.request, self.work.layout
             summary = write_part(
-                self.work.output,
+                self._store.path,
                 part,
                 self.work.run,
                 rows,

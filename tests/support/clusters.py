@@ -31,12 +31,15 @@ def two_workers():
 
 
 @contextmanager
-def dask_program(kind, folder, *words, **options):
-    """A scheduler that has written its address to scheduler.json in the folder, or a worker with one thread and no nanny."""
+def dask_program(kind, folder, *words, before=(), **options):
+    """A scheduler that has written its address to scheduler.json in the folder, or a worker with one thread and no nanny.
+
+    ``before`` are words of a program that starts it.
+    """
     file = folder / "scheduler.json"
     own = {"scheduler": ["--port", 0], "worker": ["--nthreads", 1, "--no-nanny"]}[kind]
     module = f"distributed.cli.dask_{kind}"
-    command = [sys.executable, "-m", module, "--no-dashboard", "--scheduler-file", file, *own, *words]
+    command = [*before, sys.executable, "-m", module, "--no-dashboard", "--scheduler-file", file, *own, *words]
     with started(command, **SILENT, **options) as process:
         wait_until(lambda: file.exists() and file.read_text().endswith("}"), process)
         yield process

@@ -653,6 +653,8 @@ def flag_text(name: str, value: object = None) -> str:
         return "--algorithm bfs" if value is False else "--algorithm sssp"
     if name == "directed":
         return "--undirected" if value is False else "--directed"
+    if name == "scratch":  # the files of a graph that is built are where graphs are kept
+        name = "graph_cache"
     role = name.removesuffix("_column")
     key, _, role = SETTINGS.get(name, f"columns.{role}" if role != name and role in COLUMN_ROLES else name).partition(".")
     flag = "--" + key.replace("_", "-")

@@ -329,10 +329,11 @@ def _encoded_runs(values: pa.Array, sizes: tuple[int, ...], field: pa.Field, enc
         _COMPRESSED: (I64, len(page) + len(runs.pages)),
         _DATA_PAGE: (I64, len(page)),
         _ENCODING_STATS: runs.metadata[_ENCODING_STATS],
-        _SIZE_STATISTICS: runs.metadata[_SIZE_STATISTICS],
     }
-    if field.type not in _PLAIN:
-        del metadata[_SIZE_STATISTICS]  # those of strings count their bytes, too
+    metadata.pop(_SIZE_STATISTICS, None)
+    # From pyarrow 19 on. Those of strings count their bytes, too.
+    if field.type in _PLAIN and _SIZE_STATISTICS in runs.metadata:
+        metadata[_SIZE_STATISTICS] = runs.metadata[_SIZE_STATISTICS]
     places = [place._replace(offset=len(page) + place.offset) for place in runs.places]
     return ColumnChunk((page, runs.pages), metadata, runs.example.entry, _column_index(values, sizes, places), places)
 

@@ -1,6 +1,8 @@
 """The wheel in an environment of its own, beside other packages of the name ``pipelines``: what a new user tries first."""
 
+import re
 import sys
+import tomllib
 from types import SimpleNamespace
 
 import pandas as pd
@@ -116,6 +118,40 @@ if __name__ == "__main__":
     (user.here / "own.py").write_text(code)
     done = ran([user.programs / "python", "-P", "own.py"], cwd=user.here)
     assert done.stdout.split()[-1] == "3", done.stderr
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the oldest packages have no wheels for it")
+def test_the_oldest_packages_that_are_allowed_write_and_read_the_same_rows(user):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    oldest = [re.sub(r">=([0-9.]+).*", r"==\1.*", each) for each in project["dependencies"]]
+    environment = user.here.parent / "oldest"
+    succeed([sys.executable, "-m", "venv", environment])
+    succeed([environment / "bin/pip", "install", "--quiet", f"{user.wheel}[job]", *oldest])
+    read = "import sys, pandas; print(pandas.read_parquet(sys.argv[1], use_threads=False).values.tolist())"
+    both = {"oldest": environment / "bin", "newest": user.programs}
+    for sort in ("source", "distance"):
+        for age, programs in both.items():
+            words = [
+                "--algorithm",
+                "bfs",
+                "--sources",
+                "A,D",
+                "--batch-size",
+                "2",
+                "--sort",
+                sort,
+                "--output",
+                f"{age}-{sort}",
+            ]
+            succeed([programs / "kepler-traverse", "run", "edges.csv", *words], cwd=user.here)
+            succeed([programs / "kepler-traverse", "verify", f"{age}-{sort}", "edges.csv"], cwd=user.here)
+        files = [f"{age}-{sort}/part-000000.parquet" for age in both]
+        said = {
+            succeed([programs / "python", "-P", "-c", read, each], cwd=user.here)
+            for programs in both.values()
+            for each in files
+        }
+        assert len(said) == 1
 
 
 def test_the_package_of_the_same_name_is_imported_as_before(user):

@@ -20,6 +20,7 @@ from rich.text import Text
 from kepler_traverse.errors import several
 from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
@@ -174,6 +175,9 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     # The plan is for the threads of one worker of several, and the choice for those that the run has.
     strategy = plan.strategy.name if choice is None else choice["first"]
     is_planned = strategy == plan.strategy.name
+    hierarchy = (
+        plan.estimate_hierarchy() if not is_planned and isinstance(plan, MultiSourcePlan) else None
+    )  # which plan.why has
     if settings.json:
         facts = {
             "graph": {
@@ -195,7 +199,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
             "device": plan.strategy.device,
             "strategy": strategy,
             "sources_at_once": plan.group,
-            "why": plan.why if is_planned else sentence(choice),
+            "why": plan.why if is_planned else "; ".join(str(each) for each in (sentence(choice), hierarchy) if each),
             "choice": choice,
             "notes": notes,
             "sources": int(prepared.numbers.size),
@@ -224,7 +228,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
             f"{strategy} for {plan.algorithm} on {plan.strategy.device}, {chosen}"
             + (f": {plan.strategy.rationale}" if is_planned else ""),
         ),
-        *([("why", plan.why)] if is_planned else []),
+        *([("why", plan.why if is_planned else hierarchy)] if is_planned or hierarchy else []),
         *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
         *_sources_and_batches(settings, prepared, sizing),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),

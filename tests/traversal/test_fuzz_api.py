@@ -212,6 +212,7 @@ def file_arguments(path):
         "oneway_column": (None, or_none(never)),
         "only_vertices": (None, or_none(some_of(1, 2, 3, 5))),
         "edge_ids": (False, is_flag),
+        "build_memory": (None, or_none(never)),  # without a folder
     }
 
 
@@ -466,7 +467,8 @@ def edges(tmp_path_factory):
 
 
 NAMED_CALLS = [name for name, *_ in calls("")]
-TABLES = {("graph_from_edges", "edges")}  # each kind of table is tried in tests/graph/test_tables.py
+# Each kind of table is tried in tests/graph/test_tables.py, and folders in tests/graph/test_graphs_in_files.py.
+TABLES = {("graph_from_edges", "edges"), ("read_graph", "scratch")}
 MADE_HERE = {"Certificate", "MultiSourcePlan", "Plan", "Traversal", "Traversals"}
 
 

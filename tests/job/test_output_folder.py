@@ -127,14 +127,9 @@ def test_of_azure_an_address_may_name_a_container(tmp_path):
     refuse_secrets("--output", "abfss://container@account.dfs.core.windows.net/run", str(tmp_path), [1, 2], None)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [["--scheduler-address", "tcp://127.0.0.1:1"], ["--engine", "cugraph-mg", "--device", "cuda"]],
-    ids=lambda m: m[0],
-)
-def test_an_object_store_is_for_workers_of_this_host(edges, capsys, more):
-    words = [str(edges), "--sources", "1", "--output", "s3://bucket/out", *more]
-    assert "take --shard" in refused(capsys, batch_sources.main(words))
+def test_an_object_store_is_not_for_all_gpus_together(edges, capsys):
+    words = [str(edges), "--sources", "1", "--output", "s3://bucket/out", "--engine", "cugraph-mg", "--device", "cuda"]
+    assert "--engine cugraph-mg writes to no object store" in refused(capsys, batch_sources.main(words))
 
 
 def test_a_path_with_colons_is_a_path(edges, tmp_path, monkeypatch):

@@ -317,7 +317,9 @@ class KeplerEngine:
             with run.watch(client) as observer:
                 executor = DaskExecutor(client, _submitter(run, client, token))
                 needed = sizing.shared_bytes + sizing.worker_bytes
-                newcomers = functools.partial(check_newcomers, client, needed=needed) if self._is_external else None
+                newcomers = (
+                    functools.partial(check_newcomers, client, needed=needed, url=run.url) if self._is_external else None
+                )
                 window = self.window(run, executor, observer, n_vertices, newcomers)
                 try:
                     window.run(list(run.batches))

@@ -123,7 +123,7 @@ def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) 
             )
 
 
-def check_newcomers(client: Client, workers: list[str], needed: int) -> None:
+def check_newcomers(client: Client, workers: list[str], needed: int, url: str = "") -> None:
     """Raise ClusterError unless workers that have joined a run can take part in it.
 
     Parameters
@@ -132,6 +132,8 @@ def check_newcomers(client: Client, workers: list[str], needed: int) -> None:
         Their addresses; one that is gone already is let go.
     needed : int
         Bytes that each must be able to take.
+    url : str
+        As of ``refuse_unfit_workers``.
     """
     problems: dict[str, object] = {
         worker: p for worker, p in _other_versions(client, workers).items() if not isinstance(p, OSError)
@@ -140,6 +142,9 @@ def check_newcomers(client: Client, workers: list[str], needed: int) -> None:
         found = client.run(_memory, workers=workers, on_error="return")
         known = {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
         problems = {worker: why for worker, memory in known.items() if (why := _too_small(memory, needed))}
+    if not problems and url:
+        unfit = client.run(_unfitness, [], "", "", "cpu", url, workers=workers, on_error="return")
+        problems = {worker: why for worker, why in unfit.items() if isinstance(why, str)}
     if problems:
         worker, problem = min(problems.items(), key=lambda item: item[0])
         raise ClusterError(f"worker {worker} has joined and cannot run this job: {problem}. Then run again with --resume")

@@ -16,7 +16,8 @@ from pipelines.output.commits import CommitLog
 from pipelines.output.run_folder import MANIFEST
 from pipelines.output.store import store_of
 from pipelines.scheduling.cluster import take_plugin
-from pipelines.scheduling.existing_cluster import refuse_unfit_workers
+from pipelines.scheduling.errors import ClusterError
+from pipelines.scheduling.existing_cluster import check_newcomers, refuse_unfit_workers
 from tests.job.test_worker_failures import Kills
 from tests.support.clusters import dask_program, threads_of_this_process
 from tests.support.object_store import served
@@ -128,11 +129,10 @@ def test_a_source_that_kills_workers_is_found_and_left_out(tmp_path, cluster, ca
     assert verify.main([url, EDGES, "--device", "cpu"]) == 0
 
 
-def test_a_worker_that_does_not_see_the_store_is_refused():
-    message = r"cannot use s3://bucket/none/_manifest.json \(there is no such object\); give"
-    with (
-        threads_of_this_process(n_workers=1) as one,
-        Client(one, set_as_default=False) as client,
-        pytest.raises(InputError, match=message),
-    ):
-        refuse_unfit_workers(client, "cpu", [], "s3://bucket/none")
+def test_a_worker_that_does_not_see_the_store_is_refused_also_when_it_joins():
+    url, problem = "s3://bucket/none", r"cannot use s3://bucket/none/_manifest.json \(there is no such object\); give"
+    with threads_of_this_process(n_workers=1) as one, Client(one, set_as_default=False) as client:
+        with pytest.raises(InputError, match=problem):
+            refuse_unfit_workers(client, "cpu", [], url)
+        with pytest.raises(ClusterError, match=f"has joined and cannot run this job: .*{problem}"):
+            check_newcomers(client, list(client.nthreads()), 0, url)

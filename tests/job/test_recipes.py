@@ -5,13 +5,14 @@ import os
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
-from pipelines import batch_sources
+from pipelines import batch_sources, warm
 from pipelines.cli.options import flags_of
 from pipelines.cli.settings import settings_of
 from pipelines.output.run_folder import MANIFEST
@@ -68,6 +69,22 @@ def test_the_job_of_kubernetes_says_what_the_job_understands():
     assert (pod["restartPolicy"], spec["completionMode"]) == ("Never", "Indexed")  # which podFailurePolicy needs
     validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
     validate.validate(manifest, "1.30", strict=True)
+
+
+def test_the_image_installs_warms_and_runs_as_no_superuser():
+    (text,) = blocks("dockerfile")
+    steps = [line.split(maxsplit=1) for line in text.splitlines() if line]
+    assert [words for step, words in steps if step == "FROM"] == ["python:3.12-slim AS build", "python:3.12-slim"]
+    ran_as, user = {}, "root"
+    for step, words in steps:
+        user = words if step == "USER" else user
+        ran_as[words] = user
+    (warmed,) = [words for words in ran_as if words.startswith("kepler-traverse ")]
+    assert warm.parser().parse_args(warmed.split()[2:]).device == "cpu"
+    assert ran_as[warmed] == user != "root"
+    assert f"useradd --create-home {user}" in text
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(re.search(r"\[([a-z,0-9]+)\]\"", text)[1].split(",")) <= set(extras)
 
 
 def test_shell_scripts_pass_shellcheck(script, tmp_path):

@@ -89,10 +89,10 @@ def read_graph(
     edge_ids : bool
         Keep the row of each edge; see ``graph_from_edges``. Rows count from 0 over all files, header and comments aside.
     scratch : path, optional
-        A folder on a disk. If reading and building are estimated to take more than ``build_memory``, all that is as long as
-        the edge list is in files there, the targets and weights of the graph included. The graph is the same. The files have
-        no names, and are gone with it. For Parquet, Arrow, CSV and SNAP; without ``where``, ``oneway_column``,
-        ``only_vertices`` and ``edge_ids``, and of no table in memory.
+        A folder on a disk, which exists. If reading and building are estimated to take more than ``build_memory``, all that
+        is as long as the edge list is in files there, the targets and weights of the graph included. The graph is the same.
+        The files have no names, and are gone with it. For Parquet, Arrow, CSV and SNAP; without ``where``,
+        ``oneway_column``, ``only_vertices`` and ``edge_ids``, and of no table in memory.
     build_memory : int, optional
         Bytes of memory that reading and building may take with ``scratch``; by default the memory that is free.
 
@@ -192,7 +192,10 @@ def _scratch(folder: Any, memory: int | None) -> Scratch | None:
         if memory is not None:
             raise InputError(f"{option_text('build_memory')} has no effect without {option_text('scratch')}; name a folder")
         return None
-    return Scratch(arguments.paths_of("scratch", [folder])[0], memory or available_memory("cpu"))
+    (path,) = arguments.paths_of("scratch", [folder])
+    if not os.path.isdir(path):
+        raise InputError(f"{option_text('scratch', path)}: there is no such folder; make it, or name another")
+    return Scratch(path, memory or available_memory("cpu"))
 
 
 def _check_scratch(options: ReadOptions, rules: BuildRules, in_memory: bool) -> None:

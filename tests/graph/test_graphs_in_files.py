@@ -233,6 +233,8 @@ def test_what_is_built_in_memory_is_refused(tmp_path):
             read_graph(path, scratch=tmp_path, **options)
     with pytest.raises(InputError, match="a table in memory is built in memory"):
         read_graph(edge_table("dense", "none"), scratch=tmp_path)
+    with pytest.raises(InputError, match="there is no such folder"):
+        read_graph(path, device="cpu", scratch=tmp_path / "none")
     with pytest.raises(InputError, match="build_memory has no effect without scratch"):
         read_graph(path, build_memory=10**9)
 
@@ -249,7 +251,8 @@ def test_a_full_disk_is_an_error(tmp_path, monkeypatch):
 
 
 _LIMITED = """
-import resource, sys
+import os, resource, sys
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # each thread has buffers of its own
 from kepler_traverse import formats, read_graph
 from kepler_traverse.runtime import scratch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import count
 
 import numpy as np
@@ -228,28 +229,33 @@ def test_rows_that_are_no_rows_break_a_certificate():
 class Counted(np.ndarray):
     """An array that counts, in ``touches``, its elements that are read and written, and those of arrays made of it."""
 
-    touches = 0
+    touches, lock = 0, threading.Lock()
+
+    @classmethod
+    def touch(cls, n_elements):
+        with cls.lock:  # several threads count
+            cls.touches += n_elements
 
     def __array_finalize__(self, _):
-        Counted.touches += self.size if self.flags.owndata else 0
+        Counted.touch(self.size if self.flags.owndata else 0)
 
     def __getitem__(self, i):
         found = super().__getitem__(i)
-        Counted.touches += np.size(found)
+        Counted.touch(np.size(found))
         return found
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        Counted.touches += sum(each.size for each in inputs if isinstance(each, Counted))
+        Counted.touch(sum(each.size for each in inputs if isinstance(each, Counted)))
         if "out" in options:
             options["out"] = tuple(np.asarray(each) for each in options["out"])
         return getattr(ufunc, method)(*(np.asarray(each) for each in inputs), **options)
 
     def __array_function__(self, function, types, args, options):
-        Counted.touches += sum(each.size for each in args if isinstance(each, Counted))
+        Counted.touch(sum(each.size for each in args if isinstance(each, Counted)))
         return super().__array_function__(function, types, args, options)
 
     def __setitem__(self, i, value):
-        Counted.touches += np.size(super().__getitem__(i))
+        Counted.touch(np.size(super().__getitem__(i)))
         super().__setitem__(i, value)
 
 
@@ -274,7 +280,7 @@ def counting(monkeypatch):
     def making(make):
         def made(*args, **options):
             found = make(*args, **options)
-            Counted.touches += found.size
+            Counted.touch(found.size)
             return found
 
         return made

@@ -198,6 +198,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
         sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._monitor._patience, made,
         window._notice, sorted(the_job._batches), prepared.per_part, console.estimate_of_plan(prepared),
+        prepared.layout(sizing.batch_size).partitions,
     ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 
 _WORD, _BYTE, _INT = ir.IntType(64), ir.IntType(8), ir.IntType(32)
 
-PREFETCH_DISTANCE = 24  # edges before one is looked at, its line is asked for: those of the next rows, too
+PREFETCH_DISTANCE = 24  # edges before one is looked at, its line is prefetched: those of the next rows, too
 
 
 def prefetch(builder, place):

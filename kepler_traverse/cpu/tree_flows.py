@@ -2,7 +2,7 @@
 
 The paths are those of ``path_walk``: their union is a tree, whose edges follow from the distances alone. A queue begins with
 the targets. Each vertex of it finds its edge of the tree, and puts the vertex before it into the queue unless it is there.
-So each is visited once, however many targets lie beyond it, and what the next ones read is asked for while one is looked
+So each is visited once, however many targets lie beyond it, and what the next ones read is prefetched while one is looked
 at. Then each vertex hands on what it carries when all that joins it is there. Where paths must use one of some edges, those
 of the tree that do are marked before that, and the others carry nothing.
 """
@@ -23,8 +23,8 @@ _NOWHERE = -1
 _UNKNOWN = -2  # an edge that is not found yet
 EDGES, VERTICES, PAIRS = range(3)  # what carries the loads, in the order of ``kinds.loads.CELLS``
 _UNMARKED, _USES, _USES_NONE = range(3)
-_OFFSETS, _EDGES, _DISTANCES = 24, 16, 8  # entries before one is looked at, what it needs is asked for
-_NEAR = 3  # in-neighbors whose distances are asked for
+_OFFSETS, _EDGES, _DISTANCES = 24, 16, 8  # entries before one is looked at, what it needs is prefetched
+_NEAR = 3  # in-neighbors whose distances are prefetched
 
 
 class Tree(NamedTuple):

@@ -23,7 +23,7 @@ from ..cpu.simd_sums import clear_line, lower_line, prefetch_line, turn_square
 LANES = {np.dtype(np.int32): 16, np.dtype(np.int64): 8}  # integers of a 64-byte cache line
 DOUBLINGS = {kind: (0,) * (lanes.bit_length() - 1) for kind, lanes in LANES.items()}
 UNREACHED: dict[np.dtype, Any] = {np.dtype(np.int32): np.int32(2**30), np.dtype(np.int64): np.int64(2**62)}
-_PREFETCH_DISTANCE = 48  # columns before one is turned, its line is asked for
+_PREFETCH_DISTANCE = 48  # columns before one is transposed, its line is prefetched
 _BLOCK = 64  # columns that are written for one source after the other, while their lines are in the cache
 _NONE = -1
 _FEW = 4  # targets of a source from which on they share what lies above them, in place of a search upward from each

@@ -311,7 +311,7 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     if kind.one_search or kind.adds_up:
         yield "partition_by", f"the rows of --result {kind.name} belong to no source alone"
     if settings.batch_size != "auto":
-        yield "part_size", "--batch-size says how many sources a part has"
+        yield "part_size", "--batch-size gives the number of sources per part"
     elif kind.one_search:
         yield "part_size", f"one search computes all of --result {kind.name}, and one part has it"
     elif kind.adds_up:

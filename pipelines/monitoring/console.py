@@ -175,9 +175,8 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
     # The plan is for the threads of one worker of several, and the choice for those that the run has.
     strategy = plan.strategy.name if choice is None else choice["first"]
     is_planned = strategy == plan.strategy.name
-    hierarchy = (
-        plan.estimate_hierarchy() if not is_planned and isinstance(plan, MultiSourcePlan) else None
-    )  # which plan.why has
+    # plan.why has it.
+    hierarchy = plan.estimate_hierarchy() if not is_planned and isinstance(plan, MultiSourcePlan) else None
     if settings.json:
         facts = {
             "graph": {

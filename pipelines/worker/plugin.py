@@ -63,7 +63,7 @@ class EventMark(Mark):
     """The heartbeat of a task as events of Dask, for a driver that shares no folder with the worker.
 
     The scheduler has an event before the task goes on, so it outlives the worker. That takes a round trip, about as long as
-    putting a small object. So sources are told only where the task is isolated; else the batch is isolated next.
+    putting a small object. So a source is reported only where the task is isolated; otherwise the batch is isolated next.
 
     Parameters
     ----------

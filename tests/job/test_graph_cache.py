@@ -264,8 +264,8 @@ def test_a_graph_that_is_built_in_files_is_stored_alike(many_edges, tmp_path, ca
     assert bytes_in(tmp_path / "files") == bytes_in(tmp_path / "memory")
     capsys.readouterr()
     assert main(many_edges, tmp_path / "files", "--plan", "--json", *limit) == 0
-    told = json.loads(capsys.readouterr().out)["building"]
-    assert told == {"memory_limit": 2**30, "in_files": False, "stored_before": True}
+    building = json.loads(capsys.readouterr().out)["building"]
+    assert building == {"memory_limit": 2**30, "in_files": False, "stored_before": True}
 
 
 def test_an_output_is_verified_with_edges_in_files(many_edges, tmp_path, capsys, monkeypatch):

@@ -166,7 +166,7 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, result):
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        (["--batch-size", "4"], "--batch-size says how many sources a part has"),
+        (["--batch-size", "4"], "--batch-size gives the number of sources per part"),
         (["--result", "nearest"], "one search computes all"),
         (["--result", "betweenness"], "do not grow with their sources"),
         (["--engine", "cugraph-mg"], "as many sources per part as it searches from"),

@@ -107,9 +107,8 @@ def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -
 def _files_of_iceberg(root: str) -> Iterator[Named]:
     from pyiceberg.table import StaticTable
 
-    found = StaticTable.from_metadata(
-        f"{root}/_iceberg", _of_s3()
-    ).inspect.files()  # a scan would leave out files without rows
+    # A scan would leave out files without rows.
+    found = StaticTable.from_metadata(f"{root}/_iceberg", _of_s3()).inspect.files()
     for each in found.select(["file_path", "file_size_in_bytes", "record_count"]).to_pylist():
         yield Named(each["file_path"].removeprefix(f"{root}/"), each["file_size_in_bytes"], each["record_count"])
 

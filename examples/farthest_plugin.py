@@ -32,7 +32,7 @@ class FarthestOptions(KindOptions):
         return self.n_farthest
 
 
-def records_of(asked, traversals):
+def make_records(asked, traversals):
     """Return the farthest vertices of each source within the limit, by descending distance and then by vertex."""
     limit, vertices, distances = asked.query.limit, [], []
     for traversal in traversals:
@@ -46,7 +46,7 @@ def records_of(asked, traversals):
     return SourceRecords(values | {"distance": np.concatenate(distances)}, sizes)
 
 
-def columns_of(asked, values):
+def make_columns(asked, values):
     """Return the columns after ``source``."""
     return {
         "rank": Column(values["rank"]),
@@ -61,8 +61,8 @@ KINDS = (
         means="a row for each source and rank: one of the farthest vertices that it reaches",
         columns=("source", "rank", "vertex", "distance"),
         numbers=1,
-        records_of=records_of,
-        columns_of=columns_of,
+        make_records=make_records,
+        make_columns=make_columns,
         options_class=FarthestOptions,
     ),
 )

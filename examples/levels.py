@@ -190,7 +190,7 @@ def source_number(graph: Graph, given: str | None) -> int:
     if given is None:
         return int(to_host(graph.derived.degrees).argmax())
     is_number = not graph.has_string_ids and given.removeprefix("-").isdecimal()
-    return int(graph.numbers_of([int(given) if is_number else given])[0])
+    return int(graph.to_numbers([int(given) if is_number else given])[0])
 
 
 def main(arguments: list[str] | None = None) -> int:

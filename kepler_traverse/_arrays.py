@@ -33,7 +33,7 @@ MAX_SLICE = 1 << 28  # elements of a slice of a long array
 HOST_SLICE = 1 << 18  # the same in host memory, so that temporary arrays are small
 
 
-def device_of(array: Array) -> str:
+def get_device(array: Array) -> str:
     """Return ``"cuda"`` for an array in GPU memory, else ``"cpu"``."""
     return "cuda" if hasattr(array, "__cuda_array_interface__") or hasattr(array, "lines") else "cpu"
 
@@ -49,12 +49,12 @@ def is_rows(distance: Any) -> bool:
 
 def namespace(array: Array) -> Any:
     """Return the module (NumPy or CuPy) whose functions work on ``array``."""
-    return sys.modules["cupy"] if device_of(array) == "cuda" else np
+    return sys.modules["cupy"] if get_device(array) == "cuda" else np
 
 
 def to_host(array: Array) -> np.ndarray:
     """Return ``array`` as a NumPy array, copying only from a GPU."""
-    return array.get() if device_of(array) == "cuda" else np.asarray(array)
+    return array.get() if get_device(array) == "cuda" else np.asarray(array)
 
 
 def index_dtype(n_vertices: int) -> np.dtype:
@@ -67,7 +67,7 @@ def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
 
     Some of CuPy's reductions and scans over 2^31 elements and more give wrong results in silence (its issues 9186, 9841).
     """
-    most = MAX_SLICE if device_of(array) == "cuda" else min(MAX_SLICE, HOST_SLICE)
+    most = MAX_SLICE if get_device(array) == "cuda" else min(MAX_SLICE, HOST_SLICE)
     for first in range(0, array.size, most):
         yield first, array[first : first + most]
 
@@ -112,7 +112,7 @@ def is_hops(dtype: np.dtype) -> bool:
     return dtype.kind == "i" and dtype.itemsize < 8
 
 
-def unreached_of(dtype: np.dtype) -> Any:
+def unreached_value(dtype: np.dtype) -> Any:
     """Return the distance, in its own type, that stands for "unreached"."""
     if is_hops(dtype):
         return dtype.type(UNREACHED)
@@ -123,13 +123,13 @@ def is_reached(distance: Array) -> Array:
     """Return where distances, hops or weighted, are those of reached vertices."""
     if distance.dtype.kind == "f":
         return namespace(distance).isfinite(distance)
-    return distance != unreached_of(distance.dtype)
+    return distance != unreached_value(distance.dtype)
 
 
 def at_most(distance: Array, limit: float) -> Array:
     """Return where ``distance <= limit``, also for subnormal numbers on a GPU, where CuPy's kernels take them for zero."""
     bound = as_distance(limit, distance.dtype)
-    if distance.dtype.kind == "i" or device_of(distance) == "cpu":
+    if distance.dtype.kind == "i" or get_device(distance) == "cpu":
         return distance <= bound
     bits = distance.view(f"i{distance.itemsize}")
     magnitude = np.iinfo(bits.dtype).max

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import cuda
-from ._arrays import FLOAT64_EXACT, Array, device_of, extent, to_host
+from ._arrays import FLOAT64_EXACT, Array, extent, get_device, to_host
 from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError
 
 _SHORT = reprlib.Repr()
@@ -134,7 +134,7 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
     return [limit(name, one) for one in each]
 
 
-def paths_of(name: str, value: Any) -> list[str | PathLike[str]]:
+def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths: of one path, or of several."""
     if isinstance(value, (str, PathLike)):
         value = [value]
@@ -155,7 +155,7 @@ def paths_of(name: str, value: Any) -> list[str | PathLike[str]]:
 def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds one per vertex.
 
-    Their type is compared with that of the graph's ids by ``Graph.numbers_of``.
+    Their type is compared with that of the graph's ids by ``Graph.to_numbers``.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def is_one_id(value: Any) -> bool:
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
     array = _without_mask(name, value, UnknownVertexError)
-    array = _on_gpu(name, array).get() if device_of(array) == "cuda" else np.asarray(array)
+    array = _on_gpu(name, array).get() if get_device(array) == "cuda" else np.asarray(array)
     if array.ndim != 1:
         raise UnknownVertexError(f"{name} must be a list of ids, not an array of {array.ndim} dimensions")
     if array.dtype.kind in "iu":
@@ -268,7 +268,7 @@ def sparse(name: str, matrix: Any) -> None:
         return
     arrays: list[Any] = [getattr(matrix, part, None) for part in parts]
     for part, array in zip(parts, arrays, strict=True):
-        is_array = isinstance(array, np.ndarray) or (array is not None and device_of(array) == "cuda")
+        is_array = isinstance(array, np.ndarray) or (array is not None and get_device(array) == "cuda")
         n_dimensions = {"bsr": 3, "dia": 2}.get(form, 1) if part == "data" else 1
         if not is_array or array.ndim != n_dimensions or (part != "data" and array.dtype.kind not in "iu"):
             raise InputError(f"{name}: {part} is no array of {'numbers' if part == 'data' else 'integers'}; {again}")
@@ -307,7 +307,7 @@ def as_array(name: str, value: Any) -> Array:
     """
     if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or hasattr(value, "columns"):
         raise _refused(name, f"must be {_COLUMN}, not {describe(value)}")
-    if device_of(value) == "cuda":
+    if get_device(value) == "cuda":
         array = _on_gpu(name, value)
     elif isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, memoryview)):
         array = _numbers_in(name, value)

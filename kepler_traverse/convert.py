@@ -63,7 +63,7 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     ids, numbers = _sorted_ids(nodes)
     number_of = dict(zip(nodes, numbers.tolist(), strict=True))
     pairs = ((number_of[u], number_of[v]) for u, v in graph.edges())
-    src, dst = _ends_of(pairs, graph.number_of_edges(), numbers.dtype)
+    src, dst = _split_ends(pairs, graph.number_of_edges(), numbers.dtype)
     return graph_from_numbers(src, dst, weights, ids=ids, directed=graph.is_directed())
 
 
@@ -82,7 +82,7 @@ def _is_integer(node: Any) -> bool:
     return isinstance(node, (int, np.integer)) and not isinstance(node, (bool, np.timedelta64))
 
 
-def _ends_of(pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+def _split_ends(pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     """Ends of edges as two arrays; few edges at a time are Python objects, which are many times as large."""
     pairs, src, dst = iter(pairs), np.empty(count, dtype), np.empty(count, dtype)
     for first in range(0, count, _AT_ONCE):
@@ -147,7 +147,7 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
         raise InputError(f"attribute {ids!r} gives {arguments.describe(twice)} to several vertices; ids must differ")
     weights = None if weight is None else arguments.as_array("weight", graph.es[weight])
     sorted_ids, numbers = _sorted_ids(names)
-    src, dst = _ends_of((edge.tuple for edge in graph.es), graph.ecount(), numbers.dtype)
+    src, dst = _split_ends((edge.tuple for edge in graph.es), graph.ecount(), numbers.dtype)
     if ids is not None:
         src, dst = numbers[src], numbers[dst]
     return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=graph.is_directed())

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse.csgraph as scipy_csgraph
 
 from . import arguments
-from ._arrays import FLOAT64_EXACT, MAX_HOP_COUNT, NO_PREDECESSOR, to_host, unreached_of
+from ._arrays import FLOAT64_EXACT, MAX_HOP_COUNT, NO_PREDECESSOR, to_host, unreached_value
 from .bfs import REGISTRY as BFS
 from .bfs import plan_bfs_many
 from .convert import to_scipy
@@ -35,7 +35,7 @@ from .cpu.scipy_results import write_distances, write_predecessors
 from .errors import InputError, PrecisionError
 from .errors import NegativeCycleError as _NegativeCycleError
 from .graph import Graph
-from .interop.scipy_matrices import as_csr, as_graph, has_negative_weights, indices_of
+from .interop.scipy_matrices import as_csr, as_graph, check_indices, has_negative_weights
 from .kinds.nearest import nearest_columns, nearest_source_search
 from .search.query import Query
 from .sssp import REGISTRY as SSSP
@@ -149,7 +149,7 @@ def dijkstra(
     (array([0., 2., 5.]), array([-9999,     0,     1], dtype=int32))
     """
     given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted, "min_only": min_only}
-    matrix = _matrix_of(csgraph, directed)
+    matrix = _to_matrix(csgraph, directed)
     try:
         limit = float(limit)
     except (TypeError, ValueError):
@@ -195,7 +195,7 @@ def bellman_ford(
            [inf,  0., -1.]])
     """
     given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
-    return _searched_or_by_scipy(scipy_csgraph.bellman_ford, csgraph, _matrix_of(csgraph, directed), directed, **given)
+    return _searched_or_by_scipy(scipy_csgraph.bellman_ford, csgraph, _to_matrix(csgraph, directed), directed, **given)
 
 
 def johnson(
@@ -234,11 +234,11 @@ def johnson(
     given = {"indices": indices, "return_predecessors": return_predecessors, "unweighted": unweighted}
     if unweighted:
         return dijkstra(csgraph, directed, **given)
-    matrix = _matrix_of(csgraph, directed)
+    matrix = _to_matrix(csgraph, directed)
     if _has_infinite_gains(matrix, unweighted):
         return scipy_csgraph.johnson(matrix, directed, **given)
     try:
-        graph = _graph_of(csgraph, matrix, directed, weighted=True)
+        graph = _make_graph(csgraph, matrix, directed, weighted=True)
         if graph.has_negative_weights and graph.n_vertices:
             _refuse_negative_cycles(graph)
         return _search(graph, None, directed, **given)
@@ -289,7 +289,7 @@ def shortest_path(
     """
     arguments.choice("method", method, _METHODS)
     if method == "auto":
-        matrix = _matrix_of(csgraph, directed)
+        matrix = _to_matrix(csgraph, directed)
         graph = csgraph if matrix is None else None
         negative = has_negative_weights(matrix) if graph is None else graph.has_negative_weights
         n_entries = matrix.nnz if graph is None else 0
@@ -343,7 +343,7 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     >>> csgraph.breadth_first_order([[0, 1, 1], [0, 0, 1], [0, 0, 0]], 0)
     (array([0, 1, 2], dtype=int32), array([-9999,     0,     0], dtype=int32))
     """
-    matrix = _matrix_of(csgraph, directed)
+    matrix = _to_matrix(csgraph, directed)
     if matrix is None:
         rows = [(to_host(csgraph.offsets), to_host(csgraph.targets))]
     else:
@@ -400,7 +400,7 @@ def _for_floyd_warshall(csgraph: Any) -> Any:
     return csgraph if hasattr(csgraph, "shape") else np.asarray(csgraph)
 
 
-def _matrix_of(csgraph: Any, directed: bool) -> Any:
+def _to_matrix(csgraph: Any, directed: bool) -> Any:
     """The CSR matrix of the argument of a public function; None if it is a Graph."""
     if not isinstance(csgraph, Graph):
         return as_csr(csgraph, directed)
@@ -409,7 +409,7 @@ def _matrix_of(csgraph: Any, directed: bool) -> Any:
     return None
 
 
-def _graph_of(csgraph: Any, matrix: Any, directed: bool, weighted: bool) -> Graph:
+def _make_graph(csgraph: Any, matrix: Any, directed: bool, weighted: bool) -> Graph:
     if matrix is not None:
         return as_graph(matrix, directed=bool(directed), weighted=weighted)
     if weighted and csgraph.weights is None:
@@ -448,9 +448,9 @@ def _search(
     min_only: bool = False,
 ) -> Any:
     """Distances from the sources, in the form that SciPy returns."""
-    graph = _graph_of(csgraph, matrix, directed, not unweighted)
+    graph = _make_graph(csgraph, matrix, directed, not unweighted)
     n = graph.n_vertices
-    sources = np.arange(n) if indices is None else indices_of(indices, n)
+    sources = np.arange(n) if indices is None else check_indices(indices, n)
     if unweighted and not math.isinf(limit):
         limit = min(math.floor(limit), MAX_HOP_COUNT)
     most = None if math.isinf(limit) else limit
@@ -485,7 +485,7 @@ def _from_each(
         here = slice(at, at + len(group))
         at += len(group)
         rows, found = first_rows[here], to_host(group.distance)
-        write_distances(found, unreached_of(found.dtype), rows, distances)
+        write_distances(found, unreached_value(found.dtype), rows, distances)
         if from_distances:
             edges = (graph.offsets, graph.targets, None if unweighted else graph.weights)
             write_predecessors(*edges, distinct[here], rows, distances, previous)

@@ -198,16 +198,16 @@ class ExtremesSearch(SearchTogether):
         graph = self.graph
         with options.clock("traverse"):  # which certifies each of its searches
             found = extremes(graph, certified=options.certified, **self._options)
-        return columns_of(graph, found), found.searches
+        return make_columns(graph, found), found.searches
 
 
-def columns_of(graph: Graph, found: Extremes) -> dict[str, Column]:
+def make_columns(graph: Graph, found: Extremes) -> dict[str, Column]:
     """Return columns ``set, vertex, eccentricity``: a row per vertex of the center, and of the periphery."""
     sets = ("center", found.center, found.radius), ("periphery", found.periphery, found.diameter)
     sizes = [len(ids) for _, ids, _ in sets]
     return {
         "set": labels_at([name for name, _, _ in sets], np.repeat(np.arange(len(sets)), sizes)),
-        "vertex": Column.of_vertices(graph, np.concatenate([to_host(graph.numbers_of(ids)) for _, ids, _ in sets])),
+        "vertex": Column.of_vertices(graph, np.concatenate([to_host(graph.to_numbers(ids)) for _, ids, _ in sets])),
         "eccentricity": Column(np.repeat(np.array([value for _, _, value in sets]), sizes)),
     }
 

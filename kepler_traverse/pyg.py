@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, cuda
-from ._arrays import Array, index_dtype, to_host, unreached_of
+from ._arrays import Array, index_dtype, to_host, unreached_value
 from .bfs import bfs_many
 from .errors import DeviceError, InputError, PrecisionError, UnknownVertexError
 from .graph import Graph
@@ -113,13 +113,13 @@ class AddShortestPathEncoding(BaseTransform):
         """Return the data with the attribute."""
         import torch
 
-        edge_index, n_nodes = _edges_of(data)
+        edge_index, n_nodes = _check_edges(data)
         x = data.x if self.attr_name is None else None
-        with _device_of(edge_index):
+        with _use_device(edge_index):
             graph = self._graph(data, edge_index, n_nodes)
-            anchors = self._anchors_of(graph)
+            anchors = self._find_anchors(graph)
             distances, reached = self._distances(graph, anchors)
-        dtype = self._dtype_of(graph, distances, x)
+        dtype = self._choose_dtype(graph, distances, x)
         encoding = self._converted(graph, distances, reached, dtype)
         if isinstance(self.anchors, int) and self.anchors > n_nodes:
             missing = encoding.new_full((n_nodes, self.anchors - n_nodes), self.unreached)
@@ -133,13 +133,13 @@ class AddShortestPathEncoding(BaseTransform):
         return data
 
     def _graph(self, data: Any, edge_index: Any, n_nodes: int) -> Graph:
-        weight = None if self.weight is None else _weights_of(data, self.weight, edge_index)
+        weight = None if self.weight is None else _check_weights(data, self.weight, edge_index)
         src, dst = (_as_array(ends).astype(index_dtype(n_nodes)) for ends in edge_index)
         xp = cuda.cp if edge_index.is_cuda else np
         weights = None if weight is None else _as_array(weight)
         return graph_from_numbers(src, dst, weights, ids=xp.arange(n_nodes), directed=self.directed)
 
-    def _anchors_of(self, graph: Graph) -> np.ndarray:
+    def _find_anchors(self, graph: Graph) -> np.ndarray:
         n = graph.n_vertices
         if isinstance(self.anchors, str):
             return np.arange(n)
@@ -162,10 +162,10 @@ class AddShortestPathEncoding(BaseTransform):
         else:
             matrix = sssp_many(graph, anchors, result="matrix", strategy=self.strategy, cutoff=limit)
         distances = to_torch(matrix)
-        none = unreached_of(matrix.dtype).item()
+        none = unreached_value(matrix.dtype).item()
         return distances, torch.isfinite(distances) if distances.is_floating_point() else distances != none
 
-    def _dtype_of(self, graph: Graph, distances: Any, x: Any) -> Any:
+    def _choose_dtype(self, graph: Graph, distances: Any, x: Any) -> Any:
         import torch
 
         if x is not None:
@@ -222,7 +222,7 @@ def _checked_dtype(dtype: Any) -> Any:
     return dtype
 
 
-def _edges_of(data: Any) -> tuple[Any, int]:
+def _check_edges(data: Any) -> tuple[Any, int]:
     """Return ``edge_index``, checked, and the number of nodes."""
     from torch_geometric.data import Batch, Data, HeteroData
 
@@ -255,7 +255,7 @@ def _edges_of(data: Any) -> tuple[Any, int]:
     return edge_index, n_nodes
 
 
-def _weights_of(data: Any, name: str, edge_index: Any) -> Any:
+def _check_weights(data: Any, name: str, edge_index: Any) -> Any:
     """Return the weights as a tensor of shape (num_edges,) on the device of the edges."""
     import torch
 
@@ -286,7 +286,7 @@ def _as_array(tensor: Any) -> Array:
     return cuda.cp.from_dlpack(tensor) if tensor.is_cuda else tensor.numpy()
 
 
-def _device_of(tensor: Any) -> Any:
+def _use_device(tensor: Any) -> Any:
     """Return a context in which CuPy uses the GPU of a tensor."""
     if not tensor.is_cuda:
         return contextlib.nullcontext()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cli import steps, supervisor
-from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, flags_of, parser
+from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, parse_flags, parser
 from .cli.supervisor import UNWATCHED, Supervision
 from .cli.terminal import called_as, log_said, say, show_traceback
 from .output.schemas import OUTPUT_SCHEMAS
@@ -55,14 +55,14 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         if "-h" in argv or "--help" in argv:
             parser(next((word for word in argv if word in OUTPUT_SCHEMAS), None)).print_help()
             return 0
-        flags, config = flags_of(argv)
+        flags, config = parse_flags(argv)
         if supervision.is_watched and "--plan" not in argv:
             steps.show()
             steps.begin("starting")
         # Only now, so that --help and a misspelt flag are answered at once.
-        from .cli.settings import settings_of
+        from .cli.settings import merge_settings
 
-        settings = settings_of(flags, config)
+        settings = merge_settings(flags, config)
         from kepler_traverse.errors import options_spelled
 
         from .run import driver

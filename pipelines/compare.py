@@ -172,11 +172,11 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
 
-    from .comparison.baselines import baseline_of, in_our_encoding, our_plan, refuse_rounded
+    from .comparison.baselines import choose_baseline, in_our_encoding, our_plan, refuse_rounded
 
     xp = namespace(graph.offsets)
     plan = our_plan(graph, algorithm, strategy)
-    name, ways = baseline_of(graph, algorithm)
+    name, ways = choose_baseline(graph, algorithm)
     plan.run(int(sources[0]))  # warm up: compile, allocate
     for traverse in ways.values():
         traverse(int(sources[0]))

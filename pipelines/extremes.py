@@ -88,7 +88,7 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     import pyarrow
 
     from kepler_traverse.errors import InputError
-    from kepler_traverse.extremes import EXTREMES, columns_of, extremes, top_closeness
+    from kepler_traverse.extremes import EXTREMES, extremes, make_columns, top_closeness
     from kepler_traverse.graph.read import read_graph
     from kepler_traverse.search.frames import arrow_table
 
@@ -131,7 +131,7 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
         facts["n_vertices_considered"] = found.n_vertices
         answer = {name: getattr(found, name) for name in EXTREMES}
         answer |= {name: answer[name].tolist() for name in ("center", "periphery")}
-        table = arrow_table(columns_of(graph, found))
+        table = arrow_table(make_columns(graph, found))
     return facts | {"searches": searches, "seconds": time.perf_counter() - started}, answer, table
 
 

@@ -19,8 +19,8 @@ from .cli import signals
 from .cli.options import Once, OnceParser
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
-from .monitoring.console import estimate_lines, estimate_of, traffic_of_run, traffic_text
-from .output.store import store_of
+from .monitoring.console import estimate_lines, read_estimate, traffic_of_run, traffic_text
+from .output.store import open_store
 from .output.tables import TABLE_FORMATS, address_of, refuse_without_packages, register
 from .run.finishing import IncompleteError, finish_run
 
@@ -56,7 +56,7 @@ def parser() -> OnceParser:
 
 def _finish(given: Any) -> int:
     refuse_address("DIR", given.folder, takes_stores=True)
-    folder, table = store_of(given.folder), getattr(given, "table", None)
+    folder, table = open_store(given.folder), getattr(given, "table", None)
     if table is not None:
         refuse_without_packages(table)
     try:
@@ -68,7 +68,7 @@ def _finish(given: Any) -> int:
     rows, size = (sum(part[key] for part in manifest["parts"]) for key in ("rows", "bytes"))
     facts = {"output": given.folder, "status": manifest["status"], "sources": manifest["sources"], "rows": rows}
     facts |= {"bytes": size, "parts": len(manifest["parts"]), "digest": manifest["digest"], "was_finished": before}
-    facts |= estimate_of(manifest) | ({"store": store} if store["requests"] else {})
+    facts |= read_estimate(manifest) | ({"store": store} if store["requests"] else {})
     lines = [*estimate_lines(facts), *([f"store: {traffic_text(store)}"] if store["requests"] else [])]
     if table is not None:
         was_there = register(folder, manifest, table)

@@ -33,11 +33,11 @@ from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
 
 from .cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
-from .cli.settings import MG, settings_of
+from .cli.settings import MG, merge_settings
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
 from .output.schemas import OUTPUT_SCHEMAS
-from .output.store import store_of
+from .output.store import open_store
 from .run import driver
 from .run.engine import Given
 from .scheduling.errors import ClusterError, ProcessUnusableError
@@ -130,7 +130,7 @@ class JobResult:
         columns : sequence of str, optional
             Columns to read; all by default.
         """
-        store = store_of(self.path)
+        store = open_store(self.path)
         for name in (part["file"] for part in self.manifest["parts"]):
             with store.local([name]) as here, open_part(here / name) as part:
                 yield from part.tables(None if columns is None else list(columns))
@@ -246,19 +246,19 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     """
     values = _values(options)
     names_all = _name_sources(values)
-    graph, paths = _graph_of(edges, values)
+    graph, paths = _read_graph(edges, values)
     if graph is not None:
         _check_ids(graph, values)
     values |= {"edges": paths, "output": _path("output", output)}
     given = Given(graph=graph, stays_here=client is None, check=_refuse_a_vertex_named_all if names_all else None)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         if client is None:
-            settings = settings_of(values, environment={})
+            settings = merge_settings(values, environment={})
         else:
-            address = _address_of(client)
-            settings = settings_of(values | {"scheduler_address": _CHECKED_ADDRESS}, environment={})
+            address = _find_address(client)
+            settings = merge_settings(values | {"scheduler_address": _CHECKED_ADDRESS}, environment={})
             settings = replace(settings, scheduler_address=address)
-            stack.enter_context(_use_of(client))
+            stack.enter_context(_open_client(client))
         if graph is not None and settings.engine == MG:
             raise InputError(f"engine={MG!r} reads its partitions from files; give the paths of the edge list")
         finished = driver.execute(settings, "run_job(..., resume=True)", given=given)
@@ -306,7 +306,7 @@ def _is_file(value: Any) -> bool:
 
 def _path(name: str, value: Any) -> str:
     """Return a path as text."""
-    (path,) = arguments.paths_of(name, [value])
+    (path,) = arguments.list_paths(name, [value])
     return os.fsdecode(path)
 
 
@@ -348,11 +348,11 @@ def _refuse_a_vertex_named_all(graph: Graph) -> None:
     source_numbers(graph, ALL)
 
 
-def _graph_of(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
+def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
     """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
     is_graph = isinstance(edges, Graph)
     if not is_graph and (isinstance(edges, (str, os.PathLike)) or _are_paths(edges)):
-        return None, [os.fsdecode(path) for path in arguments.paths_of("edges", edges)]
+        return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
     for name in (*_OF_FILES, *(_OF_TABLES if is_graph else ())):
         if name in values:
             what = "a graph" if is_graph else "a table in memory"
@@ -405,10 +405,10 @@ def _check_ids(graph: Graph, values: dict[str, Any]) -> None:
     """
     for name in ("sources", "targets"):
         if isinstance(values.get(name), list):
-            graph.numbers_of(values[name], name[:-1])
+            graph.to_numbers(values[name], name[:-1])
 
 
-def _address_of(client: Any) -> str:
+def _find_address(client: Any) -> str:
     """Return the address of a client's scheduler.
 
     Raises
@@ -426,7 +426,7 @@ def _address_of(client: Any) -> str:
     return client.scheduler.address
 
 
-def _use_of(client: Client) -> AbstractContextManager[None]:
+def _open_client(client: Client) -> AbstractContextManager[None]:
     from .scheduling.cluster import client_in_use
 
     return client_in_use(client)

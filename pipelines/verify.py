@@ -32,11 +32,20 @@ from .cli.options import SETTINGS, Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, show
 from .output.layout import PARTITION_NAME, part_number
-from .output.load_tables import LOAD_FACTS, facts_of
+from .output.load_tables import LOAD_FACTS, read_facts
 from .output.manifest_types import NAMED_OPTIONS, Manifest
-from .output.rows import names_of
-from .output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of, layout_of, mark_fits, read_manifest, tables_in
-from .output.store import Store, store_of
+from .output.rows import get_names
+from .output.run_folder import (
+    MANIFEST,
+    SUCCESS,
+    compute_digest,
+    compute_fingerprint,
+    mark_fits,
+    read_layout,
+    read_manifest,
+    tables_in,
+)
+from .output.store import Store, open_store
 from .output.tables import TABLE_FORMATS, differing_files, format_in
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
@@ -121,7 +130,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     InputError
         The folder is not an output of this job, or the edge list is not that of the run.
     """
-    findings, store = Findings(), store_of(folder)
+    findings, store = Findings(), open_store(folder)
     manifest = _manifest(store, findings)
     if manifest is None:
         return findings
@@ -134,7 +143,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     question = read_question(graph, settings, identity)
     if settings.all_sources:
         sample = getattr(question.options, "sources", None)
-        right = names_of(graph, np.arange(graph.n_vertices) if sample is None else sample)
+        right = get_names(graph, np.arange(graph.n_vertices) if sample is None else sample)
         if digest_of_ids(right) != identity["sources"]:
             what = "all vertices" if sample is None else "the sample that its settings draw"
             findings.add("sources", MANIFEST, f"the sources of the run are not {what}")
@@ -142,7 +151,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         findings.add("manifest", MANIFEST, "its settings and its identity do not have the same partitions")
     elif settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, chosen_sources(graph, settings)[0])
-        is_of_run = digest_of_ids(names_of(graph, numbers)) == identity["sources"]
+        is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]
         if not is_of_run or [*partitions.items()] != [*identity["partitions"].items()]:
             raise InputError(f"{settings.sources}: these are not the partitions of the run; give its table by --sources")
     prover: Any
@@ -150,7 +159,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         prover, part_of = Prover(graph, question, findings), Part
     else:
         prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart
-    layout = layout_of(manifest)
+    layout = read_layout(manifest)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
         number = part_number(name)
         if number is not None and layout.has(name):  # any other is a fault already
@@ -215,7 +224,7 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
 
 def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> None:
     """Check what does not need the edge list: completeness of the run, and consistency of manifest and folder."""
-    identity, parts, names, layout = manifest["identity"], manifest["parts"], store.names(), layout_of(manifest)
+    identity, parts, names, layout = manifest["identity"], manifest["parts"], store.names(), read_layout(manifest)
     if manifest["status"] != "done" or SUCCESS not in names:
         answered = sum(len(part["sources"]) for part in parts)
         findings.add(
@@ -224,7 +233,7 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
     elif not mark_fits(store):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
     for what, said, found in [
-        ("fingerprint", manifest["fingerprint"], fingerprint_of(identity)),
+        ("fingerprint", manifest["fingerprint"], compute_fingerprint(identity)),
         ("algorithm", manifest["algorithm"], identity["algorithm"]),
         ("result", manifest["result"], identity["result"]),
         ("graph", manifest["graph"]["fingerprint"], identity["graph"]),
@@ -233,7 +242,7 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
             findings.add("manifest", MANIFEST, f"its {what} is {said}, which the rest of it contradicts ({found})")
     if manifest["status"] == "done":
         sources = [source for part in parts for source in part["sources"]]
-        digest = digest_of(manifest["graph"]["fingerprint"], parts, identity["result"])
+        digest = compute_digest(manifest["graph"]["fingerprint"], parts, identity["result"])
         if manifest["digest"] != digest:
             findings.add("manifest", MANIFEST, f"its digest is {manifest['digest']}, that of its parts is {digest}")
         if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != identity["sources"]:
@@ -269,7 +278,7 @@ def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], fin
             if not wrong and size_and_digest(here / name) != (listed[name]["bytes"], listed[name]["sha256"]):
                 wrong = "its bytes are not those that the manifest names"
             facts = {key: value for key, value in listed[name].items() if key in LOAD_FACTS}
-            if not wrong and facts_of(pq.read_schema(here / name)) != facts:
+            if not wrong and read_facts(pq.read_schema(here / name)) != facts:
                 wrong = "the manifest has other pairs without a path, another estimate, or other busiest rows"
             if wrong:
                 findings.add("table", name, wrong)

@@ -17,7 +17,7 @@ import numpy as np
 from .. import cuda
 from ..cpu import machine_speeds, numba_cache, threads
 from ..cuda.copies import copy_into
-from .costs import Machine, costs_of
+from .costs import Machine, load_costs
 
 _COPIED = 1 << 25  # bytes of the measured copy
 _CHASED, _LOADS = 1 << 21, 1 << 15  # entries of the table, and dependent loads that are timed
@@ -29,7 +29,7 @@ _MIN_CACHE = 1 << 18  # bytes of a cache whose size is unknown
 _CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
 
 
-def machine_of(device: str) -> Machine:
+def get_machine(device: str) -> Machine:
     """Return the calibration of the machine, stored or measured now. ``cores`` are those that this thread may use now."""
     found = _load_or_measure(device)
     return replace(found, cores=threads.count()) if device == "cpu" else found
@@ -43,7 +43,7 @@ def _load_or_measure(device: str) -> Machine:
         try:
             found = _measure_gpu() if device == "cuda" else _measure_cpu()
         except MemoryError:  # too little memory to measure: use the machine of the constants, and do not store it
-            return costs_of(device).measured_on
+            return load_costs(device).measured_on
         if file is not None:
             _write(file, found)
     return found

@@ -96,7 +96,7 @@ class Costs:
         self, algorithm: str, strategy: MultiSourceStrategy, shape: Shape, n_sources: int, group: int, machine: Machine
     ) -> float:
         """Estimate the seconds for ``n_sources`` sources in groups of ``group``; infinite without fitted constants."""
-        constants = self.nanoseconds.get(key_of(algorithm, strategy))
+        constants = self.nanoseconds.get(cost_key(algorithm, strategy))
         if constants is None:
             return float("inf")
         amounts = self.scaled(strategy.terms(shape, n_sources, group, machine), machine)
@@ -112,13 +112,13 @@ class Costs:
         return min(max(slower, 1 / _MAX_SCALED), _MAX_SCALED)
 
 
-def key_of(algorithm: str, strategy: MultiSourceStrategy) -> str:
+def cost_key(algorithm: str, strategy: MultiSourceStrategy) -> str:
     """Return the key of a strategy's constants. A single-source strategy that is repeated has a key of its own."""
     return f"{algorithm} {strategy.name}" + (" repeated" if strategy.repeats else "")
 
 
 @functools.cache
-def costs_of(device: str) -> Costs:
+def load_costs(device: str) -> Costs:
     """Return the fitted constants of a device."""
     found = json.loads(_FILE.read_text())[device]
     return Costs(device=device, measured_on=Machine(**found["measured_on"]), nanoseconds=found["nanoseconds"])

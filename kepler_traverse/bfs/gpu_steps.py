@@ -11,7 +11,7 @@ from .._arrays import NO_PREDECESSOR, UNREACHED
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
-from ..cuda.kernel_spec import WARP, entries_of
+from ..cuda.kernel_spec import WARP, make_entries
 from ..cuda.launch import PackedLaunches, launch
 from ..search.strategy import state_bytes
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BLOCK = 256  # threads; small, so that a block with a hub occupies few threads
 
 _PUSH_FILE = Path(__file__).parent / "kernels" / "push.cu"
-_entry = entries_of(_PUSH_FILE, BLOCK)
+_entry = make_entries(_PUSH_FILE, BLOCK)
 _PUSH = {
     "thread": _entry("bfs_push_thread", struct="PushArgs"),
     "warp": _entry("bfs_push_warp", struct="PushArgs", item_threads=WARP),

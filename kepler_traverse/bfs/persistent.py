@@ -130,7 +130,7 @@ def plan(graph, query) -> TracedSearch:
 
 def entries_for(graph, query) -> tuple[Entry, Entry]:
     """Return the kernels of cluster and grid with the compile-time constants for a graph."""
-    tuning = query.tuning_of(bfs_tuning.Tuning)
+    tuning = query.get_tuning(bfs_tuning.Tuning)
     _, _, largest = degree_statistics(graph.offsets)
     chunk, warps = bfs_tuning.CHUNKS["pull" if _can_pull(graph) else "push"]
     shared = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}

@@ -29,7 +29,7 @@ from .._arrays import (
     MAX_HOP_COUNT,
     Array,
     as_distance,
-    device_of,
+    get_device,
     is_hops,
     is_reached,
     is_rows,
@@ -115,16 +115,16 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
             raise InputError("cutoff and max_depth are for frames; a Traversal says itself how far it goes")
         if ALGORITHMS[result.algorithm].is_weighted and graph.weights is None:
             raise InputError("result holds weighted distances, and the graph has no weights")
-        if device_of(result.distance) != graph.device:
+        if get_device(result.distance) != graph.device:
             raise DeviceError(
-                f"result is on the {device_of(result.distance)} and the graph on the {graph.device}; move either"
+                f"result is on the {get_device(result.distance)} and the graph on the {graph.device}; move either"
             )
         return Certificate(_broken_rules(graph, result))
     failures: dict[str, str] = {}
     count = 0
     frames.check_frame("result", result)
     limit = _limit_of_frame(graph, result, cutoff, max_depth)
-    for traversal in frames.traversals_of(graph, result, limit):
+    for traversal in frames.to_traversals(graph, result, limit):
         count += 1
         for rule, why in _broken_rules(graph, traversal).items():
             failures.setdefault(rule, f"source {graph.ids_at(np.array([traversal.source]))[0]}: {why}")
@@ -137,7 +137,7 @@ def certify(graph: Graph, result: Any, *, cutoff: float | None = None, max_depth
 
 def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth: int | None) -> Any:
     """Return the limit of the search that made a frame: the argument, or the one that the frame records."""
-    noted = frames.query_of(frame)
+    noted = frames.get_query(frame)
     if noted.get("targets"):
         raise InputError("result was made with targets=, so that rows are missing: certify one that was made without")
     if cutoff is not None and max_depth is not None:
@@ -200,8 +200,8 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     is_sparse, is_interleaved = isinstance(distances, SparseDistances), isinstance(distances, InterleavedDistances)
-    if device_of(distances) != graph.device and not is_sparse:
-        raise DeviceError(f"distances are on the {device_of(distances)} and the graph on the {graph.device}; move either")
+    if get_device(distances) != graph.device and not is_sparse:
+        raise DeviceError(f"distances are on the {get_device(distances)} and the graph on the {graph.device}; move either")
     try:
         sources: Any = arguments.ids("source_vertices", source_vertices)
     except InputError as error:
@@ -252,7 +252,7 @@ def certify_many(graph: Graph, source_vertices: Ids, distances: Array, limit: An
 
 
 def _certificate_of_findings(graph: Graph, sources: np.ndarray, distances: Any, findings: np.ndarray) -> Certificate:
-    """Return the certificate of the findings of ``batch.findings_of``."""
+    """Return the certificate of the findings of ``batch.check_distances``."""
     failures = {}
     for rule, (count, at, vertex) in zip(RULES, findings.tolist(), strict=True):
         if count:
@@ -288,13 +288,13 @@ def _interleaved_are_valid(graph: Graph, sources: np.ndarray, distances: Any, li
 
 
 def _findings_of_batch(graph: Graph, sources: np.ndarray, distances: Array, limit: Any) -> np.ndarray:
-    """Return the findings of ``batch.findings_of``, with one limit or with one per source."""
+    """Return the findings of ``batch.check_distances``, with one limit or with one per source."""
     limits = limit.tolist() if isinstance(limit, np.ndarray) else [limit] * sources.size
     limits = [None if each == np.inf else each for each in limits]
     if distances.dtype == np.int64:
-        return integer_sums.findings_of(graph, sources, distances, limits)
+        return integer_sums.check_distances(graph, sources, distances, limits)
     backend = batch_gpu if graph.device == "cuda" else batch_cpu
-    return batch.findings_of(backend.summaries, graph, sources, distances, limits)
+    return batch.check_distances(backend.summaries, graph, sources, distances, limits)
 
 
 _BROKEN = {
@@ -378,7 +378,7 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
 
 
 def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
-    findings = integer_sums.findings_of(graph, np.array([result.source]), result.distance[None], [result.limit])
+    findings = integer_sums.check_distances(graph, np.array([result.source]), result.distance[None], [result.limit])
     failures = {
         rule: f"{count} distances {_BROKEN[rule]}, one of them that of {_name(graph, vertex)}"
         for rule, (count, _, vertex) in zip(RULES, findings.tolist(), strict=True)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, as_distance, device_of
+from .._arrays import Array, as_distance, get_device
 from ..cuda.graph_statistics import max_hops
 from ..graph import Graph
 
@@ -37,12 +37,14 @@ class Block(NamedTuple):
     limits: list[Any]
 
 
-# ``summaries(graph, blocks)`` yields the size of each block and its findings in the form of ``findings_of``. C3 to C5 are
-# checked only where C1 and C2 hold.
+# ``summaries(graph, blocks)`` yields the size of each block and its findings in the form of ``check_distances``. C3 to C5
+# are checked only where C1 and C2 hold.
 Summaries = Callable[[Graph, Iterator[Block]], Iterator[tuple[int, np.ndarray]]]
 
 
-def findings_of(summaries: Summaries, graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]) -> np.ndarray:
+def check_distances(
+    summaries: Summaries, graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]
+) -> np.ndarray:
     """Check distances from several sources.
 
     Parameters
@@ -87,7 +89,7 @@ def _key_type(distances: Array) -> np.dtype:
     if distances.dtype.kind == "f":
         weighted: np.dtype = distances.dtype
         return weighted
-    is_on_gpu = device_of(distances) == "cuda"
+    is_on_gpu = get_device(distances) == "cuda"
     most = 0 if distances.itemsize == 1 else max_hops(distances) if is_on_gpu else int(distances.max())
     return next(np.dtype(f"u{size}") for size in (1, 2, 4) if most < 2 ** (8 * size) - 2)
 

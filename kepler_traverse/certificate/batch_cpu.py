@@ -14,7 +14,7 @@ from ..cpu.atomics import atomic_add
 from ..cpu.short_search import note
 from ..cpu.simd_distances import differing_hops, differing_sums, lay_out
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
-from .single_cpu import chunks_of
+from .single_cpu import divide_vertices
 
 TILE = 512  # vertices laid out at once: some cache lines per source, which the processor then prefetches
 SHARED = 1 << 20  # edges, times sources, from which several threads check few sources
@@ -38,7 +38,7 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     reverse = graph.reverse
     n_lanes = TILE_BYTES // kind.itemsize
     doublings = (0,) * (n_lanes.bit_length() - 1)
-    bounds = chunks_of(reverse.offsets)
+    bounds = divide_vertices(reverse.offsets)
     found = np.zeros((bounds.size - 1, 5, 3), np.int64)
     unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
     narrow = distances.astype(kind, copy=False) if distances.itemsize > kind.itemsize else distances.view(kind)

@@ -24,9 +24,9 @@ import numpy as np
 from .._arrays import MAX_HOP_COUNT, flatten_distances
 from ..cuda import cp
 from ..cuda.compiler import Request, kernel
-from ..cuda.copies import copy_of
+from ..cuda.copies import copy_array
 from ..cuda.interleaved import EdgeWeights, InterleavedDistances
-from ..cuda.kernel_spec import WARP, Entry, entries_of
+from ..cuda.kernel_spec import WARP, Entry, make_entries
 from ..cuda.launch import launch
 from .batch import C1, C2, C3, C4, C5, NOTHING, TILE_BYTES, bound, leads_farther
 
@@ -40,8 +40,8 @@ _HOPS_FILE = Path(__file__).parent / "kernels" / "batch_hops.cu"
 _WEIGHTED_FILE = Path(__file__).parent / "kernels" / "batch_weighted.cu"
 SIZES = (("CHUNK", CHUNK), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of certificate_tiles.cuh
 _HOP_SIZES = (*SIZES, ("KEY_BYTES", 1))
-_hops = entries_of(_HOPS_FILE, BLOCK, constants=_HOP_SIZES)
-_weighted = entries_of(_WEIGHTED_FILE, BLOCK, constants=SIZES)
+_hops = make_entries(_HOPS_FILE, BLOCK, constants=_HOP_SIZES)
+_weighted = make_entries(_WEIGHTED_FILE, BLOCK, constants=SIZES)
 _LIST_HUBS = _hops(
     "certificate_list_hubs", "offset_t* offsets, int64 n_vertices, vertex_t* vertices, uint64* chunks, int64* counts"
 )
@@ -104,7 +104,7 @@ class _Checker:
         size = max(1, self._n_hubs) * per_hub
         if self._unreached is None or (self._unreached.dtype, self._unreached.size) != (kind, size):
             self._unreached = cp.asarray(np.full(size, unreached, kind))
-        self._best = copy_of(self._unreached)
+        self._best = copy_array(self._unreached)
 
     def _hops(self, sources, distances, kind: np.dtype, limits: list[Any]):
         """Return the findings of a block of hop counts, in GPU memory."""
@@ -201,7 +201,7 @@ class _Checker:
         return int(np.bitwise_count(bits).sum()), (lowest & -lowest).bit_length() - 1, int(listed[:1].get()[0])
 
     def _summary(self, found: np.ndarray, sources, in_tile: int) -> np.ndarray:
-        """Return the findings of the kernels in the form of ``findings_of``."""
+        """Return the findings of the kernels in the form of ``check_distances``."""
         summary, n = NOTHING.copy(), int(self._n)
         counts, places = found[: 2 * C4 + 1 : 2], found[1 : 2 * C4 + 2 : 2].tolist()
         if counts[C1]:

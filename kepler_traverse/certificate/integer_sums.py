@@ -12,8 +12,8 @@ from .._arrays import MAX_INTEGER, as_distance, to_host
 from .batch import NOTHING
 
 
-def findings_of(graph, sources, distances, limits) -> np.ndarray:
-    """As ``batch.findings_of``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
+def check_distances(graph, sources, distances, limits) -> np.ndarray:
+    """As ``batch.check_distances``; ``distances`` are int64 of shape (n_sources, n_vertices), on either device."""
     host = graph.derived.sums_in("int64").to("cpu")
     edges = (host.offsets, host.targets, host.weights)
     every = NOTHING.copy()

@@ -100,7 +100,7 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
         reached vertices no farther than their predecessor.
     """
     reverse = graph.reverse
-    bounds = chunks_of(reverse.offsets)
+    bounds = divide_vertices(reverse.offsets)
     found = np.empty((bounds.size - 1, 3), np.int64)
     edges = (reverse.offsets, _with_padding(reverse.targets))
     if distance.dtype.kind == "i":
@@ -139,7 +139,7 @@ def _as_weighted(graph, distance) -> tuple[Any, ...]:
     return np.broadcast_to(np.float64(1), graph.targets.shape), np.where(distance == UNREACHED, np.inf, distance)
 
 
-def chunks_of(offsets) -> np.ndarray:
+def divide_vertices(offsets) -> np.ndarray:
     """Divide the vertices into chunks of about CHUNK vertices and edges each; a hub is a chunk of its own."""
     n = offsets.size - 1
     wanted = np.arange(1, (int(offsets[-1]) + n) // CHUNK + 1) * CHUNK

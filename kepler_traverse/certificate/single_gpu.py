@@ -8,7 +8,7 @@ import numpy as np
 
 from ..cuda import cp
 from ..cuda.compiler import kernel
-from ..cuda.kernel_spec import WARP, entries_of
+from ..cuda.kernel_spec import WARP, make_entries
 from ..cuda.launch import launch
 from ..errors import InputError
 from . import batch_gpu
@@ -16,7 +16,7 @@ from . import batch_gpu
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "single.cu"
-_entry = entries_of(_FILE, BLOCK, constants=batch_gpu.SIZES)
+_entry = make_entries(_FILE, BLOCK, constants=batch_gpu.SIZES)
 _CHECK_HOPS = _entry("certificate_check_hops_warp", struct="HopEdgeArgs", item_threads=WARP)
 _LOOK_AT_HOPS = _entry("certificate_look_at_hops", struct="HopVertexArgs")
 _CHECK_WEIGHTED = _entry("certificate_check_weighted_warp", struct="WeightedEdgeArgs", item_threads=WARP)

@@ -213,7 +213,7 @@ def _merge_parallel_edges(offsets, targets, weights):
 
 def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch=None):
     """See ``protocols.CsrBackend.assemble``."""
-    empty = _empty_of(scratch)
+    empty = _empty_like(scratch)
     offsets = np.zeros(n_vertices + 1, np.int64)
     src, dst, bits = _input(src), _input(dst), _input(_as_bits(weight))
     total, ascending = -1, False
@@ -266,7 +266,7 @@ def in_files(scratch):
     return SimpleNamespace(**builders, count_isolated=count_isolated, transpose=transpose)
 
 
-def _empty_of(scratch):
+def _empty_like(scratch):
     return np.empty if scratch is None else scratch.empty
 
 
@@ -279,7 +279,7 @@ def _shortened(array, size):
 
 def filled(convert, array, dtype, scratch=None):
     """Return an array of what a function returns for the slices of another."""
-    result = _empty_of(scratch)(array.size, dtype)
+    result = _empty_like(scratch)(array.size, dtype)
     for first, part in iter_slices(array):
         result[first : first + part.size] = convert(part)
     return result
@@ -367,7 +367,7 @@ def renumber(columns, dtype, scratch=None):
         ids = (np.flatnonzero(present) + lowest).astype(kind)
         rank = np.cumsum(present, dtype=dtype)
         rank -= 1
-        numbers = [_empty_of(scratch)(column.size, dtype) for column in columns]
+        numbers = [_empty_like(scratch)(column.size, dtype) for column in columns]
         for column, number in zip(columns, numbers, strict=True):
             _look_up(_input(column), lowest, rank, number)
         return ids, numbers

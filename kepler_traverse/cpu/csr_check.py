@@ -28,7 +28,7 @@ class _Wanted(NamedTuple):
     both_ways: bool
 
 
-def fault_of(offsets, targets, weights, both_ways: bool) -> str:
+def find_fault(offsets, targets, weights, both_ways: bool) -> str:
     """Say what is wrong with CSR arrays in host memory, nothing if they fit together.
 
     Offsets begin at 0, never fall and end at the number of edges. Targets are vertices, ascend within a row, and none is

@@ -55,7 +55,7 @@ def folded(sums):
 
 
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
-    """As ``kepler_traverse.search.distance_stats.bins_of``."""
+    """As ``kepler_traverse.search.distance_stats.count_bins``."""
     found = np.empty((len(distance), n_bins), np.int64)
     for i, of_source in enumerate(distance):
         counts = np.zeros((_COUNTERS, n_bins), np.int64)
@@ -72,7 +72,7 @@ def bins_of_hops(distance, shift, first, n_bins: int):
 
 
 def levels(distance, offsets, limit):
-    """As ``kepler_traverse.search.distance_stats.levels_of``."""
+    """As ``kepler_traverse.search.distance_stats.count_levels``."""
     rows, edges, longest = [], [], 0
     for distances in distance:
         most, stored = _hops(distances, offsets)
@@ -176,7 +176,7 @@ def _summary_of_levels(counts, found, values):
 
 
 @njit(cache=True, nogil=True)
-def edges_of(offsets, distance, unreached):
+def count_edges(offsets, distance, unreached):
     """Return the number of stored edges of the vertices that one row reaches."""
     edges = 0
     for v in range(distance.size):

@@ -49,7 +49,7 @@ def _merge(low, high, more_low, more_high):
         add(low, high, i, more_low[i], more_high[i])
 
 
-def exponent_of(bound: float) -> int:
+def find_exponent(bound: float) -> int:
     """Return the smallest exponent in whose units sums up to ``bound`` have at most ``BITS`` bits.
 
     A term is then exact down to 2**-73 of the bound, and has an error of half a unit, 2**-127 of the bound, at most.

@@ -168,7 +168,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
     heads, ends, next_target = np.full(_RING, -1, np.int32), np.zeros(side, limits.dtype), np.zeros(side, np.int64)
     cursors, counts = np.zeros(side, np.int64), np.zeros(side, np.int32)
     # Arrays that may grow in the inner loop would make it twice as slow: a search that lacks room begins again.
-    table = _table_of(capacity, side, limits.dtype, vertex)
+    table = _make_table(capacity, side, limits.dtype, vertex)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for begin in range(0, k, side):
         end = min(begin + side, k)
@@ -184,7 +184,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
             if size:
                 break
             capacity *= 2
-            table = _table_of(capacity, side, limits.dtype, vertex)
+            table = _make_table(capacity, side, limits.dtype, vertex)
         lines, met, seen = table.lines, table.met, table.seen
         while keeps and found.size <= first + side * size:
             found, kept = _longer(found, first), _longer(kept, first)
@@ -225,7 +225,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
 
 
 @njit(cache=True, nogil=True)
-def _table_of(capacity, side, distance, vertex):
+def _make_table(capacity, side, distance, vertex):
     lines, met = np.empty((capacity, side), distance), np.empty(capacity, vertex)
     due, entries = np.empty(capacity, np.int64), np.empty((4 * capacity, 2), np.int32)
     return _Table(lines, met, due, entries, np.empty(capacity, np.int32))
@@ -715,7 +715,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
 
 @njit(cache=True, nogil=True)
 def bins(next_item, n_items, row_offsets, distance, limit, bins_per_unit, before, counts):
-    """``distance_stats.bins_of`` of rows."""
+    """``distance_stats.count_bins`` of rows."""
     while True:
         chunk = atomic_add(next_item, 0, 1)
         if chunk >= n_items:

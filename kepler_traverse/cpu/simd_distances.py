@@ -64,7 +64,7 @@ class _Lines:
     def prefetch(self, line):
         prefetch(self._builder, self.place(line))
 
-    def all_of(self, value):
+    def broadcast(self, value):
         undefined = ir.Constant(self.vector, ir.Undefined)
         first = self._builder.insert_element(undefined, value, ir.Constant(_INT, 0))
         nowhere_else = ir.Constant(ir.VectorType(_INT, self.count), [0] * self.count)
@@ -108,7 +108,7 @@ def differing_hops(typing_context, lines, v, neighbors, begin, end, limit, doubl
         for _, near in line.neighbors(2, line.integer(3), line.integer(4)):
             builder.store(line.smaller(builder.load(best), near), best)
         nearest = builder.load(best)
-        is_near = line.compared("<", nearest, line.all_of(args[5]))  # one more is within the limit
+        is_near = line.compared("<", nearest, line.broadcast(args[5]))  # one more is within the limit
         hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
         hops = builder.select(is_near, hops, line.farthest())
         return line.bits(line.compared("!=", hops, line.load(line.integer(1))))
@@ -128,11 +128,11 @@ def differing_sums(typing_context, lines, v, neighbors, begin, end, weights, lim
         here = line.load(line.integer(1))
         best, nearer = (cgutils.alloca_once_value(builder, line.farthest()) for _ in range(2))
         for edge, near in line.neighbors(2, line.integer(3), line.integer(4)):
-            through = builder.fadd(near, line.all_of(line.element(5, edge)))
+            through = builder.fadd(near, line.broadcast(line.element(5, edge)))
             builder.store(line.smaller(through, builder.load(best)), best)
             through = builder.select(line.compared("<", near, here), through, line.farthest())
             builder.store(line.smaller(through, builder.load(nearer)), nearer)
-        within = line.compared("<=", builder.load(best), line.all_of(args[6]))
+        within = line.compared("<=", builder.load(best), line.broadcast(args[6]))
         nearest = builder.select(within, builder.load(best), line.farthest())
         bits = [line.bits(line.compared("!=", here, value)) for value in (nearest, builder.load(nearer))]
         return context.make_tuple(builder, signature.return_type, bits)
@@ -152,10 +152,10 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
         line = _Lines(context, builder, signature, args)
         here, near, limits = (line.load(place) for place in (line.integer(1), line.integer(2), ir.Constant(_WORD, 0)))
         if line.is_float:
-            through = builder.fadd(near, line.all_of(args[3]))
+            through = builder.fadd(near, line.broadcast(args[3]))
             is_within = line.compared("<=", through, limits)
         else:
-            through = builder.add(near, line.all_of(args[3]))
+            through = builder.add(near, line.broadcast(args[3]))
             is_within = line.compared("<", near, limits)  # one more is within the limit, and no overflow
         is_new = builder.and_(is_within, line.compared("<", through, here))
         place = builder.bitcast(line.place(line.integer(1)), line.vector.as_pointer())
@@ -171,11 +171,11 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
 
 @intrinsic
 def lay_out(typing_context, lines, v, lane, rows, doublings):
-    """``lines[v + i, lane + j] = rows[lane + j, v + i]`` for as many i and j as the square has that ``side_of`` names."""
+    """``lines[v + i, lane + j] = rows[lane + j, v + i]`` for all i and j below ``square_side``."""
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        kind, side = signature.args[3], side_of(line.count)
+        kind, side = signature.args[3], square_side(line.count)
         view = context.make_array(kind)(context, builder, args[3])
         first, column = line.integer(2), line.integer(1)
         squares = []
@@ -200,6 +200,6 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
     return types.void(lines, v, lane, rows, doublings), generate
 
 
-def side_of(count: int) -> int:
+def square_side(count: int) -> int:
     """Rows and columns of the square that ``lay_out`` turns, for lines of so many numbers."""
     return min(count, 16)

@@ -53,14 +53,14 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         ends = context.make_array(signature.args[4])(context, builder, args[4]).data
         undefined = ir.Constant(vector, ir.Undefined)
 
-        def all_of(value):
+        def broadcast(value):
             value = builder.insert_element(undefined, value, ir.Constant(_INT, 0))
             return builder.shuffle_vector(value, undefined, ir.Constant(ir.VectorType(_INT, WIDTH), [0] * WIDTH))
 
         def count(mask):
             return builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(WIDTH))), _WORD)
 
-        limit, largest = all_of(args[2]), all_of(args[3])
+        limit, largest = broadcast(args[2]), broadcast(args[3])
         zeros, ones = (ir.Constant(wide, [value] * WIDTH) for value in (0.0, 1.0))
         near, far = (
             cgutils.alloca_once_value(builder, builder.load(place, align=align))

@@ -25,12 +25,12 @@ def lower_line(typing_context, lines, v, is_set, neighbors, begin, end, weights,
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        nothing = line.all_of(args[7])
+        nothing = line.broadcast(args[7])
         flag = builder.icmp_unsigned("!=", args[2], ir.Constant(args[2].type, 0))
         here = line.integer(1)
         best = cgutils.alloca_once_value(builder, builder.select(flag, line.load(here), nothing))
         for edge, near in line.neighbors(3, line.integer(4), line.integer(5)):
-            through = builder.add(near, line.all_of(line.element(6, edge)))
+            through = builder.add(near, line.broadcast(line.element(6, edge)))
             builder.store(line.smaller(through, builder.load(best)), best)
         place = builder.bitcast(line.place(here), line.vector.as_pointer())
         builder.store(builder.load(best), place, align=line.kind.bitwidth // 8)
@@ -46,7 +46,7 @@ def clear_line(typing_context, lines, v, value, doublings):
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
         place = builder.bitcast(line.place(line.integer(1)), line.vector.as_pointer())
-        builder.store(line.all_of(args[2]), place, align=line.kind.bitwidth // 8)
+        builder.store(line.broadcast(args[2]), place, align=line.kind.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(lines, v, lines.dtype, doublings), generate
@@ -94,7 +94,7 @@ def turn_square(typing_context, lines, places, column, unreached, unit, rows, do
         vector = ir.VectorType(number, line.count)
         column = line.integer(2)
         infinite = ir.Constant(vector, [_INFINITY] * line.count)
-        nothing = line.all_of(args[3])
+        nothing = line.broadcast(args[3])
         undefined = ir.Constant(vector, ir.Undefined)
         unit = builder.insert_element(undefined, args[4], ir.Constant(_INT, 0))
         unit = builder.shuffle_vector(unit, undefined, ir.Constant(ir.VectorType(_INT, line.count), [0] * line.count))

@@ -6,7 +6,7 @@ from .._arrays import Array
 from . import cp
 
 
-def copy_of(array: Array) -> Array:
+def copy_array(array: Array) -> Array:
     """A copy of a contiguous array."""
     copied = cp.empty(array.shape, array.dtype)
     copy_into(copied, array)

@@ -25,9 +25,9 @@ import numpy as np
 from .._arrays import Array
 from . import cp
 from .compiler import kernel
-from .copies import copy_into, copy_of
+from .copies import copy_array, copy_into
 from .graph_statistics import degree_statistics as degree_statistics
-from .kernel_spec import WARP, entries_of
+from .kernel_spec import WARP, make_entries
 from .launch import launch
 from .vertex_ids import renumber as renumber  # a part of protocols.CsrBackend
 
@@ -37,7 +37,7 @@ MIN_PIECE = 1 << 16  # edges; below it launches cost more than sorting
 SHIFTED_AT_ONCE = 1 << 20  # offsets
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
-_entry = entries_of(_FILE, BLOCK)
+_entry = make_entries(_FILE, BLOCK)
 _COUNT_DEGREES = _entry(
     "csr_count_degrees", "vertex_t* src, vertex_t* dst, int64 n_edges, int32 both_ways, int64* counts, int64* counters"
 )
@@ -100,8 +100,8 @@ def assemble(
     _set_back(offsets)
     stored = _sort_lists(offsets, targets, weights)
     if stored < total:
-        targets = copy_of(targets[:stored])
-        weights = None if weights is None else copy_of(weights[:stored])
+        targets = copy_array(targets[:stored])
+        weights = None if weights is None else copy_array(weights[:stored])
     return offsets, targets, weights, int(counters[0]), total - stored
 
 
@@ -157,7 +157,7 @@ def _set_back(offsets: Array) -> None:
     """Restore offsets after a scatter, which has moved each one to the end of its adjacency list."""
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
-        copy_into(offsets[first + 1 : last + 1], copy_of(offsets[first:last]))
+        copy_into(offsets[first + 1 : last + 1], copy_array(offsets[first:last]))
     offsets[:1].data.memset_async(0, offsets.itemsize)
 
 

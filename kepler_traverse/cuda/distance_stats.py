@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike
 from .._arrays import Array, flatten_distances
 from . import cp
 from .compiler import Kernel, Request, kernel
-from .kernel_spec import WARP, Entry, entries_of
+from .kernel_spec import WARP, Entry, make_entries
 from .launch import launch, launch_blocks, max_grid
 
 BLOCK = 256
@@ -41,8 +41,8 @@ _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("BINS", BINS), ("TILE", STRETCH), ("R
 
 
 _SIZES = (("REDUCTION_BLOCK", PIECE), ("TILE", STRETCH), ("LEVELS", LEVELS), ("N_STATISTICS", _N_STATISTICS))
-_of_hops = entries_of(_LEVELS_FILE, BLOCK, constants=(*_SIZES, ("HOP_BYTES", 1), ("COUNT_BYTES", 8)))
-_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
+_of_hops = make_entries(_LEVELS_FILE, BLOCK, constants=(*_SIZES, ("HOP_BYTES", 1), ("COUNT_BYTES", 8)))
+_entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 _REDUCE = _entry("distance_stats_reduce_warp", struct="ReduceArgs", item_threads=WARP)
 _FOLD = _entry(
     "distance_stats_fold_warp", "int64* records, int64 n_records, int64 n_sources, int64* folded_records", item_threads=WARP
@@ -86,7 +86,7 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
 
 
 def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int) -> np.ndarray:
-    """As ``kepler_traverse.search.distance_stats.bins_of``."""
+    """As ``kepler_traverse.search.distance_stats.count_bins``."""
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
@@ -97,10 +97,10 @@ def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bin
 
 
 def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array, np.ndarray]]:
-    """As ``kepler_traverse.search.distance_stats.levels_of``."""
+    """As ``kepler_traverse.search.distance_stats.count_levels``."""
     k, n = distance.shape
     found = cp.zeros((k, 2), np.int64)
-    launch(_kernel(_HOPS, distance.dtype), k * _n_reduction_blocks(n), (*_hops_of(distance), offsets, found))
+    launch(_kernel(_HOPS, distance.dtype), k * _n_reduction_blocks(n), (*_to_hops(distance), offsets, found))
     farthest, edges = found.get().T
     n_levels = int(min(farthest.max(), farthest.max() if limit is None else limit)) + 1
     at_once = max(1, LEVELS_AT_ONCE // n_levels)
@@ -108,7 +108,7 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
         some_sources = distance[first : first + at_once]
         some = cp.zeros((len(some_sources), n_levels), np.int64)
         blocks = min(len(some_sources) * -(-n // STRETCH), max_grid(BLOCK))
-        launch_blocks(_kernel(_LEVELS, distance.dtype), blocks, (*_hops_of(some_sources), np.int64(n_levels), some))
+        launch_blocks(_kernel(_LEVELS, distance.dtype), blocks, (*_to_hops(some_sources), np.int64(n_levels), some))
         yield some, edges[first : first + at_once]
 
 
@@ -119,7 +119,7 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
     values, found = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_STATISTICS), np.float64)
     entry = _OF_LEVELS.variant(COUNT_BYTES=counts.dtype.itemsize)
-    launch_blocks(kernel(entry, np.int32), blocks, (*_hops_of(counts), values, found))
+    launch_blocks(kernel(entry, np.int32), blocks, (*_to_hops(counts), values, found))
     return found.get()
 
 
@@ -154,7 +154,7 @@ def _distances(distance: Array, limit: Any) -> dict[str, Any]:
     return {"distance": memory, "pitch": pitch, "n_vertices": n_vertices, "n_sources": n_sources, "limit": limit}
 
 
-def _hops_of(distance: Array) -> tuple[Any, ...]:
+def _to_hops(distance: Array) -> tuple[Any, ...]:
     memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
 

@@ -12,14 +12,14 @@ from .._arrays import Array
 from . import cp
 from .compiler import kernel
 from .csr_build import decoded_weights
-from .kernel_spec import entries_of
+from .kernel_spec import make_entries
 from .launch import launch
 
 BLOCK = 256
 ROWS_AT_ONCE = 1 << 24  # whose edges are int64, whatever type they are stored in
 
 _FILE = Path(__file__).parent / "kernels" / "edge_rows.cu"
-_entry = entries_of(_FILE, BLOCK)
+_entry = make_entries(_FILE, BLOCK)
 _FIND = _entry("edge_rows_find", struct="FindArgs")
 _LOWER = _entry("edge_rows_lower", "int64* edges, weight_t* weights, int64 n_rows, ordered_t* lowest")
 _FIRST = _entry(

@@ -10,15 +10,15 @@ import numpy as np
 from .._arrays import Array
 from . import cp
 from .compiler import kernel
-from .copies import copy_of
-from .kernel_spec import entries_of
+from .copies import copy_array
+from .kernel_spec import make_entries
 from .launch import launch
 
 BLOCK = 256
 SUMS = 1 << 15  # partial sums, each of one thread: fixed, so that a sum has the same bits on every device
 
 _FILE = Path(__file__).parent / "kernels" / "edge_weights.cu"
-_entry = entries_of(_FILE, BLOCK)
+_entry = make_entries(_FILE, BLOCK)
 _FROM_INTEGERS = _entry("weights_from_integers", "uint8* integers, int64 n, int32 kind, weight_t* weights")
 _CHECK = _entry("weights_check", "weight_t* weights, int64 n, int64* found")
 _WITHOUT_NEGATIVE_ZEROS = _entry("weights_without_negative_zeros", "weight_t* weights, int64 n, weight_t* cleared")
@@ -33,7 +33,7 @@ ENTRIES = (_FROM_INTEGERS, _CHECK, _WITHOUT_NEGATIVE_ZEROS, _COUNT_NEGATIVE_LOOP
 def from_integers(integers: Array, dtype: np.dtype) -> Array:
     """Integers that a type holds exactly, in that type; below 2^63 in absolute value."""
     if integers.dtype == dtype:
-        return copy_of(cp.ascontiguousarray(integers))
+        return copy_array(cp.ascontiguousarray(integers))
     integers = cp.ascontiguousarray(integers)
     weights = cp.empty(integers.size, dtype)
     kind = np.int32(-integers.itemsize if integers.dtype.kind == "i" else integers.itemsize)

@@ -10,13 +10,13 @@ import numpy as np
 from .._arrays import Array, flatten_distances
 from . import cp
 from .compiler import kernel
-from .kernel_spec import entries_of
+from .kernel_spec import make_entries
 from .launch import launch
 
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "graph_statistics.cu"
-_entry = entries_of(_FILE, BLOCK)
+_entry = make_entries(_FILE, BLOCK)
 _DEGREES = _entry("graph_degrees", "offset_t* offsets, int64 n_vertices, int64* degrees")
 _DEGREE_SUMS = _entry("graph_degree_sums", "offset_t* offsets, int64 n_vertices, uint64* sums")
 _FIRST_OF_DEGREE = _entry("graph_first_of_degree", "offset_t* offsets, int64 n_vertices, int64 degree, int64* first")

@@ -19,7 +19,7 @@ from .._arrays import as_distance
 from . import cp
 from .compiler import Request, kernel
 from .distance_stats import _WORDS, PIECE, bins, fold_records
-from .kernel_spec import WARP, Entry, entries_of
+from .kernel_spec import WARP, Entry, make_entries
 from .launch import launch, launch_blocks, max_grid, resident_threads
 
 BLOCK = 256
@@ -27,7 +27,7 @@ TILE = 256
 UNREACHED = {np.dtype(np.int32): 2**30, np.dtype(np.int64): 2**62}
 _FILE = Path(__file__).parent / "kernels" / "interleaved.cu"
 _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("RECORD_WORDS", _WORDS), ("TILE", TILE), ("FLOAT_BYTES", 4), ("WORDS", 4))
-_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
+_entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 _TO_ROWS = _entry("interleaved_to_rows", struct="RowsArgs", block=2 * BLOCK)
 _STATS = _entry("interleaved_stats", struct="StatsArgs")
 _WEIGHTS = _entry("interleaved_weights", struct="WeightsArgs")
@@ -134,7 +134,7 @@ class InterleavedDistances:
         return bool(self.highest * self.unit >= bound)
 
     def bins(self, limit: Any, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
-        """As ``search.distance_stats.bins_of``."""
+        """As ``search.distance_stats.count_bins``."""
         bound = min(as_distance(math.inf if limit is None else limit, self.dtype), np.finfo(self.dtype).max)
         return bins(self.rows(), bound, bins_per_unit, before, n_bins)
 

@@ -78,7 +78,7 @@ class Entry:
         return replace(self, block=block or self.block, launches_children=launches_children, constants=chosen)
 
 
-def entries_of(file: Path, block: int, **shared: Any) -> Callable[..., Entry]:
+def make_entries(file: Path, block: int, **shared: Any) -> Callable[..., Entry]:
     """Return ``entry(name, declared)`` and ``entry(name, struct=...)``, which describe one of a file's kernels.
 
     ``arguments`` reads what is declared. ``shared``, and further keywords of ``entry``, are attributes of the entries.
@@ -118,7 +118,7 @@ class StructArguments(Sequence[Argument]):
 
     @functools.cached_property
     def _fields(self) -> tuple[Argument, ...]:
-        return tuple(_fields_of(self._file, self._struct, self._types))
+        return tuple(_list_fields(self._file, self._struct, self._types))
 
     def __iter__(self) -> Iterator[Argument]:
         return iter(self._fields)  # at each launch: several times as fast as one call per index
@@ -168,13 +168,13 @@ def struct_layout(file: Path, struct: str) -> np.dtype:
     ValueError
         The file has no such struct, or a line before the first member function declares anything but one number.
     """
-    fields = list(_fields_of(file, struct, {}, has_functions=True))
+    fields = list(_list_fields(file, struct, {}, has_functions=True))
     if any(field.is_array for field in fields):
         raise ValueError(f"{file.name}: {struct} has a pointer")
     return np.dtype([(field.name, np.dtype(field.kind)) for field in fields], align=True)
 
 
-def _fields_of(file: Path, struct: str, types: dict[str, str], has_functions: bool = False) -> Iterator[Argument]:
+def _list_fields(file: Path, struct: str, types: dict[str, str], has_functions: bool = False) -> Iterator[Argument]:
     body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     if body is None:
         raise ValueError(f"{file.name} has no struct {struct}")
@@ -184,13 +184,13 @@ def _fields_of(file: Path, struct: str, types: dict[str, str], has_functions: bo
         if not line.strip():
             continue
         field = _FIELD.fullmatch(line.strip())
-        kind = field and _kind_of(field["type"], bool(field["pointer"]), types)
+        kind = field and _classify(field["type"], bool(field["pointer"]), types)
         if field is None or kind not in (*OPEN_TYPES, "ordered_t", *np.sctypeDict):
             raise ValueError(f"{file.name}: not a field of {struct} that the host can read: {line.strip()}")
         yield Argument(field["name"], kind, bool(field["pointer"]), bool(field["nullable"]))
 
 
-def _kind_of(name: str, is_pointer: bool, types: dict[str, str]) -> str:
+def _classify(name: str, is_pointer: bool, types: dict[str, str]) -> str:
     if is_pointer and name[0].isupper():
         return "int64"
     return types.get(name, _NUMPY_NAMES.get(name, name))

@@ -119,7 +119,7 @@ class PackedLaunches:
 
     def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
         self._kernel, self._shared_bytes = kernel, shared_bytes
-        self._dtypes = dict(zip(_names_of(kernel.entry), kernel.dtypes, strict=True))
+        self._dtypes = dict(zip(_list_names(kernel.entry), kernel.dtypes, strict=True))
         self._packed: dict[Hashable, tuple[tuple[Any, ...], dict[str, np.ndarray]]] = {}
 
     def launch(
@@ -208,12 +208,12 @@ def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
         if value.dtype != dtype:
             raise TypeError(f"{where} must be of type {dtype}, not {value.dtype}")
         values.append(value)
-    return tuple(values) if kernel.layout is None else (_struct_of(kernel.layout, values),)
+    return tuple(values) if kernel.layout is None else (_make_struct(kernel.layout, values),)
 
 
 def _in_order(entry: Entry, args: dict[str, Any]) -> tuple[Any, ...]:
     """Return named arguments in the order of the declaration."""
-    names = _names_of(entry)
+    names = _list_names(entry)
     if len(args) != len(names) or not args.keys() >= set(names):
         for wrong, says in ((set(names) - args.keys(), "lacks"), (args.keys() - set(names), "has no argument")):
             if wrong:
@@ -222,11 +222,11 @@ def _in_order(entry: Entry, args: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @functools.cache
-def _names_of(entry: Entry) -> tuple[str, ...]:
+def _list_names(entry: Entry) -> tuple[str, ...]:
     return tuple(argument.name for argument in entry.arguments)
 
 
-def _struct_of(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
+def _make_struct(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
     """One struct of these values, with the addresses of those that are arrays."""
     arrays = tuple((i, value) for i, value in enumerate(values) if not isinstance(value, np.generic))
     words = values.copy()

@@ -11,13 +11,13 @@ from .._arrays import Array, extent
 from . import cp
 from .compiler import kernel
 from .copies import copy_into
-from .kernel_spec import entries_of
+from .kernel_spec import make_entries
 from .launch import launch
 
 BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "vertex_ids.cu"
-_entry = entries_of(_FILE, BLOCK)
+_entry = make_entries(_FILE, BLOCK)
 _MARK = _entry("ids_mark", "uint8* ids, int64 n, int32 kind, int64 lowest, uint8* present")
 _COUNT = _entry("ids_count", "uint8* present, int64 span, int64* counter")
 _FLAGS = _entry("ids_flags", "uint8* present, int64 span, vertex_t* flags")

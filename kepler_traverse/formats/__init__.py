@@ -70,7 +70,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
         raise InputError(f"{option_text('format')} {format!r} is none of 'auto', {', '.join(map(repr, by_name))}")
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
-    entry = chosen[0] if len(chosen) == 1 else _format_of(files)
+    entry = chosen[0] if len(chosen) == 1 else _detect_format(files)
     for name, unset in (("header", "auto"), ("delimiter", None)):
         if getattr(options, name) != unset and name not in entry.takes:
             other = f", or give {option_text('format', 'csv')}" if entry.name == "snap" else ""
@@ -89,7 +89,7 @@ def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
     return _BYTES_PER_BYTE * sum(sizes)
 
 
-def _format_of(files: list[DataFile]) -> Format:
+def _detect_format(files: list[DataFile]) -> Format:
     """Tell the one format of all files from their endings."""
     by_ending = {ending: entry for entry in FORMATS for ending in entry.endings}
     for file in files:

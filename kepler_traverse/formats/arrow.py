@@ -35,7 +35,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             of_file = hasattr(batches, "num_record_batches")
             each = map(batches.get_batch, range(batches.num_record_batches)) if of_file else batches
             return edges_of_batches((batch.select(names) for batch in each), options, file, columns)
-        return edges_of(batches.read_all().select(names), options, file, columns)
+        return check_edges(batches.read_all().select(names), options, file, columns)
 
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
@@ -52,13 +52,13 @@ def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) 
 def edges_of_batches(
     batches: Iterable[pyarrow.RecordBatch], options: ReadOptions, file: DataFile, columns: EdgeColumns
 ) -> EdgeList:
-    """As ``edges_of``, with one batch in memory at a time, and no column beside those of the edges."""
+    """As ``check_edges``, with one batch in memory at a time, and no column beside those of the edges."""
     import pyarrow
 
     collected, rows = {role: options.chunks() for role in columns.roles}, 0
     for batch in batches:
         if batch.num_rows:
-            piece = edges_of(pyarrow.Table.from_batches([batch]), options, file, columns, rows).table
+            piece = check_edges(pyarrow.Table.from_batches([batch]), options, file, columns, rows).table
             for role, chunks in collected.items():
                 chunks += piece[role].chunks
             rows += batch.num_rows
@@ -68,7 +68,9 @@ def edges_of_batches(
     return EdgeList(table=table, columns=columns, rows=((file.name, rows),))
 
 
-def edges_of(table: pyarrow.Table, options: ReadOptions, file: DataFile, columns: EdgeColumns, first: int = 0) -> EdgeList:
+def check_edges(
+    table: pyarrow.Table, options: ReadOptions, file: DataFile, columns: EdgeColumns, first: int = 0
+) -> EdgeList:
     """Check the columns of a typed table and bring them to the types of an edge list.
 
     ``first`` is the number in the file of its first row.
@@ -79,18 +81,18 @@ def edges_of(table: pyarrow.Table, options: ReadOptions, file: DataFile, columns
     if table.num_rows == 0:
         raise no_rows(file)
 
-    def column_of(name: str) -> pyarrow.ChunkedArray:
+    def make_column(name: str) -> pyarrow.ChunkedArray:
         is_partition = name in file.partition_names
         return file.partition_column(name, table.num_rows) if is_partition else table.column(name)
 
     kept = directions = None
     if columns.more:
-        more = pyarrow.table({name: column_of(name) for name in columns.more})
+        more = pyarrow.table({name: make_column(name) for name in columns.more})
         kept, directions = select_rows(more, columns, options, file)
     mask = None if kept is None else row_mask(kept, table.num_rows)
     typed = {}
     for role, name in columns.roles.items():
-        column = column_of(name) if mask is None else plain_column(column_of(name)).filter(mask)
+        column = make_column(name) if mask is None else plain_column(make_column(name)).filter(mask)
         typed[role] = edge_column(column, Where(file, role, name, kept, first), options.id_type)
     return EdgeList(
         table=pyarrow.table(typed),

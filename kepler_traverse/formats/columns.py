@@ -298,7 +298,7 @@ class IdText:
         import pyarrow
         import pyarrow.compute
 
-        strings, bad = integers_of(strings, self.plain)
+        strings, bad = parse_integers(strings, self.plain)
         if bad >= 0:
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
             if self.numbered:
@@ -343,7 +343,7 @@ class WeightText:
         if strings.null_count:
             error = null_error(strings, self.where)
             raise type(error)(error.message, self.rows + (error.row or 0), error.column)
-        clean, bad = integers_of(strings, plain=False)
+        clean, bad = parse_integers(strings, plain=False)
         if self.integers and bad < 0:
             try:
                 self.chunks += _chunks(pyarrow.compute.cast(clean, pyarrow.int64()))
@@ -425,7 +425,7 @@ def _chunks(column: pyarrow.ChunkedArray) -> list[pyarrow.Array]:
     return column.chunks if hasattr(column, "chunks") else [column]
 
 
-def integers_of(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.ChunkedArray, int]:
+def parse_integers(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.ChunkedArray, int]:
     """Return the strings without blanks and plus signs, and the first row that is no decimal integer, or -1.
 
     ``0x7`` is none, although Arrow would read it as 7. With ``plain`` neither are ``007``, ``+7`` and ``-0``.

@@ -20,7 +20,7 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
     id_type = options.id_type
     if id_type == "auto":
         with reading(files[0], "CSV", csv.Error):
-            id_type = layout_of(files[0], options).id_type
+            id_type = detect_layout(files[0], options).id_type
     on_gpu = options.device == "cuda" and id_type != "string" and not options.reads_more
     if on_gpu and not any(file.compression for file in files):
         edges = _read_on_gpu(files, options, id_type)
@@ -31,12 +31,12 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
     with reading(file, "CSV", csv.Error):
-        layout = replace(layout_of(file, replace(options, id_type=id_type)), found=options.id_type == "auto")
+        layout = replace(detect_layout(file, replace(options, id_type=id_type)), found=options.id_type == "auto")
         with file.open_stream() as source:
             return read_lines(file, source, layout, options)
 
 
-def layout_of(file: DataFile, options: ReadOptions) -> TextLayout:
+def detect_layout(file: DataFile, options: ReadOptions) -> TextLayout:
     """Find delimiter, header, columns and the type of the ids in the first lines."""
     with file.open_stream() as source:
         lines = first_lines(file, source, SAMPLE_LINES)
@@ -112,7 +112,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
     frames, rows, columns = [], [], []
     for file in files:
         with reading(file, "CSV", csv.Error):
-            layout = layout_of(file, replace(options, id_type=id_type))
+            layout = detect_layout(file, replace(options, id_type=id_type))
         columns.append(layout.columns)
         columns[-1].agree_with(columns[0], file, files[0])
         if set(layout.columns.roles.values()) & set(file.partition_names):

@@ -182,19 +182,19 @@ def _typed_partitions(files: list[DataFile]) -> list[DataFile]:
     for file in files:
         for name, text in file.partitions:
             values.setdefault(name, []).append(text)
-    types = {name: _type_of([text for text in texts if text is not None]) for name, texts in values.items()}
+    types = {name: _detect_type([text for text in texts if text is not None]) for name, texts in values.items()}
     typed = [tuple((name, None if text is None else types[name](text)) for name, text in file.partitions) for file in files]
     return [replace(file, partitions=partitions) for file, partitions in zip(files, typed, strict=True)]
 
 
-def _type_of(texts: list[str]) -> type:
+def _detect_type(texts: list[str]) -> type:
     if all(re.fullmatch("0|-?[1-9][0-9]{0,18}", text) and -(2**63) <= int(text) < 2**63 for text in texts):
         return int
     # As long as the float is written the same way, it is the number that was meant.
     return float if all(re.fullmatch(r"-?[0-9]+\.[0-9]+", text) for text in texts) else str
 
 
-def _partitions_of(path: str) -> tuple[tuple[str, str | None], ...]:
+def _parse_partitions(path: str) -> tuple[tuple[str, str | None], ...]:
     """The ``key=value`` folders right above a file."""
     found = []
     for folder in reversed(path.split("/")[:-1]):
@@ -280,7 +280,7 @@ def _copied(objects: list[StoredObject]) -> list[DataFile]:
 
     here = fsspec.filesystem("file")
     copies = zip(objects, local_copies(objects), strict=True)
-    return [DataFile(here, str(copy), each.url, _partitions_of(each.url)) for each, copy in copies]
+    return [DataFile(here, str(copy), each.url, _parse_partitions(each.url)) for each, copy in copies]
 
 
 def _inside(filesystem: Any, root: str, path: str, endings: set[str]) -> list[DataFile]:
@@ -310,7 +310,7 @@ def _is_hidden(path: str) -> bool:
 
 
 def _data_file(filesystem: Any, path: str) -> DataFile:
-    file = DataFile(filesystem, path, path, _partitions_of(path))
+    file = DataFile(filesystem, path, path, _parse_partitions(path))
     return file if file.is_local else replace(file, name=filesystem.unstrip_protocol(path))
 
 

@@ -79,14 +79,14 @@ def write_geoparquet(
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
     if hulls:
-        table, kinds = hulls_of(table, coordinates, _checked_ratio(ratio)), HULLS
+        table, kinds = make_hulls(table, coordinates, _checked_ratio(ratio)), HULLS
         bounds = bounds_of_hulls(table)
     elif "position" in table.column_names and {"pair", "target"} & set(table.column_names):
-        table, bounds = lines_of(table, coordinates)
+        table, bounds = make_lines(table, coordinates)
         kinds = ["LineString", "Point"]
     else:
-        table, kinds = shapes_of(table, coordinates)
-        bounds = bounds_of(table[GEOMETRY])
+        table, kinds = make_shapes(table, coordinates)
+        bounds = find_bounds(table[GEOMETRY])
     metadata = geo_metadata(kinds, entry, bounds)
     try:
         pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
@@ -118,11 +118,11 @@ def on_map(
         for column in names:
             if column not in columns.column_names:
                 raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, columns.column_names))}")
-    at_x, at_y = (numbers_of(f"vertices[{name!r}]", places[name]) for name in (x, y))
+    at_x, at_y = (to_numbers(f"vertices[{name!r}]", places[name]) for name in (x, y))
     return table, Coordinates(places["vertex"], at_x, at_y, (x, y))
 
 
-def numbers_of(name: str, column: Any) -> np.ndarray:
+def to_numbers(name: str, column: Any) -> np.ndarray:
     """Return a column of coordinates as float64."""
     return arguments.as_array(name, column).astype(np.float64)
 
@@ -196,7 +196,7 @@ class Coordinates:
         return found
 
 
-def shapes_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
+def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
     """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or the line of its edge."""
     import pyarrow
 
@@ -215,7 +215,7 @@ def shapes_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
     return table.append_column(GEOMETRY, pyarrow.chunked_array(chunks)), [("Point", "LineString")[len(names) - 1]]
 
 
-def lines_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
+def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
     """Return a table with a row and a line per path of a frame of ``paths``, and their bounds.
 
     Raises
@@ -244,8 +244,8 @@ def lines_of(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | N
     return pyarrow.table(found), bounds
 
 
-def bounds_of(shapes: Any) -> list[float] | None:
-    """Return the smallest x and y and the largest ones of a column of ``shapes_of``; None if it has no row."""
+def find_bounds(shapes: Any) -> list[float] | None:
+    """Return the smallest x and y and the largest ones of a column of ``make_shapes``; None if it has no row."""
     if not len(shapes):
         return None
     kind = _POINT if len(shapes[0].as_buffer()) == _POINT.itemsize else _LINE
@@ -270,7 +270,7 @@ def shapely_module() -> Any:
     return shapely
 
 
-def hulls_of(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> Any:
+def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> Any:
     """Return a table ``source, band, vertices, geometry``: a concave hull per source and band.
 
     Parameters

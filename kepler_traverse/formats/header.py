@@ -7,7 +7,7 @@ import re
 from .column_names import choose_columns, end_pairs
 from .edge_list import ReadOptions
 from .files import DataFile
-from .text import TextLayout, id_type_of, is_number, no_rows
+from .text import TextLayout, detect_id_type, is_number, no_rows
 
 # What stands in a column of numbers where there is none.
 _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNORECASE)
@@ -71,5 +71,5 @@ def layout_of_rows(
     positions = 0 if header else len(names)
     numeric = numeric_columns(names, data)
     columns = choose_columns([*names, *file.partition_names], options, file, positions=positions, numeric=numeric)
-    id_type = id_type_of(file, columns, names, data[0]) if id_type == "auto" else id_type
+    id_type = detect_id_type(file, columns, names, data[0]) if id_type == "auto" else id_type
     return TextLayout(names=tuple(names), columns=columns, id_type=id_type, found=options.id_type == "auto", header=header)

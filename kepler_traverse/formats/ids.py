@@ -144,13 +144,13 @@ def is_id_table(path: str | os.PathLike[str], what: str) -> bool:
     """Whether a file of ids is CSV with column names; those of vertices hold a name that is known to be that of the ids."""
     if Path(path).suffix.lower() != ".csv":
         return False
-    names = [name.strip().strip('"') for name in _first_line(path).split(delimiter_of(path))]
+    names = [name.strip().strip('"') for name in _first_line(path).split(detect_delimiter(path))]
     if len(names) == 1:
         return names == [_COLUMNS[what][0]]
     return what != "vertices" or any(_is_known(what, name) for name in names)
 
 
-def delimiter_of(path: str | os.PathLike[str]) -> str:
+def detect_delimiter(path: str | os.PathLike[str]) -> str:
     """Return the delimiter that occurs most often in the first line of a text file."""
     return max(_DELIMITERS, key=_first_line(path).count)
 
@@ -204,7 +204,7 @@ def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = 
             f"{path}: attributes need a table; give {option_text('vertices')} as Parquet, or as .csv whose first line has "
             f"column names, one of them {_COLUMNS['vertices'][0]!r}"
         )
-    parse = pyarrow.csv.ParseOptions(delimiter=delimiter_of(here))
+    parse = pyarrow.csv.ParseOptions(delimiter=detect_delimiter(here))
     names = pyarrow.csv.open_csv(here, parse_options=parse).schema.names
 
     def read(**options: Any) -> pyarrow.Table:

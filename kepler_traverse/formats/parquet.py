@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EdgeListError
-from .arrow import edges_of, edges_of_batches, typed_columns
+from .arrow import check_edges, edges_of_batches, typed_columns
 from .columns import check_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
 from .files import DataFile, Where, reading
@@ -63,7 +63,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             pre_buffer=not file.is_local,
             partitioning=None,
         )
-        return edges_of(table, options, file, columns)
+        return check_edges(table, options, file, columns)
 
 
 def _check_head(source: pyarrow.NativeFile, file: DataFile) -> None:

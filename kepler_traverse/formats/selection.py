@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import device_of
+from .._arrays import get_device
 from ..errors import EdgeListError, option_text
 from .columns import plain_column
 from .edge_list import EdgeColumns, ReadOptions
@@ -59,7 +59,7 @@ def select_rows(
     return kept, _directions(column if kept is None else column.take(kept), where)
 
 
-def directions_of(oneway: Any, n_rows: int) -> np.ndarray | None:
+def make_directions(oneway: Any, n_rows: int) -> np.ndarray | None:
     """Return the directions of columns in memory: int8, or None without any.
 
     Raises
@@ -89,7 +89,7 @@ def arrow_column(name: str, values: Any) -> Any:
     if isinstance(values, pyarrow.ChunkedArray):
         return values
     try:
-        if device_of(values) == "cuda":
+        if get_device(values) == "cuda":
             values = values.get()
         array = values if isinstance(values, pyarrow.Array) else pyarrow.array(values, from_pandas=True)
     except (pyarrow.ArrowException, TypeError, ValueError, AttributeError, OverflowError, LookupError) as error:

@@ -19,18 +19,18 @@ def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
     id_type = options.id_type
     if id_type == "auto":
         with reading(files[0], "SNAP text"):
-            id_type = _layout_of(files[0], options, "auto").id_type
+            id_type = _detect_layout(files[0], options, "auto").id_type
     return read_each(files, options, lambda file, wanted: _read_one(file, wanted, id_type))
 
 
 def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
     with reading(file, "SNAP text"):
-        layout = _layout_of(file, options, id_type)
+        layout = _detect_layout(file, options, id_type)
         with file.open_stream() as source:
             return read_lines(file, io.BufferedReader(BlankSeparated(file, source, b"#%")), layout, options)
 
 
-def _layout_of(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
+def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
     with file.open_stream() as source:
         lines = first_lines(file, BlankSeparated(file, source, b"#%"), SAMPLE_LINES)
     if not lines:

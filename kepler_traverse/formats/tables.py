@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import device_of, extent, namespace
+from .._arrays import extent, get_device, namespace
 from ..errors import EdgeListError, InputError, option_text
-from .arrow import edges_of, typed_columns
+from .arrow import check_edges, typed_columns
 from .columns import edge_column, without_dictionary
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
 from .files import DataFile, Where
@@ -103,20 +103,20 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     InputError
         The value is no table.
     """
-    name = f"the {_kind_of(value)}"
+    name = f"the {_classify(value)}"
     try:
         return _edges_of_table(value, DataFile.named(name), options)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # of the library that owns the table
-        raise EdgeListError(f"{name} cannot be read as a table ({type(error).__name__}: {_text_of(error)})") from error
+        raise EdgeListError(f"{name} cannot be read as a table ({type(error).__name__}: {_format_error(error)})") from error
 
 
-def _text_of(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _kind_of(value: Any) -> str:
+def _classify(value: Any) -> str:
     module = type(value).__module__.partition(".")[0]
     return type(value).__name__ if module == "builtins" else f"{module} {type(value).__name__}"
 
@@ -165,7 +165,7 @@ def _edges_of_batches(
         raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else "")
     table = pyarrow.Table.from_batches(found)
     del found
-    return edges_of(table, options, source, columns)
+    return check_edges(table, options, source, columns)
 
 
 def _no_rows(source: DataFile, advice: str = "") -> EdgeListError:
@@ -198,13 +198,13 @@ def _schema_of_pandas(frame: Any) -> Any:
     """The schema by the columns' types alone; types that Arrow lacks, as geometries, are shown as null."""
     import pyarrow
 
-    def type_of(values: Any) -> Any:
+    def detect_type(values: Any) -> Any:
         try:
             return pyarrow.array(values[:0], from_pandas=True).type
         except Exception:  # whatever the library of that type raises: such a column is no edge's
             return pyarrow.null()
 
-    return pyarrow.schema([pyarrow.field(name, type_of(values)) for name, values in _columns_of_pandas(frame.head(0))])
+    return pyarrow.schema([pyarrow.field(name, detect_type(values)) for name, values in _columns_of_pandas(frame.head(0))])
 
 
 def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -231,7 +231,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
                     raise
                 role = next((role for role, chosen in columns.roles.items() if chosen == name), "")
                 role = role or ("oneway" if name == columns.oneway else "where")
-                problem = f"holds values of several kinds, or of none that is an id or a number ({_text_of(error)})"
+                problem = f"holds values of several kinds, or of none that is an id or a number ({_format_error(error)})"
                 raise Where(source, role, name).error(f"{problem}; convert it") from None
         tables.append(pyarrow.table(arrays))
         del values, arrays, array
@@ -240,7 +240,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
     # Partitions of Dask may differ in the width of a category's codes, or hold nothing but nulls.
     table = tables[0] if len(tables) == 1 else pyarrow.concat_tables(tables, promote_options="permissive")
     del tables
-    return edges_of(table, options, source, columns)
+    return check_edges(table, options, source, columns)
 
 
 def _of_unknown_filter(columns: EdgeColumns, options: ReadOptions) -> set[str]:
@@ -302,7 +302,7 @@ def _edges_of_cudf(frame: Any, source: DataFile, options: ReadOptions, columns: 
             table = edges.rename(columns={name: role for role, name in columns.roles.items()})
             rows = ((source.name, len(frame)),)
             return EdgeList(table=table, columns=columns, rows=rows, kept=kept, directions=directions)
-    return edges_of(frame[columns.read].to_arrow(preserve_index=False), options, source, columns)
+    return check_edges(frame[columns.read].to_arrow(preserve_index=False), options, source, columns)
 
 
 def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -414,7 +414,7 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     # Types of the other columns are not known; none of them is converted.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
-    if options.where is not None and not any(device_of(table[name]) == "cuda" for name in columns.roles.values()):
+    if options.where is not None and not any(get_device(table[name]) == "cuda" for name in columns.roles.values()):
         return _filtered_in_arrow(table, columns, options, source)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
     if not any(map(len, chosen.values())):
@@ -430,7 +430,7 @@ def _filtered_in_arrow(table: Mapping[str, Any], columns: EdgeColumns, options: 
     held, columns = _more_columns(table, columns, options, columns.read)
     if not any(map(len, held.values())):
         raise _no_rows(source)
-    return edges_of(pyarrow.table(held), options, source, columns)
+    return check_edges(pyarrow.table(held), options, source, columns)
 
 
 def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
@@ -493,7 +493,7 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
     typed = {}
     for role, column in columns.items():
         if not isinstance(column, pyarrow.ChunkedArray):
-            column = pyarrow.chunked_array([pyarrow.array(column.get() if device_of(column) == "cuda" else column)])
+            column = pyarrow.chunked_array([pyarrow.array(column.get() if get_device(column) == "cuda" else column)])
         typed[role] = edge_column(column, Where(source, role, role), options.id_type)
     return EdgeList(table=pyarrow.table(typed), columns=names, rows=((source.name, len(typed["src"])),))
 
@@ -514,7 +514,7 @@ def as_column(role: str, value: Any) -> Any:
     """
     if _is_dask(value):
         value = value.compute()
-    if device_of(value) == "cpu":
+    if get_device(value) == "cpu":
         value = arguments.arrow(role, value)
     if role == "weight" or not _holds_strings(value):
         return arguments.as_array(role, _tensor(role, value))
@@ -547,7 +547,7 @@ def _strings(role: str, value: Any) -> Any:
         column = column if isinstance(column, pyarrow.ChunkedArray) else pyarrow.chunked_array([column])
     except (pyarrow.ArrowException, TypeError) as error:
         raise EdgeListError(
-            f"{role} holds strings and other values ({_text_of(error)}); convert all ids to strings", column=role
+            f"{role} holds strings and other values ({_format_error(error)}); convert all ids to strings", column=role
         ) from None
     except UnicodeEncodeError:
         raise EdgeListError(f"{role} holds strings that are not valid Unicode text; correct those", column=role) from None
@@ -568,7 +568,7 @@ def _holds_strings(value: Any) -> bool:
         kind = kind.value_type if kinds.is_dictionary(kind) else kind
         return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     dtype = getattr(value, "dtype", None)
-    if dtype is None or device_of(value) == "cuda":
+    if dtype is None or get_device(value) == "cuda":
         return False
     if isinstance(dtype, np.dtype):
         # A column of cuDF cannot be iterated; its objects are strings.
@@ -591,7 +591,9 @@ def _tensor(role: str, value: Any) -> Any:
         require()
         return cp.from_dlpack(value)
     except (RuntimeError, TypeError, BufferError) as error:  # sparse tensors, bfloat16, other devices
-        raise EdgeListError(f"{role} is a tensor that is no array of numbers ({_text_of(error)})", column=role) from None
+        raise EdgeListError(
+            f"{role} is a tensor that is no array of numbers ({_format_error(error)})", column=role
+        ) from None
 
 
 def _edges_of_arrays(

@@ -167,7 +167,7 @@ def no_rows(file: DataFile) -> EdgeListError:
     return EdgeListError(f"{file}: the file holds no edges (0 rows)")
 
 
-def id_type_of(file: DataFile, columns: EdgeColumns, names: list[str], row: list[str]) -> str:
+def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: list[str]) -> str:
     """Tell from the first row whether ids are integers or strings.
 
     Raises

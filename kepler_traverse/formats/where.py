@@ -133,7 +133,7 @@ class RowFilter:
         kinds = set()
         for node in self._node.nodes():
             if node.column == column and node.kind in ("compare", "in"):
-                kinds |= {_kind_of(value) for value in node.values}
+                kinds |= {_classify(value) for value in node.values}
             elif node.column == column and node.kind == "column":
                 kinds.add("booleans")
         return kinds.pop() if len(kinds) == 1 else ""
@@ -229,18 +229,18 @@ class _Parser:
     def whole(self) -> _Node:
         if self.next.kind == "end":
             raise InputError(f"{option_text('where')} is empty; give a condition such as \"highway != 'motorway'\"")
-        node = self.any_of()
+        node = self.parse_or()
         if self.next.kind != "end":
             raise self.wrong("'and' or 'or' is missing")
         return node
 
-    def any_of(self) -> _Node:
-        parts = [self.all_of()]
+    def parse_or(self) -> _Node:
+        parts = [self.parse_and()]
         while self.take("or"):
-            parts.append(self.all_of())
+            parts.append(self.parse_and())
         return parts[0] if len(parts) == 1 else _Node("or", parts=tuple(parts))
 
-    def all_of(self) -> _Node:
+    def parse_and(self) -> _Node:
         parts = [self.negation()]
         while self.take("and"):
             parts.append(self.negation())
@@ -253,7 +253,7 @@ class _Parser:
         if self.take("not"):
             node = _Node("not", parts=(self.negation(),))
         elif self.take("("):
-            node = self.any_of()
+            node = self.parse_or()
             self.expect(")")
         else:
             node = self.comparison()
@@ -312,7 +312,7 @@ class _Parser:
         while self.take(","):
             values.append(self.literal())
         self.expect(close)
-        if len({_kind_of(value) for value in values}) > 1:
+        if len({_classify(value) for value in values}) > 1:
             raise self.error(self.tokens[self.at - 1].at, "the list mixes text, numbers or booleans")
         return tuple(values)
 
@@ -341,7 +341,7 @@ class _Parser:
         raise self.error(token.at, "the number is too large")
 
 
-def _kind_of(value: Literal) -> str:
+def _classify(value: Literal) -> str:
     return "text" if isinstance(value, str) else "booleans" if isinstance(value, bool) else "numbers"
 
 
@@ -367,7 +367,7 @@ def _mask(node: _Node, table: Any) -> Any:
     if node.kind == "compare columns":
         return _compared_columns(node, column, plain_column(table.column(node.values[0])))
     for value in node.values:
-        if _kind_of(value) != what and not (what == "times" and isinstance(value, str)):
+        if _classify(value) != what and not (what == "times" and isinstance(value, str)):
             raise _WrongColumnError(f"column {name} is {column.type} and is compared with {value!r}")
     if what == "times":
         node = _Node(node.kind, node.column, node.sign, tuple(_time(value, column, name) for value in node.values))

@@ -11,9 +11,9 @@ from .. import arguments
 from .._arrays import (
     MAX_INTEGER,
     Array,
-    device_of,
     extent,
     float_that_holds,
+    get_device,
     index_dtype,
     is_negative,
     iter_slices,
@@ -71,7 +71,7 @@ def graph_from_arrays(
     columns = {
         name: arguments.as_array(name, column) for name, column in columns.items() if column is not None or name in ENDS
     }
-    devices = {name: device_of(column) for name, column in columns.items()}
+    devices = {name: get_device(column) for name, column in columns.items()}
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise DeviceError(f"all columns must be on one device: {where}")
@@ -101,7 +101,7 @@ def graph_from_arrays(
 
 def _backend(array: Array, scratch: Scratch | None) -> CsrBackend:
     """Return what builds on the device of an array."""
-    if device_of(array) == "cuda":
+    if get_device(array) == "cuda":
         return csr_on_gpu
     in_files: CsrBackend = csr_build if scratch is None else csr_build.in_files(scratch)
     return in_files
@@ -125,7 +125,7 @@ def graph_from_numbers(
 
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """
-    on_gpu = device_of(src) == "cuda"
+    on_gpu = get_device(src) == "cuda"
     backend = _backend(src, scratch)
     selection = selection or RowSelection(total=src.size)
     if only_vertices is not None:
@@ -233,7 +233,7 @@ def _between(
     xp = namespace(src)
     known = Graph(offsets=xp.zeros(len(ids) + 1, np.int64), targets=xp.zeros(0, src.dtype), weights=None, ids=ids)
     chosen = np.zeros(len(ids), bool)
-    chosen[known.numbers_of(only_vertices, f"{option_text('only_vertices')} id")] = True
+    chosen[known.to_numbers(only_vertices, f"{option_text('only_vertices')} id")] = True
     if not chosen.any():
         raise InputError(f"{option_text('only_vertices')} is empty; name the vertices of the graph")
     numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))
@@ -336,7 +336,7 @@ def _integer_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> 
     kind = held_by or np.dtype(np.int64)
     if weight_type != "auto":
         kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
-    if device_of(weight) == "cuda":
+    if get_device(weight) == "cuda":
         return edge_weights.from_integers(weight, kind), 0
     return csr_build.filled(lambda part: part, weight, kind, scratch), 0
 
@@ -350,9 +350,9 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
     if kind.itemsize > 8:
         raise EdgeListError(f"weights of type {weight.dtype} are not supported; give float64", column="weight")
     with np.errstate(over="ignore"):
-        if device_of(weight) == "cuda" and kind.itemsize < weight.itemsize:
+        if get_device(weight) == "cuda" and kind.itemsize < weight.itemsize:
             cast = xp.asarray(to_host(weight).astype(kind))  # CuPy's cast would flush subnormal results to 0
-        elif kind == weight.dtype or device_of(weight) == "cuda":
+        elif kind == weight.dtype or get_device(weight) == "cuda":
             cast = weight.astype(kind, copy=False)
         else:
             cast = csr_build.filled(lambda part: part, weight, kind, scratch)
@@ -368,14 +368,14 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
         _refuse_lost_weights(weight, cast)
     if not negative_zeros:
         return cast, 0
-    if device_of(cast) == "cuda":
+    if get_device(cast) == "cuda":
         return edge_weights.without_negative_zeros(cast), negative_zeros
     return csr_build.filled(lambda part: np.where(part == 0, 0, part), cast, cast.dtype, scratch), negative_zeros
 
 
 def _counts_of_floats(weight: Any) -> tuple[int, int, int]:
     """Count numbers that are not finite, the position of the first of them, and negative zeros."""
-    if device_of(weight) == "cuda":
+    if get_device(weight) == "cuda":
         return edge_weights.check(weight)
     bad, row = _where(lambda part: ~np.isfinite(part), weight)
     bits = weight.view(f"i{weight.itemsize}")
@@ -404,7 +404,7 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
 def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict[int, Any]:
     """Map each vertex with a self-loop of negative weight to the smallest such weight."""
     loops: dict[int, int | float] = {}
-    if device_of(weight) == "cuda" and not edge_weights.count_negative_loops(src, dst, weight):
+    if get_device(weight) == "cuda" and not edge_weights.count_negative_loops(src, dst, weight):
         return loops
     number = int if integers else float
     for (_, u), (_, v), (_, w) in zip(iter_slices(src), iter_slices(dst), iter_slices(weight), strict=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import Array, device_of, iter_slices, to_host
+from .._arrays import Array, get_device, iter_slices, to_host
 from ..errors import DeviceError, InputError, several
 from ..runtime.display import graph_rows, html_table
 from .derived import Derived
@@ -169,12 +169,12 @@ class Graph:
             array = getattr(self, name)
             if array is None and name == "weights":
                 continue
-            is_array = type(array) is np.ndarray or device_of(array) == "cuda"
+            is_array = type(array) is np.ndarray or get_device(array) == "cuda"
             if not is_array or array.dtype.kind not in kinds or array.dtype.itemsize not in width or array.ndim != 1:
                 raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if not self.offsets.size or (self.weights is not None and self.weights.size != self.targets.size):
             raise InputError("offsets must have n_vertices + 1 elements, and weights as many as targets")
-        is_array = type(self.ids) is np.ndarray or device_of(self.ids) == "cuda" or hasattr(self.ids, "to_pylist")
+        is_array = type(self.ids) is np.ndarray or get_device(self.ids) == "cuda" or hasattr(self.ids, "to_pylist")
         if not is_array or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
             raise InputError(
                 f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
@@ -190,7 +190,7 @@ class Graph:
             array = getattr(self, name)
             if array is None:
                 continue
-            is_array = type(array) is np.ndarray or device_of(array) == "cuda"
+            is_array = type(array) is np.ndarray or get_device(array) == "cuda"
             if not is_array or array.dtype.kind != "i" or array.shape not in shapes:
                 raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if known_fingerprint is not None:
@@ -208,7 +208,7 @@ class Graph:
     @property
     def device(self) -> str:
         """``"cpu"`` or ``"cuda"``, by the type of the arrays."""
-        return device_of(self.offsets)
+        return get_device(self.offsets)
 
     @property
     def nbytes(self) -> int:
@@ -332,7 +332,7 @@ class Graph:
         moved.derived.take_hierarchies(self)  # their arrays are in host memory on any device
         return moved
 
-    def numbers_of(self, ids: Any, role: str = "source") -> np.ndarray:
+    def to_numbers(self, ids: Any, role: str = "source") -> np.ndarray:
         """Translate the user's vertex ids to vertex numbers.
 
         Parameters
@@ -351,7 +351,7 @@ class Graph:
         UnknownVertexError
             Some ids are not vertices of this graph (the message names them), or ``ids`` is not a list of ids.
         """
-        return self._vertex_ids.numbers_of(ids, role)
+        return self._vertex_ids.to_numbers(ids, role)
 
     def ids_at(self, numbers: Array) -> Any:
         """Translate vertex numbers to the user's ids: an array, or pyarrow strings.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import HOST_SLICE, Array, device_of, index_dtype, namespace
+from .._arrays import HOST_SLICE, Array, get_device, index_dtype, namespace
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
 from ..formats.ids import read_ids
@@ -77,7 +77,7 @@ def memory_given_back() -> Iterator[None]:
         pyarrow.set_memory_pool(before)
 
 
-def graph_of(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRules) -> Graph:
+def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRules) -> Graph:
     """Build the graph. Errors of the builder name the file and the row.
 
     Parameters
@@ -146,7 +146,7 @@ def _array(column: Any, device: str, scratch: Scratch | None = None) -> Array:
         array = column.chunk(0).to_numpy(zero_copy_only=True)
     else:
         array = _joined([column], len(column), column.type.to_pandas_dtype(), scratch)
-    if device_of(array) == device:
+    if get_device(array) == device:
         return array
     return cuda.cp.asarray(array) if device == "cuda" else array.get()
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 from .. import arguments
-from .._arrays import device_of
+from .._arrays import get_device
 from ..errors import EdgeListError, InputError, options_spelled
 from ..formats import ReadOptions
 from ..formats.files import DataFile
 from ..formats.row_selection import RowSelection
-from ..formats.selection import directions_of
+from ..formats.selection import make_directions
 from ..formats.tables import as_arrow_column, as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
 from . import Graph
 from .build import graph_from_arrays
-from .edge_list_graph import BuildRules, graph_of, memory_given_back
+from .edge_list_graph import BuildRules, make_graph, memory_given_back
 
 _NAMES = ("src", "dst", "weight")
 
@@ -189,7 +189,7 @@ def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted:
         with options_spelled(_argument_text), memory_given_back():
             edges = [edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
             del columns
-            return graph_of(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
+            return make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
     src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
     return graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False))
@@ -217,20 +217,20 @@ def _from_table(
         del table
         if directions is not None:
             edges = [replace(edges.pop(), directions=directions)]
-        columns, device = edges[0].columns, _device_of(edges[0].table)
-        graph = graph_of(edges.pop(), device, _ids(vertices), rules)  # pop: graph_of can then free the edges early
+        columns, device = edges[0].columns, _find_device(edges[0].table)
+        graph = make_graph(edges.pop(), device, _ids(vertices), rules)  # pop: make_graph can then free the edges early
     return replace(graph, report=graph.report.with_columns(columns))
 
 
 def _directions(oneway: Any, rows: Any) -> Any:
     """The directions of rows by a column of their own; None without one."""
-    return None if oneway is None else directions_of(as_arrow_column("oneway", oneway), len(rows))
+    return None if oneway is None else make_directions(as_arrow_column("oneway", oneway), len(rows))
 
 
-def _device_of(table: Any) -> str:
+def _find_device(table: Any) -> str:
     """The device of an edge list's table: dict of arrays, pyarrow table or cuDF frame."""
     if isinstance(table, dict):
-        return device_of(table["src"])
+        return get_device(table["src"])
     return "cuda" if type(table).__module__.partition(".")[0] == "cudf" else "cpu"
 
 

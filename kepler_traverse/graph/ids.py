@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, device_of, to_host
+from .._arrays import Array, get_device, to_host
 from ..errors import UnknownVertexError, option_text, plural, several
 
 _FEW_NAMES = 64  # up to this many strings, a binary search for each is faster than hashing all ids
@@ -46,8 +46,8 @@ class VertexIds:
         found = self._string_numbers([name]) if self.are_strings else self._integer_numbers([name])  # type: ignore[list-item]
         return bool(found[0] >= 0)
 
-    def numbers_of(self, ids: Any, role: str) -> np.ndarray:
-        """Translate ids to vertex numbers; see ``Graph.numbers_of``."""
+    def to_numbers(self, ids: Any, role: str) -> np.ndarray:
+        """Translate ids to vertex numbers; see ``Graph.to_numbers``."""
         requested = arguments.ids(plural(arguments.text("role", role)), ids)
         if isinstance(requested, list):
             expected = str if self.are_strings else int
@@ -151,7 +151,7 @@ class VertexIds:
 
     def at(self, numbers: Array) -> Any:
         """Translate vertex numbers to ids; see ``Graph.ids_at``."""
-        if device_of(numbers) == "cpu":
+        if get_device(numbers) == "cpu":
             numbers = arguments.vertex_numbers(numbers, len(self.array))
         return self.array.take(_arrow_indices(numbers)) if self.are_strings else self.array[numbers]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, device_of, is_negative, iter_slices, namespace, to_host
+from .._arrays import Array, get_device, is_negative, iter_slices, namespace, to_host
 from ..cpu import csr_build
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import csr_build as csr_on_gpu
@@ -67,8 +67,8 @@ def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: st
             "stored edge, in the order of graph.targets, with per='edge'"
         )
     weight = arguments.as_array("weight", weight)
-    if device_of(weight) != graph.device:
-        raise DeviceError(f"the graph is on {graph.device} and the weights are on {device_of(weight)}; move one of them")
+    if get_device(weight) != graph.device:
+        raise DeviceError(f"the graph is on {graph.device} and the weights are on {get_device(weight)}; move one of them")
     count, what = (graph.report.rows, "rows of the edge list") if per == "row" else (graph.n_edges, "stored edges")
     if weight.size != count:
         raise EdgeListError(

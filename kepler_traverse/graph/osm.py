@@ -135,7 +135,7 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
         import osmium
     except ImportError:
         raise InputError("files of OpenStreetMap need osmium; install it by: pip install 'kepler-traverse[osm]'") from None
-    if len(arguments.paths_of("path", path)) != 1 or not isinstance(path, (str, os.PathLike)):
+    if len(arguments.list_paths("path", path)) != 1 or not isinstance(path, (str, os.PathLike)):
         raise InputError(f"path must be the path of one file, not {arguments.describe(path)}")
     file = Path(path).expanduser()
     if not file.exists():

@@ -15,7 +15,7 @@ from ..runtime.memory import available_memory
 from ..runtime.scratch import Scratch
 from . import Graph
 from .build import WEIGHT_TYPES
-from .edge_list_graph import BuildRules, graph_of, memory_given_back
+from .edge_list_graph import BuildRules, make_graph, memory_given_back
 
 
 def read_graph(
@@ -130,7 +130,7 @@ def read_graph(
     """
     in_memory = is_table(paths)
     if not in_memory:
-        paths = arguments.paths_of("paths", paths)
+        paths = arguments.list_paths("paths", paths)
     directed = arguments.flag("directed", directed)
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     for name, value in (("format", format), ("id_type", id_type), ("device", device)):
@@ -179,7 +179,7 @@ def read_graph(
         read = time.perf_counter()
         columns, in_files = edges[0].columns, edges[0].scratch is not None
         device = "cpu" if in_files else options.device
-        graph = graph_of(edges.pop(), device, vertices, rules)  # pop: graph_of can then free the edges early
+        graph = make_graph(edges.pop(), device, vertices, rules)  # pop: make_graph can then free the edges early
     seconds = {"read": read - begun, "build": time.perf_counter() - read}
     report = replace(graph.report.with_columns(columns), seconds=seconds, in_files=in_files)
     return replace(graph, report=report).to(options.device)
@@ -192,7 +192,7 @@ def _scratch(folder: Any, memory: int | None) -> Scratch | None:
         if memory is not None:
             raise InputError(f"{option_text('build_memory')} has no effect without {option_text('scratch')}; name a folder")
         return None
-    (path,) = arguments.paths_of("scratch", [folder])
+    (path,) = arguments.list_paths("scratch", [folder])
     if not os.path.isdir(path):
         raise InputError(f"{option_text('scratch', path)}: there is no such folder; make it, or name another")
     return Scratch(path, memory or available_memory("cpu"))

@@ -20,7 +20,15 @@ from .._arrays import MAX_INTEGER, to_host
 from ..cpu import csr_check
 from ..errors import DeviceError, InputError
 from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
-from ..runtime.regular_files import OTHERS_WRITE, differing_file, digests_of, irregular, read_sealed, require_private, sealed
+from ..runtime.regular_files import (
+    OTHERS_WRITE,
+    compute_digests,
+    differing_file,
+    irregular,
+    read_sealed,
+    require_private,
+    sealed,
+)
 from . import BuildReport, Graph
 
 if TYPE_CHECKING:
@@ -51,7 +59,7 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
         Something else than a stored graph has this name, or the folder cannot be written.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
-    path = arguments.paths_of("folder", [folder])[0]
+    path = arguments.list_paths("folder", [folder])[0]
     if os.path.lexists(path) and not is_stored_graph(path):
         raise InputError(f"{path} exists and is no stored graph; name a new folder, or remove it")
     try:
@@ -87,7 +95,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         np.save(partial / f"{name}.npy", np.ascontiguousarray(to_host(array)), allow_pickle=False)
     meta = {
         "format": FORMAT,
-        "files": digests_of(partial, sorted(path.name for path in partial.iterdir())),
+        "files": compute_digests(partial, sorted(path.name for path in partial.iterdir())),
         "directed": graph.directed,
         "report": graph.report.facts(),
         "integer_weights": graph.integer_weights,
@@ -130,7 +138,7 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
         This machine cannot use the device.
     """
     arguments.choice("device", device, ("cpu", "cuda"), DeviceError)
-    folder = Path(arguments.paths_of("folder", [folder])[0])
+    folder = Path(arguments.list_paths("folder", [folder])[0])
     meta = _meta(folder)
     if arguments.flag("verify", verify):
         for path in (folder, *folder.rglob("*")):
@@ -157,7 +165,7 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
         )
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
-        fault = csr_check.fault_of(graph.offsets, graph.targets, graph.weights, not graph.directed)
+        fault = csr_check.find_fault(graph.offsets, graph.targets, graph.weights, not graph.directed)
         fault = fault or _fault_of_ids(graph) or _fault_of_edge_rows(graph)
         if fault:
             raise ValueError(fault)

@@ -39,7 +39,7 @@ def why_not(graph: Any, metric: str) -> str | None:
         return "the graph has negative weights"
     if graph.weights.dtype.kind == "i" and graph.derived.heaviest >= MAX_SUM:
         return "a weight is 2^61 or more"
-    if not graph.integer_weights and unit_of(to_host(graph.weights)) is None:
+    if not graph.integer_weights and find_unit(to_host(graph.weights)) is None:
         return (
             "the weights are floats whose sums depend on the order of addition; round them to integers of a small unit, as "
             "with_weights(graph, numpy.rint(graph.weights * 1000).astype('int64'), per='edge')"
@@ -47,7 +47,7 @@ def why_not(graph: Any, metric: str) -> str | None:
     return None
 
 
-def unit_of(weights: np.ndarray) -> float | None:
+def find_unit(weights: np.ndarray) -> float | None:
     """Return the largest power of two that all float weights are multiples of, None if their sums would round.
 
     Zero is a multiple of any. Without a weight other than zero it is 1.
@@ -87,7 +87,7 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
         raise HierarchyError(f"no hierarchy: {reason}")
     graph = graph.to("cpu")  # contraction has many small steps, for which a CPU is the better device
     began = time.perf_counter()
-    unit: Any = 1.0 if metric == "hops" or graph.integer_weights else unit_of(graph.weights)
+    unit: Any = 1.0 if metric == "hops" or graph.integer_weights else find_unit(graph.weights)
     reverse = graph.reverse if graph.directed else None
     graphs = [each for each in (graph, reverse) if each is not None]
     units = [np.ones(each.n_edges, np.int64) if metric == "hops" else _in_units(each, unit) for each in graphs]

@@ -357,7 +357,7 @@ def _mark_first(next_item, n_items, vertices, chunk, priority, ahead, back, is_s
 
 
 @njit(cache=True, nogil=True)
-def _neighbors_of(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
+def _list_neighbors(vertices, lists, level, contracted, seen, round_number, touched, n_touched):
     """List the neighbors of contracted vertices once, with what they inherit: a level, and a contracted neighbor more."""
     begin, size, head = lists.begin, lists.size, lists.head
     for j in range(vertices.size):
@@ -532,7 +532,9 @@ class Contraction:
         touched = np.empty(self.remaining.size, np.int32)
         count = 0
         for lists in {id(each): each for each in (self.ahead, self.back)}.values():
-            count = _neighbors_of(vertices, lists.arrays(), self.level, self._contracted, self._seen, number, touched, count)
+            count = _list_neighbors(
+                vertices, lists.arrays(), self.level, self._contracted, self._seen, number, touched, count
+            )
         return np.sort(touched[:count])
 
     def _update(self, lists: Lists, touched: np.ndarray, added: Shortcuts) -> None:

@@ -57,7 +57,7 @@ class Lookup:
         """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where there is none."""
         distances_at(targets, self._distance, self._above, found)
 
-    def distances_of(
+    def write_distances(
         self, next_item: np.ndarray, sources: np.ndarray, lists: tuple[np.ndarray, np.ndarray], found: Any
     ) -> None:
         """Write the distances at the targets of each source that no other thread takes. No source was started before."""
@@ -124,13 +124,13 @@ class Lookups:
         found: list[list[np.ndarray]] = [[] for _ in numbers]
         next_item = np.zeros(1, np.int64)
 
-        def lookup_of(thread: int) -> Lookup:
+        def get_lookup(thread: int) -> Lookup:
             lookup = self._by_thread[thread] or Lookup(*self._arguments)
             self._by_thread[thread] = lookup
             return lookup
 
         def find_paths(i: int, thread: int) -> None:
-            lookup = lookup_of(thread)
+            lookup = get_lookup(thread)
             begin, end = lists.offsets[i : i + 2].tolist()
             lookup.start(int(numbers[i]))
             lookup.distances(lists.vertices[begin:end], sums[begin:end])
@@ -141,7 +141,7 @@ class Lookups:
                     sizes[j] = path.size
 
         def find_distances(thread: int) -> None:
-            lookup_of(thread).distances_of(next_item, numbers, tuple(lists), sums)
+            get_lookup(thread).write_distances(next_item, numbers, tuple(lists), sums)
 
         if finds_paths:
             threads.for_each(find_paths, numbers.size)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from ..runtime.regular_files import differing_file, digests_of, irregular, read_sealed, sealed
+from ..runtime.regular_files import compute_digests, differing_file, irregular, read_sealed, sealed
 from .arrays import MAX_SUM, Edges, Hierarchy
 from .sweep import UNREACHED, longest_upward
 
@@ -47,7 +47,7 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str, metric:
             "format": _FORMAT,
             "graph": fingerprint,
             "metric": metric,
-            "files": digests_of(partial, sorted(f"{name}.npy" for name in arrays)),
+            "files": compute_digests(partial, sorted(f"{name}.npy" for name in arrays)),
             "is_symmetric": hierarchy.is_symmetric,
             "unit": hierarchy.unit,
             "levels": hierarchy.levels,

@@ -102,6 +102,6 @@ def _check_columns(frame: Frame) -> None:
 
 def _numbers(graph: Graph, frame: Frame, name: str) -> np.ndarray:
     try:
-        return graph.numbers_of(frame[name].values, "id")
+        return graph.to_numbers(frame[name].values, "id")
     except UnknownVertexError as error:
         raise InputError(f"column {name!r} of the frame: {error}") from None

@@ -71,14 +71,14 @@ def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
     src = np.repeat(np.arange(n, dtype=kind), np.diff(matrix.indptr))
     dst, weight = matrix.indices.astype(kind, copy=False), None
     if weighted:
-        weight = _weights_of(matrix.data, n)
+        weight = _check_weights(matrix.data, n)
         is_edge = np.isfinite(weight) if weight.dtype.kind == "f" else None
         if is_edge is not None and not is_edge.all():
             src, dst, weight = src[is_edge], dst[is_edge], weight[is_edge]
     return graph_from_numbers(src, dst, weight, ids=np.arange(n, dtype=kind), directed=directed)
 
 
-def _weights_of(data: np.ndarray, n_vertices: int) -> np.ndarray:
+def _check_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
     if data.dtype.kind == "b":
         return data.astype(np.int8)
     if data.dtype.kind in "iu" and data.size:
@@ -97,7 +97,7 @@ def _weights_of(data: np.ndarray, n_vertices: int) -> np.ndarray:
     return weight
 
 
-def indices_of(indices: Any, n_vertices: int) -> np.ndarray:
+def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     """Return ``indices`` as an int64 array of its shape, counted from the end where negative.
 
     Raises

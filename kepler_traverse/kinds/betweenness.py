@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments
-from .._arrays import as_distance, device_of, is_hops, is_reached, is_rows, namespace, to_host, unreached_of
+from .._arrays import as_distance, get_device, is_hops, is_reached, is_rows, namespace, to_host, unreached_value
 from ..cpu import betweenness as cpu
 from ..cpu import threads
 from ..cpu.exact_sums import ExactSums
@@ -21,7 +21,7 @@ from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import digest_of
+from ..search.query import compute_digest
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import betweenness_gpu as gpu
@@ -81,7 +81,7 @@ class BetweennessQuestion(CheckedOptions):
 
     @property
     def digest(self) -> str:
-        return digest_of([self.of, self.endpoints, self.normalized])
+        return compute_digest([self.of, self.endpoints, self.normalized])
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class BetweennessQuestion(CheckedOptions):
         return super().recorded | ({} if self.sample is None else {"seed": self.sample.seed})
 
 
-def question_of(
+def make_question(
     graph: Graph,
     algorithm: str,
     of: str = "vertices",
@@ -128,10 +128,10 @@ def question_of(
     if numbers is not None and seed is not None and samples is None and epsilon is None:  # a job has one for all kinds
         raise InputError("seed is of the choice of sources; give epsilon or samples, or leave it out")
     cells = n if of == "vertices" else graph.n_edges
-    return BetweennessQuestion(of, endpoints, normalized, sample_of(n, cells, samples, seed, epsilon, delta))
+    return BetweennessQuestion(of, endpoints, normalized, select_sample(n, cells, samples, seed, epsilon, delta))
 
 
-def sample_of(
+def select_sample(
     n: int, cells: int, samples: int | None, seed: int | None, epsilon: float | None, delta: float | None
 ) -> Sample | None:
     """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched.
@@ -167,7 +167,7 @@ def sample_of(
         return None
     seed = SEED if seed is None else arguments.whole("seed", seed)
     drawn = np.array(random.Random(seed).sample(range(n), samples), np.int64)
-    return Sample(drawn, seed, bound_of(samples, delta, n, cells), delta)
+    return Sample(drawn, seed, error_bound(samples, delta, n, cells), delta)
 
 
 def _share(name: str, value: Any) -> float:
@@ -176,7 +176,7 @@ def _share(name: str, value: Any) -> float:
     return float(value)
 
 
-def bound_of(samples: int, delta: float, n: int, cells: int) -> float:
+def error_bound(samples: int, delta: float, n: int, cells: int) -> float:
     """Return the largest error of a normalized value, but with probability ``delta`` at most.
 
     The values of a cell for one source each are between 0 and 1, and the sources are drawn without being put back. So
@@ -188,11 +188,11 @@ def bound_of(samples: int, delta: float, n: int, cells: int) -> float:
 
 
 def samples_for(epsilon: float, delta: float, n: int, cells: int) -> int:
-    """Return how many sources make ``bound_of`` at most ``epsilon``: all of them, if nothing less does."""
+    """Return how many sources make ``error_bound`` at most ``epsilon``: all of them, if nothing less does."""
     low, high = 2, n
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if bound_of(middle, delta, n, cells) <= epsilon else (middle + 1, high)
+        low, high = (low, middle) if error_bound(middle, delta, n, cells) <= epsilon else (middle + 1, high)
     return high
 
 
@@ -209,7 +209,7 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
     )
 
 
-def scales_of(options: Any, sample: Sample | None, n_vertices: int, directed: bool, cells: np.ndarray) -> Any:
+def find_scales(options: Any, sample: Sample | None, n_vertices: int, directed: bool, cells: np.ndarray) -> Any:
     """Return what the sums of some cells are multiplied by: NetworkX's definitions.
 
     ``options`` has ``of``, ``endpoints`` and ``normalized``.
@@ -231,8 +231,8 @@ def scales_of(options: Any, sample: Sample | None, n_vertices: int, directed: bo
 
 def scaled(options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool) -> tuple[Any, dict[str, Any]]:
     """Return the same from the options of ``BetweennessOptions``, and what the result carries; see ``ResultKind``."""
-    sample = sample_of(n_vertices, n_cells, options.samples, options.seed, options.epsilon, options.delta)
-    return scales_of(options, sample, n_vertices, directed, cells), {} if sample is None else sample.facts
+    sample = select_sample(n_vertices, n_cells, options.samples, options.seed, options.epsilon, options.delta)
+    return find_scales(options, sample, n_vertices, directed, cells), {} if sample is None else sample.facts
 
 
 class Betweenness(Loads):
@@ -258,15 +258,15 @@ class Betweenness(Loads):
         if not self._is_even and len(group) and (is_rows(distance) or not self._is_certified):
             self.certify(group)
             self._is_certified = True
-        if is_rows(distance) and device_of(distance) == "cuda":
+        if is_rows(distance) and get_device(distance) == "cuda":
             self._add_on_gpu(group)
             return
-        kind = self._kind_of(distance)
+        kind = self._choose_type(distance)
         rows = None, None, distance
         if not is_rows(distance):
             rows = distance.offsets, distance.vertices, distance.distance
         n_threads = max(1, min(threads.count(), len(group)))
-        own = [self._scratch_of(thread, kind) for thread in range(n_threads)]
+        own = [self._get_scratch(thread, kind) for thread in range(n_threads)]
         self._add_rows(group.sources, rows, kind, own, [self.of_thread(thread) for thread in range(n_threads)])
 
     def _add_rows(
@@ -285,14 +285,14 @@ class Betweenness(Loads):
         status, targets = np.zeros(sources.size, np.int64), (self._is_target, self._targets)
         threads.run(
             *(cpu.add_rows, sources.size, sources, *rows[:2], np.ascontiguousarray(rows[2])),
-            *(self._bound(kind), unreached_of(kind), edges, *weights, *targets, *of, self._is_even, status),
+            *(self._bound(kind), unreached_value(kind), edges, *weights, *targets, *of, self._is_even, status),
             own=(scratch, [each.low for each in sums], [each.high for each in sums]),
         )
         for i in np.flatnonzero(status).tolist():
             if status[i] == cpu.OVERFLOW:
                 row = rows[2][i]
                 if rows[1] is not None:
-                    row = np.full(self.graph.n_vertices, unreached_of(kind), kind)
+                    row = np.full(self.graph.n_vertices, unreached_value(kind), kind)
                     part = slice(*rows[0][i : i + 2].tolist())
                     row[rows[1][part]] = rows[2][part]
                 one = None if exponents is None else (scratch[0], exponents)
@@ -310,7 +310,7 @@ class Betweenness(Loads):
         edges, weights = self._edges(kind)
         if weights[0] is None:
             weights = (np.ones(n_edges, kind),) * 2
-        scratch, exponents = memory or (cpu.new_scratch(n, n_edges, unreached_of(kind)), np.zeros(n, np.int64))
+        scratch, exponents = memory or (cpu.new_scratch(n, n_edges, unreached_value(kind)), np.zeros(n, np.int64))
         targets = self._is_target, self._targets
         bound = self._bound(kind)
         if cpu.add_scaled(
@@ -318,7 +318,7 @@ class Betweenness(Loads):
         ):
             raise closed_cycle_error(kind)
 
-    def _kind_of(self, distance: Any) -> np.dtype:
+    def _choose_type(self, distance: Any) -> np.dtype:
         """Return the type in which distances are compared."""
         return np.dtype(np.int32) if is_hops(distance.dtype) else distance.dtype
 
@@ -335,11 +335,11 @@ class Betweenness(Loads):
             weights = graph.weights, graph.reverse.weights
         return cpu.Edges(graph.offsets, graph.targets, graph.reverse.offsets, graph.reverse.targets), weights
 
-    def _scratch_of(self, thread: int, kind: np.dtype) -> cpu.Scratch:
+    def _get_scratch(self, thread: int, kind: np.dtype) -> cpu.Scratch:
         found = self._scratch[thread]
         if found is None or found.distance.dtype != kind:
             n_edges = 0 if is_hops(kind) else self.graph.n_edges
-            found = self._scratch[thread] = cpu.new_scratch(self.graph.n_vertices, n_edges, unreached_of(kind))
+            found = self._scratch[thread] = cpu.new_scratch(self.graph.n_vertices, n_edges, unreached_value(kind))
         return found
 
     def _add_on_gpu(self, group: Traversals) -> None:
@@ -356,7 +356,7 @@ class Betweenness(Loads):
         sums, mine = gpu.by_in_edges(graph, sums) if of[0] else sums, self.of_thread(0)
         mine.add_at(np.arange(self.n_cells), to_host(sums.low), to_host(sums.high))
         for i in np.flatnonzero(is_left).tolist():
-            self._add_scaled(int(group.sources[i]), group.distance[i], self._kind_of(group.distance), mine, of)
+            self._add_scaled(int(group.sources[i]), group.distance[i], self._choose_type(group.distance), mine, of)
 
     def certify(self, group: Traversals, i: int = 0) -> None:
         """Check the counts of paths and the dependencies of one source of a group; see ``certificate.path_counts``.
@@ -365,9 +365,9 @@ class Betweenness(Loads):
         ------
         CertificateError
         """
-        n, kind = self.graph.n_vertices, self._kind_of(group.distance)
+        n, kind = self.graph.n_vertices, self._choose_type(group.distance)
         row = np.ascontiguousarray(to_host(group.distance[i]).astype(kind, copy=False))
-        sums, scratch = ExactSums(n, cpu.EXPONENT), cpu.new_scratch(n, self.graph.n_edges, unreached_of(kind))
+        sums, scratch = ExactSums(n, cpu.EXPONENT), cpu.new_scratch(n, self.graph.n_edges, unreached_value(kind))
         exponents = np.zeros(n, np.int64)
         self._add_rows(group.sources[i : i + 1], (None, None, row[None]), kind, [scratch], [sums], exponents)
         source, bound, loads = int(group.sources[i]), self._bound(kind), sums.floats(np.arange(n))
@@ -383,7 +383,7 @@ class Betweenness(Loads):
             dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
             cells = cells[self.graph.reverse.targets <= dst]
         question = self._question
-        scales = scales_of(question, question.sample, self.graph.n_vertices, self.graph.directed, cells)
+        scales = find_scales(question, question.sample, self.graph.n_vertices, self.graph.directed, cells)
         return {**columns_of_cells(self.asked.graph, self.of, cells), self.value: Column(sums.floats(cells) * scales)}
 
     def facts(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import numpy as np
 from .._arrays import Array, flatten_distances, is_hops
 from ..cuda import cp, graph_statistics
 from ..cuda.compiler import Kernel, Request, kernel
-from ..cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
+from ..cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
 from ..cuda.launch import blocks_at_once, launch, launch_blocks
 from ..runtime import memory
 
@@ -37,7 +37,7 @@ STATE_BYTES = 1 << 34  # of all sources that are held at once
 BLOCKS = 264  # sources that are held at once, two per multiprocessor of the largest GPUs
 
 _FOLDER = Path(__file__).parent / "kernels"
-_lanes = entries_of(
+_lanes = make_entries(
     _FOLDER / "betweenness_lanes.cu", BLOCK, constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2)), item_threads=WARP
 )
 _LINES = _lanes("betweenness_lines_warp", struct="LinesArgs")

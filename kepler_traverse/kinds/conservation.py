@@ -116,15 +116,15 @@ def uses_named(graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, 
     """
     dst = np.searchsorted(graph.reverse.offsets, cells, side="right") - 1
 
-    def places_of(vertices: np.ndarray) -> np.ndarray:
+    def find_places(vertices: np.ndarray) -> np.ndarray:
         at = np.searchsorted(dst, vertices)
         is_there = np.append(dst, -1)[at] == vertices
         return np.where(is_there & (vertices != source), at, cells.size)
 
-    before, uses = np.append(places_of(graph.reverse.targets[cells]), cells.size), np.append(named[cells] != 0, False)
+    before, uses = np.append(find_places(graph.reverse.targets[cells]), cells.size), np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):  # each round doubles the edges that are seen
         before, uses = before[before], uses | uses[before]
-    found: np.ndarray = uses[places_of(targets)]
+    found: np.ndarray = uses[find_places(targets)]
     return found
 
 

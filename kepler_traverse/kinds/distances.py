@@ -19,32 +19,32 @@ import numpy as np
 from .._arrays import is_hops, is_rows, namespace
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
-from ..search.frames import Column, FrameKind, Selection, columns_of, select
+from ..search.frames import Column, FrameKind, Selection, make_columns, select
 from ..search.query import Query
 from ..search.results import Traversal, Traversals
-from ..search.sparse import sparse_of
-from .opportunities import bands_of
+from ..search.sparse import to_sparse
+from .opportunities import find_bands
 from .records import Asked, SourceRecords, Values
 
 _ROWS_PER_THREAD = 2**18  # fewer take less time than a thread
 
 
 def columns_of_source(asked: Asked, traversal: Traversal, selection: Selection | None = None) -> dict[str, Column]:
-    """Return the columns besides ``source`` of one source; see ``columns_of`` of frames."""
+    """Return the columns besides ``source`` of one source; see ``make_columns`` of frames."""
     names = asked.kind.columns
     wanted = (*names, "distance") if "band" in names else names
-    return _shown(asked, columns_of(asked.graph, traversal, asked.query, asked.options.unreached, selection, wanted))
+    return _shown(asked, make_columns(asked.graph, traversal, asked.query, asked.options.unreached, selection, wanted))
 
 
 def _shown(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
     """Return columns of distances as those of the kind: a band in place of each distance."""
     if "band" not in asked.kind.columns:
         return columns
-    band = Column(bands_of(columns.pop("distance").values, asked.options.cutoffs))
+    band = Column(find_bands(columns.pop("distance").values, asked.options.cutoffs))
     return columns | {"band": band}
 
 
-def frame_of(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind) -> Any:
+def make_frame(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, frames: FrameKind) -> Any:
     """Return one frame with the records of all sources; ``places`` holds the place of each source in the groups."""
     graph = asked.graph
     if not places.size:
@@ -79,11 +79,11 @@ def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
     return frames.make({"source": source, **columns_of_source(nothing, traversal)})
 
 
-def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``vertex, distance[, predecessor]`` of the vertices that each source reaches."""
     found: Any = group.distance
     if is_rows(found):  # of a plan that has changed its strategy
-        found = sparse_of(found, group.predecessor if asked.kind.has_predecessors else None)
+        found = to_sparse(found, group.predecessor if asked.kind.has_predecessors else None)
         found = found if asked.query.limit is None else found.within([asked.query.limit] * len(found))
     if asked.query.targets is not None:
         found = found.at(asked.query.targets)
@@ -121,13 +121,13 @@ def _rows_of_group(asked: Asked, group: Traversals) -> list[_Rows]:
     def rows(begin: int, end: int) -> list[_Rows]:
         found: list[_Rows] = []
         for i in range(begin, end):
-            found.append(_rows_of(asked, group, i, found[-1].selection if found else None))
+            found.append(_make_rows(asked, group, i, found[-1].selection if found else None))
         return found
 
     return [row for rows in _in_threads(rows, len(group), len(group) * asked.graph.n_vertices) for row in rows]
 
 
-def _rows_of(asked: Asked, group: Traversals, i: int, last: Selection | None) -> _Rows:
+def _make_rows(asked: Asked, group: Traversals, i: int, last: Selection | None) -> _Rows:
     if not is_rows(group.distance):  # of a plan that has changed its strategy
         group, i = cast(Traversals, group[i : i + 1]).as_rows(), 0
     distance, query = group.distance[i], asked.query

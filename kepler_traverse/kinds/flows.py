@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, as_distance, device_of, is_rows, namespace, to_host
+from .._arrays import MAX_INTEGER, as_distance, get_device, is_rows, namespace, to_host
 from ..cpu import opportunities as decays
 from ..cpu import threads
 from ..cpu.edge_rows import find_edges
-from ..cpu.exact_sums import BITS, exponent_of
+from ..cpu.exact_sums import BITS, find_exponent
 from ..cpu.path_walk import NO_EDGE, Walks
 from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
 from ..errors import InputError, PrecisionError, option_text, several
@@ -21,13 +21,13 @@ from ..formats.tables import column_tuple
 from ..graph import Graph
 from ..graph.build import no_edge
 from ..search.algorithms import ALGORITHMS
-from ..search.query import PairTable, SourceValues, digest_of
+from ..search.query import PairTable, SourceValues, compute_digest
 from ..search.results import Traversals
 from ..search.sparse import closed_cycle_error
 from . import flows_gpu as gpu
 from .conservation import Words, require_conserved, require_inflow, require_listed, uses_named
 from .loads import CELLS, EXTRA, LOST, LOST_PAIRS, Loads, refuse_twice
-from .opportunities import decay_of, source_weights_of
+from .opportunities import check_source_weights, parse_decay
 from .pairs import columns_of_pairs, numbers_of_pairs
 from .records import Asked, CheckedOptions
 
@@ -80,10 +80,14 @@ class FlowQuestion(CheckedOptions):
         arrays = [each for each in (self.target_weights, self.volumes) if each is not None]
         of_sources = None if weights is None else [str(weights.values.dtype), weights.digest]
         facts = [self.of, self.decay, self.parameter, of_sources, [str(each.dtype) for each in arrays]]
-        return digest_of(facts, arrays) if self.through is None else digest_of([*facts, "through"], [*arrays, *self.through])
+        return (
+            compute_digest(facts, arrays)
+            if self.through is None
+            else compute_digest([*facts, "through"], [*arrays, *self.through])
+        )
 
 
-def question_of(
+def make_question(
     graph: Graph,
     algorithm: str,
     of: str = "edges",
@@ -120,22 +124,22 @@ def question_of(
     if sources is not None:
         refuse_twice(graph, sources, "flows")
         if source_weights is not None:
-            source_weights = source_weights_of(graph, sources, source_weights)
+            source_weights = check_source_weights(graph, sources, source_weights)
     if source_weights is not None:
         amounts("source_weights", source_weights.values)
     found = FlowQuestion(
         of,
-        *decay_of(decay),
+        *parse_decay(decay),
         source_weights,
         None if target_weights is None else amounts("target_weights", target_weights),
         None if volumes is None else amounts("volumes", volumes),
-        through if through is None or isinstance(through, Through) else through_of(graph, through),
+        through if through is None or isinstance(through, Through) else check_through(graph, through),
     )
     _amounts_and_unit(found, graph, pairs, targets)
     return found
 
 
-def through_of(graph: Graph, given: Any) -> Through:
+def check_through(graph: Graph, given: Any) -> Through:
     """Return edges that are given as rows of the edge list, or by their ends as pairs are.
 
     Raises
@@ -266,7 +270,7 @@ def _amounts_and_unit(
     if not bound < 2.0**1000:
         raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
     if not is_exact:
-        return of_targets.astype(np.float64), exponent_of(max(bound, 2.0**-900)) or -1
+        return of_targets.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(of_sources.max(initial=0)) * int(of_targets.max(initial=0))
     # Of sources without weights only the largest number is known here; what an edge carries is checked at the end, too.
     if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
@@ -297,7 +301,7 @@ class Flows(Loads):
         found = group.distance
         if not len(group):
             return
-        if is_rows(found) and device_of(found) == "cuda":  # the calling thread has the stream
+        if is_rows(found) and get_device(found) == "cuda":  # the calling thread has the stream
             self.certify(group)
             self._add(group)
         else:
@@ -311,9 +315,9 @@ class Flows(Loads):
         CertificateError
         """
         one = cast(Traversals, group[i : i + 1])
-        edges, bound, _, volumes_of = self._ask(one)
+        edges, bound, _, select_volumes = self._ask(one)
         row = to_host(one.distance[0]) if is_rows(one.distance) else one.distance[0]
-        source, (targets, (low, high), rows) = int(one.sources[0]), volumes_of(0, row)
+        source, (targets, (low, high), rows) = int(one.sources[0]), select_volumes(0, row)
 
         def conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
             cells, loads = self._of_source(one, "edges", is_whole)
@@ -355,11 +359,11 @@ class Flows(Loads):
         reverse = (self.graph.derived.sums_in(kind.name) if is_weighted else self.graph).reverse
         bound = as_distance(np.inf if asked.query.limit is None else asked.query.limit, kind)
         bound = min(bound, np.finfo(kind).max) if kind.kind == "f" else bound
-        table = None if asked.pairs is None else asked.pairs_of(group)
+        table = None if asked.pairs is None else asked.select_pairs(group)
         amounts, weights = self._of_targets, question.source_weights
         factors = np.array([1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype)
 
-        def volumes_of(i: int, row: np.ndarray) -> Any:
+        def select_volumes(i: int, row: np.ndarray) -> Any:
             own, amount, rows = self._targets, amounts, None
             if table is not None:
                 part = slice(*table.lists.offsets[i : i + 2].tolist())
@@ -372,16 +376,16 @@ class Flows(Loads):
             (reverse.offsets, reverse.targets, reverse.weights if is_weighted else None, None),
             bound,
             (table, factors),
-            volumes_of,
+            select_volumes,
         )
 
     def _add(self, group: Traversals, beside: Sequence[Callable[[int], object]] = ()) -> None:
         """Add the loads of a group. Threads first take what is to be done ``beside`` it."""
         question = self._question
         found: Any = group.distance
-        edges, bound, (table, factors), volumes_of = self._ask(group)
+        edges, bound, (table, factors), select_volumes = self._ask(group)
         left = np.arange(len(group))
-        if is_rows(found) and device_of(found) == "cuda":
+        if is_rows(found) and get_device(found) == "cuda":
             volumes = gpu.Volumes(
                 targets=self._targets if table is None else table.lists.vertices,
                 amounts=self._of_targets if table is None else self._of_targets[table.rows],
@@ -399,9 +403,9 @@ class Flows(Loads):
         wrong = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
-            tree, scratch = self._scratch_of(thread)
+            tree, scratch = self._get_scratch(thread)
             row = to_host(found[i]) if is_rows(found) else found[i]
-            own, volumes, rows = volumes_of(i, row)
+            own, volumes, rows = select_volumes(i, row)
             sums = self.of_thread(thread)
             (lost, sent), walks = np.zeros((2, own.size), np.bool_), Walks(*edges, row, None, *scratch)
             args = int(group.sources[i]), own, volumes, bound, walks, tree, self._named, CELLS.index(self.of)
@@ -424,7 +428,7 @@ class Flows(Loads):
         """The named edges in the memory of the GPU, or None."""
         return namespace(self.asked.graph.offsets).asarray(self._named) if self._named.size else None
 
-    def _scratch_of(self, thread: int) -> Any:
+    def _get_scratch(self, thread: int) -> Any:
         if self._trees[thread] is None:
             n = self.graph.n_vertices
             self._trees[thread] = new_tree(n), (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, at_most, device_of, is_reached, is_rows, namespace, to_host
+from .._arrays import MAX_INTEGER, Array, at_most, get_device, is_reached, is_rows, namespace, to_host
 from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..runtime.memory import available_memory
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import Digested, Nearest, digest_of
+from ..search.query import Digested, Nearest, compute_digest
 from ..search.results import Traversals
 from . import k_nearest_cpu as cpu
 from . import k_nearest_gpu as gpu
@@ -57,7 +57,7 @@ class SourceGroups(Digested):
 
     @property
     def digest(self) -> str:
-        return digest_of([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
+        return compute_digest([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
 
 
 def checked_options(options: NearestOptions, numbers: Mapping[str, np.ndarray]) -> NearestOptions:
@@ -76,7 +76,7 @@ def checked_options(options: NearestOptions, numbers: Mapping[str, np.ndarray]) 
     (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
     k, groups = arguments.whole("k", options.k, least=1), options.groups
     if groups is not None and numbers:
-        groups = _groups_of(groups, table.removesuffix("s"), numbers[table])
+        groups = _check_groups(groups, table.removesuffix("s"), numbers[table])
     return replace(options, k=k, groups=groups)
 
 
@@ -96,7 +96,7 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
     return {"nearest": every if groups is None else Nearest(k, groups.members, groups.labels)}
 
 
-def _groups_of(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
+def _check_groups(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
     """Return the argument ``groups``, one label per source or target, as ``name`` says."""
     if isinstance(groups, (set, frozenset)):
         raise InputError(f"groups must be a list, in the order of the {name}s; a set has no order")
@@ -147,7 +147,7 @@ def search_labels(graph: Graph, algorithm: str, numbers: np.ndarray, k: int, lim
     """Return the results of ``merge_groups`` by one search from all sources, where ``takes_one_search``."""
     counts_hops = ALGORITHMS[algorithm].counts_hops
     most = MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))
-    if device_of(graph.offsets) == "cuda":
+    if get_device(graph.offsets) == "cuda":
         weights: Array = None if counts_hops else graph.reverse.weights
         return gpu.k_nearest(graph, None if weights is None else weights.astype(np.int64), numbers, k, most)
     weights = np.zeros(0, np.int64) if counts_hops or graph.weights is None else graph.weights.astype(np.int64)
@@ -176,7 +176,7 @@ def certify_labels(
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
     """Whether sums are exact integers without a sum below zero or beyond int64, and a GPU has memory for k labels."""
-    if device_of(graph.offsets) == "cuda":
+    if get_device(graph.offsets) == "cuda":
         needed = gpu.bytes_needed(graph.n_vertices, graph.n_edges, k, not counts_hops)
         if needed > available_memory("cuda") * _SHARE_OF_MEMORY:
             return False
@@ -211,9 +211,9 @@ def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: f
         if group.distance.dtype != kind:
             keys = _changed(keys, kind, group.distance.dtype, xp)
             kind = _wider(kind, group.distance.dtype)
-        for at, distance in _reached_of(group.distance, xp):
+        for at, distance in _iter_reached(group.distance, xp):
             near = is_reached(distance) if limit is None else is_reached(distance) & at_most(distance, limit)
-            key = xp.where(near, _keys_of(distance.astype(kind, copy=False)), MAX_INTEGER)
+            key = xp.where(near, _distances_to_keys(distance.astype(kind, copy=False)), MAX_INTEGER)
             own = xp.where(near, position, -1)
             moves = xp.zeros(distance.size, bool)
             for j in range(k):
@@ -223,10 +223,10 @@ def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: f
                 keys[j, at], key = xp.where(moves, key, keys[j, at]), xp.where(moves, keys[j, at], key)
                 owner[j, at], own = xp.where(moves, own, owner[j, at]), xp.where(moves, owner[j, at], own)
             position += 1
-    return _distances_of(keys, kind).T, owner.T
+    return _keys_to_distances(keys, kind).T, owner.T
 
 
-def _reached_of(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
+def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
     """Yield for each source the vertices with distances from it, as an index, and these distances."""
     if is_rows(distance):
         yield from ((slice(None), row) for row in distance)
@@ -235,7 +235,7 @@ def _reached_of(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
         yield xp.asarray(distance.vertices[part]), xp.asarray(distance.distance[part])
 
 
-def _keys_of(distance: Array) -> Array:
+def _distances_to_keys(distance: Array) -> Array:
     """Distances as int64 in the same order: the bits of floats, so that a GPU compares subnormal numbers, too."""
     if distance.dtype.kind == "i":
         return distance.astype(np.int64)
@@ -243,7 +243,7 @@ def _keys_of(distance: Array) -> Array:
     return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).astype(np.int64)
 
 
-def _distances_of(keys: Array, kind: np.dtype) -> Array:
+def _keys_to_distances(keys: Array, kind: np.dtype) -> Array:
     if kind.kind == "i":
         return keys if kind.itemsize == 8 else keys.astype(np.int64)
     bits = keys.astype(f"i{kind.itemsize}")
@@ -262,4 +262,4 @@ def _changed(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
     wide = _wider(kind, to)
     none = keys == MAX_INTEGER
     distance = xp.where(none, 0, keys)
-    return xp.where(none, MAX_INTEGER, _keys_of(_distances_of(distance, kind).astype(wide)))
+    return xp.where(none, MAX_INTEGER, _distances_to_keys(_keys_to_distances(distance, kind).astype(wide)))

@@ -19,7 +19,7 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
     return SourceRecords({"distance": positions_in_groups(sizes), "vertices": vertices}, sizes)
 
 
-def columns_of(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: ARG001
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: ARG001
     """Return columns ``distance, vertices``, on the host."""
     return {
         "distance": Column(values["distance"].astype(np.int32)),

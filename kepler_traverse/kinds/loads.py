@@ -111,7 +111,7 @@ class Loads:
         if self.of == "edges" and not self.graph.directed:
             cells = sums.nonzero()
             cells = cells[cells < self.n_cells]
-            src, dst = ends_of(self.graph, cells)
+            src, dst = find_ends(self.graph, cells)
             down = src > dst
             own = cells[down]
             up = find_edges(self.graph.offsets, self.graph.targets, src[down], dst[down], np.dtype(np.int64))
@@ -142,7 +142,7 @@ def values_at(sums: ExactSums, places: np.ndarray, what: str) -> np.ndarray:
     return sums.floats(places) if sums.exponent else sums.integers(places, what)
 
 
-def ends_of(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def find_ends(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertices that some edges leave and reach, given by their positions in the reversed graph."""
     reverse = graph.reverse
     dst = np.searchsorted(reverse.offsets, cells, side="right") - 1
@@ -169,7 +169,7 @@ def columns_of_cells(graph: Graph, of: str, cells: np.ndarray, pairs: PairTable 
     if of == "vertices":
         return {"vertex": Column.of_vertices(graph, cells)}
     host = graph.derived.on_host
-    src, dst = ends_of(host, cells)
+    src, dst = find_ends(host, cells)
     columns = {"src": Column.of_vertices(graph, src), "dst": Column.of_vertices(graph, dst)}
     if host.edge_rows is not None:
         stored = find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64))

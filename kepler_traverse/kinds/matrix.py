@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_of
+from .._arrays import Array, at_most, is_reached, is_rows, namespace, unreached_value
 from ..search.algorithms import ALGORITHMS
 from ..search.exact import narrow_distances
 from ..search.results import Traversals
@@ -29,7 +29,7 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
         for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
             distance = group.distance[i][columns]
             if limit is not None:  # searches with negative weights are not pruned
-                distance = xp.where(at_most(distance, limit), distance, unreached_of(distance.dtype))
+                distance = xp.where(at_most(distance, limit), distance, unreached_value(distance.dtype))
             found[row] = distance
         at += len(group)
     return narrow_distances(graph, found) if found.dtype == np.int64 else found
@@ -41,7 +41,7 @@ def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
         return matrix
     xp = namespace(matrix)
     reached = is_reached(matrix)
-    return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_of(dtype))
+    return xp.where(reached, xp.where(reached, matrix, 0).astype(dtype), unreached_value(dtype))
 
 
 def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Array:

@@ -11,18 +11,18 @@ from .._arrays import is_rows, to_host
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, labels_at
 from ..search.results import Traversals
-from ..search.sparse import sparse_of
+from ..search.sparse import to_sparse
 from .records import Asked, SourceRecords, Values, positions_in_groups
 from .result_kinds import GROUP
 
 
-def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``group, rank, target, distance`` of each source."""
     query, found = asked.query, group.distance
     assert query.nearest is not None
     if is_rows(found):  # of a strategy that searches further
         at_targets = to_host(found if query.output == "targets" else found[:, query.targets])
-        found = sparse_of(at_targets)
+        found = to_sparse(at_targets)
         vertices = np.asarray(query.targets)[found.vertices]
     else:
         found = found.at(query.targets)
@@ -45,7 +45,7 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     return SourceRecords(values, np.bincount(row[own], minlength=len(group)))
 
 
-def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``[group,] rank, target, distance``."""
     assert asked.query.nearest is not None
     labels, kind = asked.query.nearest.labels, ALGORITHMS[asked.algorithm].result_dtype(asked.graph)

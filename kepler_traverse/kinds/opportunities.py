@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, as_distance, at_most, device_of, is_hops, is_rows, namespace, to_host
+from .._arrays import MAX_INTEGER, Array, as_distance, at_most, get_device, is_hops, is_rows, namespace, to_host
 from ..cpu import opportunities as cpu
 from ..errors import InputError, PrecisionError, option_text
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import SourceValues, digest_of
+from ..search.query import SourceValues, compute_digest
 from ..search.results import Traversals
 from . import opportunities_gpu as gpu
 from .records import Asked, CheckedOptions, SourceRecords, Values
@@ -33,7 +33,7 @@ VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which
 VALUE = "value"  # the name of an attribute that was given as one array
 
 
-def source_weights_of(graph: Graph, numbers: np.ndarray, weights: Any) -> SourceValues:
+def check_source_weights(graph: Graph, numbers: np.ndarray, weights: Any) -> SourceValues:
     """Check one weight per source.
 
     Parameters
@@ -118,9 +118,9 @@ class Reduction(CheckedOptions):
         options = [self.cutoffs.tolist(), self.decay, self.parameter, [(n, str(v.dtype)) for n, v in self.values.items()]]
         weights = [] if self.weights is None else [self.weights.numbers.tolist(), self.weights.values.tolist()]
         further = [np.frombuffer(json.dumps(weights).encode(), np.uint8)] if weights else []  # none in digests of other runs
-        return digest_of(options, [*self.values.values(), *further])
+        return compute_digest(options, [*self.values.values(), *further])
 
-    def dtype_of(self, name: str) -> np.dtype:
+    def get_dtype(self, name: str) -> np.dtype:
         """Return the type of the sums of an attribute."""
         kind = self.values[name].dtype if name in self.values else np.dtype(np.int64)
         return kind if self.weights is None else np.result_type(kind, self.weights.values.dtype)
@@ -151,7 +151,7 @@ class Reduction(CheckedOptions):
         return self._on_gpu[device]
 
 
-def reduction_of(
+def make_reduction(
     graph: Graph,
     algorithm: str,
     result: str,
@@ -185,26 +185,26 @@ def reduction_of(
     PrecisionError
         A sum of values could exceed int64, or float64.
     """
-    checked = cutoffs_of(algorithm, cutoffs)
+    checked = check_cutoffs(algorithm, cutoffs)
     if result != "opportunities":
         counted = result == "within" and not ALGORITHMS[algorithm].counts_hops
         return Reduction(cutoffs=checked, values={"vertices": np.ones(graph.n_vertices, np.int64)} if counted else {})
-    kind, parameter = decay_of(decay)
+    kind, parameter = parse_decay(decay)
     if kind != cpu.NO_DECAY and graph.has_negative_weights:
         raise InputError("decay needs distances of 0 or more, and the graph has negative weights; leave decay out")
-    found = attributes_of(graph, values)
+    found = check_attributes(graph, values)
     if kind != cpu.NO_DECAY:
         found = {name: value.astype(np.float64) for name, value in found.items()}
     weights = source_weights
     if numbers is not None and weights is not None:
-        weights = source_weights_of(graph, numbers, weights)
+        weights = check_source_weights(graph, numbers, weights)
     for name, value in found.items():
         _refuse_overflow(name, value, 1 if weights is None else max(map(abs, weights.values.tolist()), default=1))
     return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter, weights=weights)
 
 
-def cutoffs_of(algorithm: str, cutoffs: Any) -> np.ndarray:
-    """Return cutoffs as an int64 array if all are integers, else float64; see ``reduction_of``."""
+def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
+    """Return cutoffs as an int64 array if all are integers, else float64; see ``make_reduction``."""
     given = _listed(cutoffs)
     if not given:
         raise InputError(f"cutoffs must be a list of at least one number, not {arguments.describe(cutoffs)}")
@@ -228,12 +228,12 @@ def _listed(cutoffs: Any) -> list[Any]:
     if isinstance(cutoffs, (str, bytes, Mapping)):
         return []
     try:
-        return list(to_host(cutoffs)) if device_of(cutoffs) == "cuda" else list(cutoffs)
+        return list(to_host(cutoffs)) if get_device(cutoffs) == "cuda" else list(cutoffs)
     except TypeError:
         return []
 
 
-def decay_of(decay: Any) -> tuple[int, float]:
+def parse_decay(decay: Any) -> tuple[int, float]:
     """Return a decay such as ``"exponential:0.002"`` as a number and its parameter."""
     if decay is None:
         return cpu.NO_DECAY, 0.0
@@ -250,8 +250,8 @@ def decay_of(decay: Any) -> tuple[int, float]:
     return DECAYS[name], parameter
 
 
-def attributes_of(graph: Graph, values: Any) -> dict[str, np.ndarray]:
-    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``reduction_of``."""
+def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
+    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``make_reduction``."""
     columns = _columns(values)
     if columns is None:
         if hasattr(values, "index") and not isinstance(values, (list, tuple)):
@@ -265,7 +265,7 @@ def attributes_of(graph: Graph, values: Any) -> dict[str, np.ndarray]:
             raise InputError(f"values: {arguments.describe(name)} cannot be the name of an attribute; rename the column")
     if vertices is None:
         return {name: _numbers(name, column, graph.n_vertices, graph) for name, column in columns.items()}
-    numbers = graph.numbers_of(vertices, VERTEX)
+    numbers = graph.to_numbers(vertices, VERTEX)
     sorted_numbers = np.sort(numbers)
     twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
     if twice.size:
@@ -339,7 +339,7 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
             )
 
 
-def bounds_of(cutoffs: np.ndarray, kind: np.dtype) -> np.ndarray:
+def find_bounds(cutoffs: np.ndarray, kind: np.dtype) -> np.ndarray:
     """Return the largest distance within each cutoff, in the type of the distances."""
     bounds = np.array([as_distance(cutoff, kind) for cutoff in cutoffs.tolist()], kind)
     if kind.kind == "f":
@@ -360,9 +360,9 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     -------
     dict of str to int64 or float64 array of shape (k, n_cutoffs), NumPy
     """
-    bounds = bounds_of(reduction.cutoffs, distance.dtype)
+    bounds = find_bounds(reduction.cutoffs, distance.dtype)
     integers, floats = reduction.ordered()
-    if device_of(distance) == "cuda":
+    if get_device(distance) == "cuda":
         words = gpu.sums(distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter)
         exact, rounded = words[:, : len(integers)], words[:, len(integers) :].view(np.float64)
     else:
@@ -380,7 +380,7 @@ def _lowest(kind: np.dtype) -> Any:
     return kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
 
 
-def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return for each source and cutoff the sum of each attribute; counts of vertices sum one that is 1 everywhere."""
     reduction = asked.options
     found = sums_within(group.distance, reduction)
@@ -403,15 +403,15 @@ def _records(reduction: Reduction, found: dict[str, np.ndarray], n_sources: int)
     return SourceRecords(values, np.full(n_sources, reduction.cutoffs.size, np.int64))
 
 
-def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``cutoff``, and one per attribute, of its type also where there is no source."""
     reduction = asked.options
     names = reduction.values if asked.kind.names_columns else asked.kind.columns[2:]
     columns = {CUTOFF: Column(values[CUTOFF].astype(reduction.cutoffs.dtype, copy=False))}
-    return columns | {name: Column(values[name].astype(reduction.dtype_of(name), copy=False)) for name in names}
+    return columns | {name: Column(values[name].astype(reduction.get_dtype(name), copy=False)) for name in names}
 
 
-def bands_of(distance: Array, cutoffs: np.ndarray) -> Array:
+def find_bands(distance: Array, cutoffs: np.ndarray) -> Array:
     """Return the smallest cutoff that holds each distance; no distance is beyond the last cutoff."""
     xp = namespace(distance)
     positions = xp.zeros(distance.shape, np.int64)

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 from .._arrays import Array, flatten_distances, is_hops
 from ..cuda import cp
 from ..cuda.compiler import Kernel, Request, kernel
-from ..cuda.kernel_spec import WARP, Entry, entries_of
+from ..cuda.kernel_spec import WARP, Entry, make_entries
 from ..cuda.launch import launch
 
 BLOCK = 256
@@ -25,7 +25,7 @@ SUMS_AT_ONCE = 1 << 23  # sums of reduction blocks that are held at once: 64 MiB
 
 _FILE = Path(__file__).parent / "kernels" / "opportunities.cu"
 _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("HOP_BYTES", 0), ("DECAY", 0))
-_entry = entries_of(_FILE, BLOCK, item_threads=WARP, constants=_CONSTANTS)
+_entry = make_entries(_FILE, BLOCK, item_threads=WARP, constants=_CONSTANTS)
 _REDUCE = _entry("opportunities_reduce_warp", struct="OpportunityArgs")
 _FOLD = _entry(
     "opportunities_fold_warp",
@@ -55,7 +55,7 @@ def sums(distance: Array, bounds: np.ndarray, values: Array, n_integers: int, de
     k, n = distance.shape
     width = len(values) * bounds.size
     at_once = max(1, SUMS_AT_ONCE // max(width * _n_reduction_blocks(n), 1))
-    keys = cp.asarray(_keys_of(bounds))
+    keys = cp.asarray(_distances_to_keys(bounds))
     parts = [
         _sums(distance[first : first + at_once], keys, values, n_integers, decay, parameter)
         for first in range(0, k, at_once)
@@ -113,7 +113,7 @@ def _kernel(entry: Entry, kind: np.dtype, decay: int) -> Kernel:
     return kernel(entry.variant(DECAY=decay), np.int32, kind)
 
 
-def _keys_of(bounds: np.ndarray) -> np.ndarray:
+def _distances_to_keys(bounds: np.ndarray) -> np.ndarray:
     """Return distances as the keys of kt/float_order.cuh, which have their order."""
     if bounds.dtype.kind == "i":
         return bounds.astype(np.int64)

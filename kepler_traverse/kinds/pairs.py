@@ -85,7 +85,7 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
     ids = arguments.ids(name, given)
     role = name.removesuffix("s")
     try:
-        return graph.numbers_of(ids, role)
+        return graph.to_numbers(ids, role)
     except UnknownVertexError:
         for begin in range(0, len(ids), _CHECKED_ROWS):
             chunk = ids[begin : begin + _CHECKED_ROWS]
@@ -97,7 +97,7 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
 
 def _are_vertices(graph: Graph, ids: Any, role: str) -> bool:
     try:
-        graph.numbers_of(ids, role)
+        graph.to_numbers(ids, role)
     except UnknownVertexError:
         return False
     return True
@@ -108,7 +108,7 @@ def _raise_for_row(graph: Graph, name: str, role: str, row: int, ids: Any) -> No
     if value is None or value != value:  # NaN, with which data frames mark what is missing
         raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows")
     try:
-        graph.numbers_of(ids, role)
+        graph.to_numbers(ids, role)
     except UnknownVertexError as error:
         raise UnknownVertexError(f"{name}, row {row}: {error}") from None
 
@@ -141,9 +141,9 @@ def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options
     return frame_from(columns_on_device(columns, graph), graph.device)
 
 
-def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``pair, target, distance, missing`` of the rows of each origin."""
-    table, distance = asked.pairs_of(group), group.distance
+    table, distance = asked.select_pairs(group), group.distance
     if distance.ndim > 1:  # from each origin to all vertices, or to the destinations of the only one
         distance = table.lists.take(distance, None if asked.query.output == "all" else asked.query.targets)
     distance, missing = asked.returned(distance)
@@ -151,7 +151,7 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     return SourceRecords(values, np.diff(table.lists.offsets))
 
 
-def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``pair, target, distance``."""
     return {"pair": Column(values["pair"]), **asked.columns_at_targets(values)}
 

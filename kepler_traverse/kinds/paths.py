@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..protocols import EdgeRowsBackend
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
-from ..search.query import Digested, TargetLists, digest_of
+from ..search.query import Digested, TargetLists, compute_digest
 from ..search.results import Routes, Traversals
 from .records import Asked, SourceRecords, Values, positions_in_groups
 
@@ -41,10 +41,10 @@ class AlongPaths(Digested):
 
     @property
     def digest(self) -> str:
-        return digest_of([(name, str(value.dtype)) for name, value in self.values.items()], self.values.values())
+        return compute_digest([(name, str(value.dtype)) for name, value in self.values.items()], self.values.values())
 
 
-def routes_of(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
+def find_routes(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
     """Return the paths to the targets of each source: as the search found them, along predecessors, or by distances."""
     found: Any = traversals.distance
     if traversals.routes is not None:
@@ -212,10 +212,10 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``pair, position, vertex`` of the paths of each origin, their edges, and the sums along them."""
-    table, graph = asked.pairs_of(group), asked.graph
-    routes = routes_of(graph, group, table.lists, asked.query.limit)
+    table, graph = asked.select_pairs(group), asked.graph
+    routes = find_routes(graph, group, table.lists, asked.query.limit)
     values: dict[str, Array] = {"pair": np.repeat(table.rows, routes.sizes)}
     values |= {"position": positions_in_groups(routes.sizes), "vertex": routes.vertices}
     if asked.options.edges or asked.options.values:
@@ -227,7 +227,7 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     return SourceRecords(values, np.diff(ends))
 
 
-def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``pair, position, vertex[, edge]`` and the sums along the paths."""
     numbers = {name: values[name].astype(np.int64, copy=False) for name in ("pair", "position", "vertex")}
     columns = {"pair": Column(numbers["pair"]), "position": Column(numbers["position"])}

@@ -16,14 +16,14 @@ import numpy as np
 from .._arrays import Array, at_most, is_hops, is_reached, namespace, to_host
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
-from ..search.distance_stats import levels_of
+from ..search.distance_stats import count_levels
 from ..search.frames import Column, as_returned_distance
 from ..search.query import Digested, PairTable, Query
 from ..search.results import Traversals
 from .result_kinds import PLAIN, KindOptions, ResultKind
 
 Values = Mapping[str, Any]  # arrays of shape (n_records,) by name, on the host or on the graph's device
-LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``level_counts_of`` yields
+LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``iter_level_counts`` yields
 
 
 class CheckedOptions(Digested, KindOptions):
@@ -80,7 +80,7 @@ class Asked:
         target = Column.of_vertices(self.graph, values["target"].astype(np.int64, copy=False))
         return {"target": target, "distance": Column(distance, missing)}
 
-    def pairs_of(self, group: Traversals) -> PairTable:
+    def select_pairs(self, group: Traversals) -> PairTable:
         """Return the pairs whose origins are the sources of a group."""
         assert self.pairs is not None
         return self.pairs.of(group.sources)
@@ -121,14 +121,14 @@ def records_of_group(asked: Asked, group: Traversals, fold: LevelFold | None = N
     kind = asked.kind
     if kind.of_levels is not None and asked.counts_hops:
         found = []
-        for counts, edges in level_counts_of(asked.graph, group, asked.query.limit):
+        for counts, edges in iter_level_counts(asked.graph, group, asked.query.limit):
             found.append(kind.of_levels(asked, counts))
             if fold is not None:
                 fold(counts, edges)
         return joined(found)
-    if kind.records_of is None or kind.columns_of is None:
+    if kind.make_records is None or kind.make_columns is None:
         raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
-    return kind.records_of(asked, group)
+    return kind.make_records(asked, group)
 
 
 def joined(groups: list[SourceRecords]) -> SourceRecords:
@@ -152,8 +152,8 @@ def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict
         One per record.
     values : dict of str to array
     """
-    assert asked.kind.columns_of is not None
-    made = asked.kind.columns_of(asked, values)
+    assert asked.kind.make_columns is not None
+    made = asked.kind.make_columns(asked, values)
     place = asked.kind.columns.index("source")
     names = list(made)
     found = {name: made[name] for name in names[:place]}
@@ -161,14 +161,14 @@ def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict
     return found | {name: made[name] for name in names[place:]}
 
 
-def level_counts_of(graph: Graph, traversals: Traversals, limit: float | None) -> Iterable[tuple[Array, np.ndarray]]:
+def iter_level_counts(graph: Graph, traversals: Traversals, limit: float | None) -> Iterable[tuple[Array, np.ndarray]]:
     """Return level counts and the number of stored edges, for some sources at a time.
 
     Edges are 0 if the plan returned only counts, which do not identify the vertices.
     """
     if traversals.counts is not None:
         return [(traversals.counts, np.zeros(len(traversals), np.int64))]
-    return levels_of(traversals.distance, graph.offsets, limit)
+    return count_levels(traversals.distance, graph.offsets, limit)
 
 
 def last_levels(counts: Array) -> np.ndarray:

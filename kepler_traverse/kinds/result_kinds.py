@@ -177,7 +177,13 @@ class CutoffOptions(KindOptions):
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         return _call(
-            "opportunities", "reduction_of", graph, algorithm, kind.name, **self.in_library(), numbers=numbers.get("sources")
+            "opportunities",
+            "make_reduction",
+            graph,
+            algorithm,
+            kind.name,
+            **self.in_library(),
+            numbers=numbers.get("sources"),
         )
 
 
@@ -263,7 +269,7 @@ class FlowOptions(KindOptions):
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         of = self.in_library() | {"of": self.of or kind.cells}
-        return _call("flows", "question_of", graph, algorithm, **of, **numbers)
+        return _call("flows", "make_question", graph, algorithm, **of, **numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +306,7 @@ class BetweennessOptions(KindOptions):
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         of = self.in_library() | {"of": self.of or kind.cells}
-        return _call("betweenness", "question_of", graph, algorithm, **of, numbers=numbers.get("sources"))
+        return _call("betweenness", "make_question", graph, algorithm, **of, numbers=numbers.get("sources"))
 
 
 class RowSize(NamedTuple):
@@ -373,19 +379,19 @@ class ResultKind:
         Number of 8-byte columns in a file, without ids and distances.
     counts_rows : bool
         Whether the histogram of a part file counts the distances of the records, and not all distances of the searches.
-    records_of : callable or None
-        ``records_of(asked, traversals)`` returns the ``SourceRecords`` of one group.
+    make_records : callable or None
+        ``make_records(asked, traversals)`` returns the ``SourceRecords`` of one group.
     of_levels : callable or None
-        ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place of ``records_of``
+        ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place of ``make_records``
         where distances are hops.
-    loads_of : callable or None
-        ``loads_of(asked)`` returns the ``kinds.loads.Loads`` to which groups are added, in place of ``records_of``: a result
-        of the whole graph, in which no record belongs to one source.
-    columns_of : callable or None
-        ``columns_of(asked, values)`` returns the columns besides ``source`` of any records, in any order.
-    frame_of : callable or None
-        ``frame_of(asked, groups, places, frames)`` returns a frame from distances that are arrays of rows, in place of
-        ``records_of`` and ``columns_of``.
+    make_loads : callable or None
+        ``make_loads(asked)`` returns the ``kinds.loads.Loads`` to which groups are added, in place of ``make_records``: a
+        result of the whole graph, in which no record belongs to one source.
+    make_columns : callable or None
+        ``make_columns(asked, values)`` returns the columns besides ``source`` of any records, in any order.
+    make_frame : callable or None
+        ``make_frame(asked, groups, places, frames)`` returns a frame from distances that are arrays of rows, in place of
+        ``make_records`` and ``make_columns``.
     array_of : callable or None
         ``array_of(asked, groups, places)`` returns the array that ``bfs_many`` and ``sssp_many`` return in place of a frame.
     on_gpu : tuple of str
@@ -402,7 +408,7 @@ class ResultKind:
     takes_sources : bool
         Whether it is about sources, and not about the whole graph.
     load : str
-        The column of what an edge or a vertex carries, of kinds with ``loads_of``.
+        The column of what an edge or a vertex carries, of kinds with ``make_loads``.
     cells : {"edges", "vertices"}
         What carries it by default.
     scaled : callable or None
@@ -426,11 +432,11 @@ class ResultKind:
     keeps: Literal["all", "targets", "counts", "paths"] = "all"
     numbers: int = 0
     counts_rows: bool = False
-    records_of: Callable[..., Any] | None = None
+    make_records: Callable[..., Any] | None = None
     of_levels: Callable[..., Any] | None = None
-    loads_of: Callable[..., Any] | None = None
-    columns_of: Callable[..., dict[str, Any]] | None = None
-    frame_of: Callable[..., Any] | None = None
+    make_loads: Callable[..., Any] | None = None
+    make_columns: Callable[..., dict[str, Any]] | None = None
+    make_frame: Callable[..., Any] | None = None
     array_of: Callable[..., Any] | None = None
     on_gpu: tuple[str, ...] = ("cuda.distance_stats",)
     options: tuple[str, ...] = ()
@@ -488,7 +494,7 @@ class ResultKind:
     @property
     def adds_up(self) -> bool:
         """Whether the results of groups are added, and not joined."""
-        return self.loads_of is not None
+        return self.make_loads is not None
 
     def bytes_of_loads(self, graph: Any, threads: int, question: Any) -> int:
         """Return the bytes of the sums and of the scratch of each thread, and of the certificate."""
@@ -573,7 +579,7 @@ def _made_by(module: str, *functions: str, **others: str) -> dict[str, Any]:
 
 # A record per vertex that a source reaches.
 _OF_VERTICES: dict[str, Any] = {
-    **_made_by("distances", "frame_of", records_of="records_of", columns_of="columns_of_records"),
+    **_made_by("distances", "make_frame", make_records="make_records", make_columns="columns_of_records"),
     "rows": _per_vertex,
     "order": ("source", "vertex"),
     "repeated": ("vertex",),
@@ -629,7 +635,7 @@ _KINDS = (
         options=("direction",),
         keeps="counts",
         numbers=5,
-        **_made_by("summary", "of_levels", "records_of", "columns_of"),
+        **_made_by("summary", "of_levels", "make_records", "make_columns"),
     ),
     ResultKind(
         name="levels",
@@ -640,7 +646,7 @@ _KINDS = (
         adds_to="kept columns",
         keeps="counts",
         numbers=1,
-        **_made_by("levels", "of_levels", "columns_of", "rows"),
+        **_made_by("levels", "of_levels", "make_columns", "rows"),
     ),
     ResultKind(
         name="targets",
@@ -654,7 +660,7 @@ _KINDS = (
         needs=("targets",),
         keeps="targets",
         counts_rows=True,
-        **_made_by("targets", "records_of", "columns_of"),
+        **_made_by("targets", "make_records", "make_columns"),
     ),
     ResultKind(
         name="reachable",
@@ -692,7 +698,7 @@ _KINDS = (
         needs=("targets", "k"),
         keeps="targets",
         counts_rows=True,
-        **_made_by("nearest_targets", "records_of", "columns_of"),
+        **_made_by("nearest_targets", "make_records", "make_columns"),
     ),
     ResultKind(
         name="opportunities",
@@ -700,7 +706,7 @@ _KINDS = (
         means="a row for each source and cutoff: sums of the attributes of all vertices within it",
         columns=("source", "cutoff"),
         numbers=1,
-        **_made_by("opportunities", "records_of", "columns_of"),
+        **_made_by("opportunities", "make_records", "make_columns"),
         on_gpu=("cuda.distance_stats", "kinds.opportunities_gpu"),
         options=("direction",),
         options_class=OpportunityOptions,
@@ -714,7 +720,7 @@ _KINDS = (
         columns=("source", "cutoff", "vertices"),
         keeps="counts",
         numbers=2,
-        **_made_by("opportunities", "of_levels", "records_of", "columns_of"),
+        **_made_by("opportunities", "of_levels", "make_records", "make_columns"),
         on_gpu=("cuda.distance_stats", "kinds.opportunities_gpu"),
         options=("direction",),
         options_class=CutoffOptions,
@@ -743,7 +749,7 @@ _KINDS = (
         keeps="targets",
         numbers=1,
         counts_rows=True,
-        **_made_by("pairs", "records_of", "columns_of", "rows"),
+        **_made_by("pairs", "make_records", "make_columns", "rows"),
     ),
     ResultKind(
         name="paths",
@@ -755,7 +761,7 @@ _KINDS = (
         has_predecessors=True,
         keeps="paths",
         numbers=3,
-        **_made_by("paths", "records_of", "columns_of", "rows"),
+        **_made_by("paths", "make_records", "make_columns", "rows"),
         reads=("sparse",),
         options=("pairs",),
         options_class=PathOptions,
@@ -774,7 +780,7 @@ _KINDS = (
         on_gpu=("kinds.flows_gpu",),
         options=("targets", "pairs"),
         options_class=FlowOptions,
-        **_made_by("flows", loads_of="Flows"),
+        **_made_by("flows", make_loads="Flows"),
     ),
     ResultKind(
         name="betweenness",
@@ -790,7 +796,7 @@ _KINDS = (
         on_gpu=("kinds.betweenness_gpu",),
         options=("targets",),
         options_class=BetweennessOptions,
-        **_made_by("betweenness", "scaled", loads_of="Betweenness"),
+        **_made_by("betweenness", "scaled", make_loads="Betweenness"),
     ),
 )
 

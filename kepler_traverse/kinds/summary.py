@@ -20,7 +20,7 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
     )
 
 
-def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``reached, farthest, total, harmonic`` of weighted distances; sums of integers are exact.
 
     Raises
@@ -35,7 +35,7 @@ def records_of(asked: Asked, group: Traversals) -> SourceRecords:
     return SourceRecords(values, np.ones(len(group), np.int64))
 
 
-def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``reached, eccentricity, sum, mean, closeness, harmonic``, on the host."""
     reached, total = values["reached"], values["total"]
     others = reached - 1

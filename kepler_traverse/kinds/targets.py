@@ -12,7 +12,7 @@ from ..search.results import Traversals
 from .records import Asked, SourceRecords, Values
 
 
-def records_of(asked: Asked, group: Traversals) -> SourceRecords:
+def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``target, distance, missing`` of each source, with the targets in the requested order."""
     order: Any = asked.targets
     distance = group.distance
@@ -34,6 +34,6 @@ def places_of_targets(asked: Asked) -> np.ndarray:
     return order if asked.query.output == "all" else np.searchsorted(known, order)
 
 
-def columns_of(asked: Asked, values: Values) -> dict[str, Column]:
+def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     """Return columns ``target, distance``."""
     return asked.columns_at_targets(values)

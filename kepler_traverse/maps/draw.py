@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from .. import arguments
 from ..errors import InputError
-from ..formats.geoparquet import GEOMETRY, Coordinates, lines_of, on_map, shapes_of
+from ..formats.geoparquet import GEOMETRY, Coordinates, make_lines, make_shapes, on_map
 from ..graph import Graph
 
 _FIRST = ("band", "closeness", "source", "distance")  # what is drawn of a frame, unless the caller names a column
@@ -115,13 +115,13 @@ def explore(frame: Any, vertices: Any, *, column: str | None = None, x: str = "x
     lonboard = _module("lonboard", "explore() needs lonboard; install it by: pip install lonboard 'kepler-traverse[plot]'")
     table, places = _table(frame, vertices, x, y)
     if "position" in table.column_names:
-        table, _ = lines_of(table, places)
+        table, _ = make_lines(table, places)
         colours = _Colours.of(pa.array(np.arange(table.num_rows) % _FEW))
         options: dict[str, Any] = {"get_color": colours.bytes(), "width_min_pixels": 3}
         layer = lonboard.PathLayer
     else:
         colours = _Colours.of(table[_column(table, column)])
-        table, _ = shapes_of(table, places)
+        table, _ = make_shapes(table, places)
         options, layer = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}, lonboard.ScatterplotLayer
     geometry = pa.field(GEOMETRY, pa.binary(), metadata=_WKB)
     fields = [geometry if field.name == GEOMETRY else field for field in table.schema]
@@ -289,7 +289,7 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
 def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
     """Draw each path as a line between its two ends."""
     at = np.stack(places.of(table["vertex"]), axis=1)
-    lines, _ = lines_of(table, places)
+    lines, _ = make_lines(table, places)
     label = next(name for name in ("pair", "target") if name in table.column_names)
     cuts = np.cumsum(lines["vertices"].to_numpy())
     names = lines[label].to_pylist()

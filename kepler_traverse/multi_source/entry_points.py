@@ -20,7 +20,7 @@ from ..kinds.result_kinds import RESULT_KINDS, ResultKind
 from ..plugins import find_kind, with_plugins
 from ..protocols import Ids, Knobs
 from ..runtime.interrupts import forget_interrupted
-from ..runtime.progress import Report, meter_of
+from ..runtime.progress import Report, make_meter
 from ..search import frames
 from ..search.algorithms import Algorithm
 from ..search.exact import has_exact_sums
@@ -52,7 +52,7 @@ class ManyOptions(TypedDict, total=False):
     source_weights: Sequence[float] | None
 
 
-def options_of(kind: ResultKind, graph: Graph, algorithm: str, given: Mapping[str, Any], **numbers: Any) -> Any:
+def check_options(kind: ResultKind, graph: Graph, algorithm: str, given: Mapping[str, Any], **numbers: Any) -> Any:
     """Return the checked options of a kind, from those that are not None; see ``KindOptions.checked``."""
     own = kind.options_class(**{name: value for name, value in given.items() if value is not None})
     return own.checked(kind, graph, algorithm, **numbers)
@@ -149,8 +149,8 @@ class Registry:
         result, direction, stream, k = question.result, question.direction, question.stream, question.of_kind.get("k")
         graph, numbers, targets = outputs.check_arguments(graph, sources, question, self.algorithm)
         kind = RESULT_KINDS[result]
-        ends = None if targets is None else graph.numbers_of(targets, "target")
-        options = options_of(kind, graph, name, question.of_kind, sources=numbers, targets=ends)
+        ends = None if targets is None else graph.to_numbers(targets, "target")
+        options = check_options(kind, graph, name, question.of_kind, sources=numbers, targets=ends)
         sample = getattr(options, "sources", None)
         numbers = numbers if sample is None else sample
         bound: Any = question.limit if options.limit is None else options.limit
@@ -162,7 +162,7 @@ class Registry:
             n_searches = sum(own.size for own in members.members)
         else:
             n_searches = numbers.size if stream or isinstance(sources, str) else np.unique(numbers).size
-        meter = meter_of(question.progress, n_searches, graph.device)
+        meter = make_meter(question.progress, n_searches, graph.device)
         plan = partial(
             self.plan_multi_source,
             graph,
@@ -240,11 +240,11 @@ class Registry:
             sample=None if is_one else table.sample(),
             forms=kind.reads if kind.adds_up else (),
         )
-        if kind.loads_of is not None:
-            options = options_of(kind, graph, self.algorithm.name, of_kind, pairs=table)
+        if kind.make_loads is not None:
+            options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
             asked = Asked(
                 kind=kind, graph=graph, algorithm=self.algorithm.name, query=plan.query, options=options, pairs=table
             )
             groups = plan.iter_groups(table.sources, table.lists)
-            return outputs.loads_frame(kind.loads_of(asked), groups, frames.frames_on(graph.device))
+            return outputs.loads_frame(kind.make_loads(asked), groups, frames.frames_on(graph.device))
         return pairs.frame_of_pairs("pairs", plan, table, "pair")

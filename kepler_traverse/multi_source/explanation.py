@@ -9,7 +9,7 @@ from ..runtime.display import in_units, limit_text, seconds_text, text_table
 _CHOSEN, _OTHER = "*", " "
 
 
-def explanation_of(plan: Any) -> str:
+def explain_plan(plan: Any) -> str:
     """Return lines that state the strategy, the reason, the alternatives, and the memory of one group."""
     shape, n_sources = plan.shape, plan.n_sources
     ranked = plan.ranked(n_sources)

@@ -172,8 +172,8 @@ def source_numbers(graph: Graph, sources: Any) -> np.ndarray:
             )
         return np.arange(graph.n_vertices)
     if isinstance(sources, (set, frozenset)):
-        return np.sort(graph.numbers_of(list(sources)))
-    return graph.numbers_of(sources)
+        return np.sort(graph.to_numbers(list(sources)))
+    return graph.to_numbers(sources)
 
 
 def graph_in_direction(graph: Graph, direction: str) -> Graph:
@@ -283,15 +283,15 @@ class ResultForm:
             For each source of the result its place in ``distinct``.
         """
         kind, asked = self.kind, self._asked
-        if kind.loads_of is not None:
-            return loads_frame(kind.loads_of(asked), groups, self._frames)
+        if kind.make_loads is not None:
+            return loads_frame(kind.make_loads(asked), groups, self._frames)
         if kind.array_of is not None:
             return kind.array_of(asked, groups, places)
         groups = iter(groups)
         first = next(groups, None)
         groups = () if first is None else chain([first], groups)
-        if kind.frame_of is not None and (first is None or is_rows(first.distance)):
-            found = kind.frame_of(asked, groups, places, self._frames)
+        if kind.make_frame is not None and (first is None or is_rows(first.distance)):
+            found = kind.make_frame(asked, groups, places, self._frames)
         else:
             found = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
         # A certificate of a frame has one limit for all sources, and none can be made of bands.

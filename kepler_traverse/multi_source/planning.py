@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import arguments, cuda
 from .._arrays import Array, hops_dtype, namespace, to_host
-from ..auto.calibration import machine_of
+from ..auto.calibration import get_machine
 from ..auto.choice import Choice, Measured
-from ..auto.costs import costs_of
+from ..auto.costs import load_costs
 from ..auto.survey import outline, survey
 from ..cuda.compiler import start_compiling
 from ..errors import CapacityError, InputError, StrategyError
@@ -40,7 +40,7 @@ from ..search.strategy import (
     pick,
     strategy_for_sums,
 )
-from .explanation import explanation_of
+from .explanation import explain_plan
 
 ONE_AT_A_TIME = "one_at_a_time"
 FEW_PATHS = 256  # targets of one source up to which paths are looked up in a hierarchy
@@ -150,7 +150,7 @@ class MultiSourcePlan:
         self._candidates = self._fitting_memory(usable)
         if not self._candidates:
             # Raises the error that states the sizes.
-            _largest_group(usable[0], self._shape_of(usable[0]), query, self._n_sources, memory)
+            _largest_group(usable[0], self._make_shape(usable[0]), query, self._n_sources, memory)
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -213,7 +213,7 @@ class MultiSourcePlan:
         >>> print(plan.explain().splitlines()[0])
         bfs from 2 sources, on <Graph: 3 vertices, 2 stored edges, directed, unweighted, cpu>
         """
-        return explanation_of(self)
+        return explain_plan(self)
 
     def measurements(self) -> list[str]:
         """Describe the measured and estimated time of each strategy that ran; empty if there was no choice."""
@@ -266,7 +266,7 @@ class MultiSourcePlan:
         search = self.ranked(many)[0].seconds / many
         group = sweeps[0].group_size(many)
         sweep = _estimate_seconds(graph.device, self.algorithm, sweeps[0], shape, group, many) / many
-        host = machine_of("cpu")  # it builds the hierarchy
+        host = get_machine("cpu")  # it builds the hierarchy
         build = build_seconds(graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step)
         return Estimate(build, sweep, search, sweeps[0].metric)
 
@@ -275,7 +275,7 @@ class MultiSourcePlan:
         found = {}
         for each in strategies:
             try:
-                shape = self._shape_of(each)
+                shape = self._make_shape(each)
                 found[each.name] = (each, *_largest_group(each, shape, self._asked, self._n_sources, self._memory))
             except CapacityError as error:
                 self.left_out[each.name] = str(error).partition(";")[0]
@@ -284,9 +284,9 @@ class MultiSourcePlan:
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
         strategy, group, _ = self._candidates[name]
-        return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._shape_of(strategy), group, n_sources)
+        return _estimate_seconds(self.graph.device, self.algorithm, strategy, self._make_shape(strategy), group, n_sources)
 
-    def _shape_of(self, strategy: MultiSourceStrategy) -> Shape:
+    def _make_shape(self, strategy: MultiSourceStrategy) -> Shape:
         """Return the shape with the reach of a strategy's searches, which may not end at the nearest targets."""
         return self._shape if strategy.ends_at_nearest else self._whole
 
@@ -306,7 +306,7 @@ class MultiSourcePlan:
     def run(self, source_vertices: Any, lists: TargetLists | None = None) -> Traversals:
         """Traverse from up to ``group`` vertices, identified by their numbers 0..n-1, in that order.
 
-        ``graph.numbers_of`` translates ids to vertex numbers.
+        ``graph.to_numbers`` translates ids to vertex numbers.
 
         Parameters
         ----------
@@ -540,7 +540,7 @@ def _estimate_seconds(
     group = min(group, strategy.group_size(max(n_sources, 1)))
     if shape.keep == "paths" and not strategy.finds_paths:
         shape = shape._replace(keep="all")
-    return costs_of(device).seconds(algorithm, strategy, shape, n_sources, group, machine_of(device))
+    return load_costs(device).seconds(algorithm, strategy, shape, n_sources, group, get_machine(device))
 
 
 def _largest_group(

@@ -34,7 +34,7 @@ from ..search.frames import Column, columns_on_device, frame_from, labels_at
 from ..search.plan import make_query
 from ..search.query import Nearest, Query
 from ..search.results import Traversals
-from ..search.sparse import SparseDistances, offsets_of
+from ..search.sparse import SparseDistances, make_offsets
 from ..search.strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick
 from .outputs import cycle_in_direction, graph_in_direction
 from .planning import MultiSourcePlan
@@ -189,7 +189,7 @@ class KNearestSearch(SearchTogether):
         groups = options.groups
         parts = [np.sort(numbers)] if groups is None else [own for _, own in groups]
         try:
-            found = [self.rows_of(own, options) for own in parts]
+            found = [self.make_rows(own, options) for own in parts]
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             if self.searches is not None:
                 self.searches.release()
@@ -203,7 +203,7 @@ class KNearestSearch(SearchTogether):
         places = np.repeat(np.arange(len(groups)), [each[0].size for each in every])
         return {GROUP: labels_at([label for label, _ in groups], places), **columns}, rounds
 
-    def rows_of(self, ascending: np.ndarray, options: RunOptions) -> tuple[tuple[Array, Array, Array, Array], int]:
+    def make_rows(self, ascending: np.ndarray, options: RunOptions) -> tuple[tuple[Array, Array, Array, Array], int]:
         """Return the rows of the k nearest of some sources, and the rounds of the longest search."""
         graph, algorithm, limit, k = self.graph, self.algorithm, self.query.limit, min(self._k, ascending.size)
         clock, certified = options.clock, options.certified
@@ -267,13 +267,13 @@ class SearchFromTargets:
         for own in self._nearest.members:
             search = KNearestSearch(back, self._algorithm, limit, k, own.size, partial(self._plan_for, back))
             try:
-                vertex, _, target, distance = search.rows_of(own, options)[0]
+                vertex, _, target, distance = search.make_rows(own, options)[0]
             except NegativeCycleError as error:
                 raise cycle_in_direction(error, "in") from None
             found.append([to_host(each) for each in (vertex, target, distance)])
         vertex, target, distance = (np.concatenate(each) for each in zip(*found, strict=True))
         _, first = np.unique(vertex * n + target, return_index=True)
-        return offsets_of(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
+        return make_offsets(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
 
     @property
     def _is_certified(self) -> bool:
@@ -284,7 +284,7 @@ class SearchFromTargets:
         sizes = offsets[sources + 1] - offsets[sources]
         entries = np.repeat(offsets[sources], sizes) + positions_in_groups(sizes)
         of = self._graph.n_vertices, self._graph if self._graph.device == "cuda" else None, None, self._is_certified
-        rows = SparseDistances(offsets_of(sizes), targets[entries], distance[entries], *of)
+        rows = SparseDistances(make_offsets(sizes), targets[entries], distance[entries], *of)
         return MultiSourceOutcome(rows, None, [self._query.limit] * sources.size, [1] * sources.size)
 
 

@@ -65,7 +65,7 @@ def closeness_centrality(G: KeplerGraph, u: Any = None, distance: Weight = None,
     n = len(G)
     if u is not None:
         missing = f"Source {u} is not in G" if distance is None else f"Node {u} not found in graph"
-        vertex = G.number_of(u, lambda: nx.NodeNotFound(missing))
+        vertex = G.to_number(u, lambda: nx.NodeNotFound(missing))
         if distance is None:
             search = search_levels(G, vertex, incoming=True)
         else:

@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import index_dtype
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
-from .weights import Weights, weights_of
+from .weights import Weights, read_weights
 
 _NO_FLAGS = np.zeros(0, np.uint8)
 
@@ -54,8 +54,8 @@ class KeplerGraph:
         self.incoming = self._adjacency(graph._pred) if self.directed else self.outgoing
         self._weights: dict[Hashable, tuple[Weights, Weights]] = {}
         for name, default in (edge_attrs or {}).items():
-            outgoing = weights_of(graph._adj, name, default, self.multigraph)
-            incoming = weights_of(graph._pred, name, default, self.multigraph) if self.directed else outgoing
+            outgoing = read_weights(graph._adj, name, default, self.multigraph)
+            incoming = read_weights(graph._pred, name, default, self.multigraph) if self.directed else outgoing
             if outgoing.problem:
                 raise NotImplementedError(outgoing.problem)
             self._weights[name] = (outgoing, incoming)
@@ -130,7 +130,7 @@ class KeplerGraph:
         ones = np.ones(self.outgoing.targets.size, np.int64)
         return Weights(values=ones, floats=_NO_FLAGS, kind="int", has_negative=False, problem="")
 
-    def number_of(self, node: Any, error: Callable[[], Exception]) -> int:
+    def to_number(self, node: Any, error: Callable[[], Exception]) -> int:
         """Vertex number of a node, or raise the error."""
         try:
             return self._adj[node]
@@ -212,7 +212,7 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
     return made
 
 
-def vertices_of(graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]) -> np.ndarray:
+def find_vertices(graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]) -> np.ndarray:
     """Vertex numbers of several nodes; ``error`` makes what is raised for a node that is not in the graph."""
-    numbers = [graph.number_of(node, partial(error, node)) for node in nodes]
+    numbers = [graph.to_number(node, partial(error, node)) for node in nodes]
     return np.array(numbers, np.int64)

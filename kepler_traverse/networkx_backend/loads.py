@@ -18,7 +18,7 @@ import numpy as np
 from .._arrays import is_hops, is_reached, to_host
 from ..bfs import bfs_many, plan_bfs_many
 from ..errors import PrecisionError
-from ..kinds.betweenness import Betweenness, question_of
+from ..kinds.betweenness import Betweenness, make_question
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS
 from ..sssp import plan_sssp_many, sssp_many
@@ -95,7 +95,7 @@ def newman_betweenness_centrality(
         return {} if v is None else 0.0
     graph, kind = searched_where_fast(G, None, 0), RESULT_KINDS["betweenness"]
     plan = plan_bfs_many(graph, n_sources=n, result="betweenness", max_depth=cutoff or None)
-    asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=question_of(graph, "bfs"))
+    asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=make_question(graph, "bfs"))
     loads = Betweenness(asked, is_even=True)
     for group in plan.iter_groups(np.arange(n)):
         loads.add(group)

@@ -10,7 +10,7 @@ from typing import Any
 import networkx as nx
 
 from .graph import KeplerGraph
-from .weights import Weights, weights_of
+from .weights import Weights, read_weights
 
 # Converting a lattice and searching it took no longer than NetworkX's search alone from these numbers of nodes and edges on:
 # 10,000 for paths from one source, 120,000 for distances from one, 400 for closeness and for all pairs (2 cores).
@@ -154,10 +154,10 @@ def _checked_weights(graph: Any, weight: Any) -> Weights:
         return graph.weights(weight)
     cache = getattr(graph, "__networkx_cache__", None) if nx.config.cache_converted_graphs else None
     if cache is None:
-        return weights_of(graph._adj, weight, 1, graph.is_multigraph())
+        return read_weights(graph._adj, weight, 1, graph.is_multigraph())
     known = cache.setdefault(_MEMORY, {})
     if weight not in known:
-        known[weight] = weights_of(graph._adj, weight, 1, graph.is_multigraph())
+        known[weight] = read_weights(graph._adj, weight, 1, graph.is_multigraph())
     return known[weight]
 
 

@@ -12,10 +12,10 @@ from networkx.algorithms.shortest_paths.generic import _build_paths_from_predece
 
 from ..cpu import threads
 from . import kernels
-from .graph import KeplerGraph, vertices_of
+from .graph import KeplerGraph, find_vertices
 from .kernels import NONE
 from .lazy_paths import Paths, walk_to_parents
-from .weights import numbers_of
+from .weights import to_numbers
 
 Weight = Hashable | None
 _NO_LEVEL = np.iinfo(np.int32).max
@@ -60,7 +60,7 @@ def search_weighted(
 ) -> Search:
     """Dijkstra's algorithm from all sources together."""
     edges, weights = graph.incoming if incoming else graph.outgoing, graph.weights(weight, incoming)
-    limit = limit_of(cutoff, weights.values.dtype)
+    limit = find_limit(cutoff, weights.values.dtype)
     status, order, distance, parent, floats, *_ = kernels.dijkstra(
         *edges, weights.values, weights.floats, sources, limit, target, False
     )
@@ -68,7 +68,7 @@ def search_weighted(
     return Search(order, distance, floats, parent)
 
 
-def limit_of(cutoff: float | None, dtype: np.dtype) -> Any:
+def find_limit(cutoff: float | None, dtype: np.dtype) -> Any:
     """The largest distance of a type that a cutoff admits."""
     if dtype.kind == "f":
         return dtype.type(np.inf if cutoff is None else cutoff)
@@ -87,7 +87,7 @@ def _check(status: int) -> None:
 
 def distances(graph: KeplerGraph, search: Search, sources: np.ndarray | None = None) -> dict[Any, Any]:
     """NetworkX's dictionary of distances. The distance of a source is the integer 0, also among floats."""
-    found = dict(zip(graph.names(search.order), numbers_of(search.distance, search.floats, search.order), strict=True))
+    found = dict(zip(graph.names(search.order), to_numbers(search.distance, search.floats, search.order), strict=True))
     if search.distance.dtype.kind == "f" and sources is not None and not search.floats.size:
         found.update((node, 0) for node in graph.names(sources) if node in found)
     return found
@@ -119,23 +119,23 @@ def _from_each(graph: KeplerGraph, search: Callable[[int], Any]) -> Iterator[tup
 
 def single_source_shortest_path_length(G: KeplerGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
     """Hops from a source."""
-    return distances(G, search_levels(G, G.number_of(source, _missing(f"Source {source} is not in G")), cutoff))
+    return distances(G, search_levels(G, G.to_number(source, _missing(f"Source {source} is not in G")), cutoff))
 
 
 def single_target_shortest_path_length(G: KeplerGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
     """Hops to a target."""
-    vertex = G.number_of(target, _missing(f"Target {target} is not in G"))
+    vertex = G.to_number(target, _missing(f"Target {target} is not in G"))
     return distances(G, search_levels(G, vertex, cutoff, incoming=True))
 
 
 def single_source_shortest_path(G: KeplerGraph, source: Any, cutoff: float | None = None) -> Paths:
     """Paths of fewest hops from a source."""
-    return paths(G, search_levels(G, G.number_of(source, _missing(f"Source {source} not in G")), cutoff))
+    return paths(G, search_levels(G, G.to_number(source, _missing(f"Source {source} not in G")), cutoff))
 
 
 def single_target_shortest_path(G: KeplerGraph, target: Any, cutoff: float | None = None) -> Paths:
     """Paths of fewest hops to a target."""
-    vertex = G.number_of(target, _missing(f"Target {target} not in G"))
+    vertex = G.to_number(target, _missing(f"Target {target} not in G"))
     return paths(G, search_levels(G, vertex, cutoff, incoming=True), reverse=True)
 
 
@@ -153,8 +153,8 @@ def all_pairs_shortest_path(G: KeplerGraph, cutoff: float | None = None) -> Iter
 
 def bidirectional_shortest_path(G: KeplerGraph, source: Any, target: Any) -> list[Any]:
     """One path of fewest hops."""
-    begin = G.number_of(source, _missing(f"Source {source} is not in G"))
-    end = G.number_of(target, _missing(f"Target {target} is not in G"))
+    begin = G.to_number(source, _missing(f"Source {source} is not in G"))
+    end = G.to_number(target, _missing(f"Target {target} is not in G"))
     meeting, parents, children = kernels.bidirectional_bfs(*G.outgoing, *G.incoming, begin, end)
     if meeting == NONE:
         raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
@@ -170,7 +170,7 @@ def predecessor(
     G: KeplerGraph, source: Any, target: Any = None, cutoff: float | None = None, return_seen: bool | None = None
 ) -> Any:
     """All predecessors on paths of fewest hops."""
-    vertex = G.number_of(source, _missing(f"Source {source} not in G"))
+    vertex = G.to_number(source, _missing(f"Source {source} not in G"))
     # NetworkX reads a cutoff after each level, and 0 as none.
     search = search_levels(G, vertex, max(cutoff, 1) if cutoff else None)
     lists = _lists(G, search.order, *kernels.bfs_predecessors(*G.outgoing, search.order, search.distance))
@@ -193,7 +193,7 @@ def _multi_source(
 ) -> tuple[np.ndarray, Search]:
     if not sources:
         raise ValueError("sources must not be empty")
-    vertices = vertices_of(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
+    vertices = find_vertices(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
     return vertices, search_weighted(graph, vertices, weight, cutoff, target)
 
 
@@ -221,14 +221,14 @@ def multi_source_dijkstra(
         return distances(G, search, vertices), paths(G, search)
     if not sources:
         raise ValueError("sources must not be empty")
-    vertices = vertices_of(G, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
+    vertices = find_vertices(G, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
     if target in sources:
         return 0, [target]
     end = G._adj.get(target, NONE)
     search = search_weighted(G, vertices, weight, cutoff, end)
     if end == NONE or not search.order.size or search.order[-1] != end:
         raise nx.NetworkXNoPath(f"No path to {target}.")
-    length = numbers_of(search.distance, search.floats, search.order[-1:])[0]
+    length = to_numbers(search.distance, search.floats, search.order[-1:])[0]
     return length, paths(G, search)[target]
 
 
@@ -260,23 +260,23 @@ def dijkstra_path(G: KeplerGraph, source: Any, target: Any, weight: Weight = "we
 
 def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
     """The distance of a target."""
-    begin = G.number_of(source, _missing(f"Node {source} not found in graph"))
+    begin = G.to_number(source, _missing(f"Node {source} not found in graph"))
     if source == target:
         return 0
     end = G._adj.get(target, NONE)
     search = search_weighted(G, np.array([begin]), weight, target=end)
     if end == NONE or search.order[-1] != end:
         raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
-    return numbers_of(search.distance, search.floats, search.order[-1:])[0]
+    return to_numbers(search.distance, search.floats, search.order[-1:])[0]
 
 
 def dijkstra_predecessor_and_distance(
     G: KeplerGraph, source: Any, cutoff: float | None = None, weight: Weight = "weight"
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """All predecessors on shortest paths, and distances."""
-    vertex = G.number_of(source, _missing(f"Node {source} is not found in the graph"))
+    vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
     weights, sources = G.weights(weight), np.array([vertex])
-    limit = limit_of(cutoff, weights.values.dtype)
+    limit = find_limit(cutoff, weights.values.dtype)
     status, order, distance, parent, floats, discovered, starts, flat = kernels.dijkstra(
         *G.outgoing, weights.values, weights.floats, sources, limit, NONE, True
     )
@@ -318,8 +318,8 @@ def all_pairs_dijkstra_path(
 
 def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> tuple[Any, list[Any]]:
     """The distance of a target and a shortest path."""
-    begin = G.number_of(source, _missing(f"Source {source} is not in G"))
-    end = G.number_of(target, _missing(f"Target {target} is not in G"))
+    begin = G.to_number(source, _missing(f"Source {source} is not in G"))
+    end = G.to_number(target, _missing(f"Target {target} is not in G"))
     if begin == end:
         return 0, [source]
     both = [
@@ -399,7 +399,7 @@ def bellman_ford_predecessor_and_distance(
     heuristic: bool = False,
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """All predecessors on shortest paths, and distances; weights may be negative."""
-    vertex = G.number_of(source, _missing(f"Node {source} is not found in the graph"))
+    vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
     loops = np.repeat(np.arange(len(G)), np.diff(G.outgoing.offsets)) == G.outgoing.targets
     if (G.weights(weight).values[loops] < 0).any():
         raise nx.NetworkXUnbounded("Negative cycle detected.")
@@ -411,7 +411,7 @@ def bellman_ford_predecessor_and_distance(
 
 
 def _bellman_ford_from(graph: KeplerGraph, source: Any, weight: Weight) -> tuple[int, _BellmanFord]:
-    vertex = graph.number_of(source, _missing(f"Source {source} not in G"))
+    vertex = graph.to_number(source, _missing(f"Source {source} not in G"))
     return vertex, _bellman_ford(graph, vertex, weight, heuristic=True)
 
 
@@ -420,7 +420,7 @@ def single_source_bellman_ford(
 ) -> tuple[Any, Any]:
     """Distances and paths from a source, or those of one target; weights may be negative."""
     if source == target:
-        G.number_of(source, _missing(f"Node {source} is not found in the graph"))
+        G.to_number(source, _missing(f"Node {source} is not found in the graph"))
         return 0, [source]
     vertex, found = _bellman_ford_from(G, source, weight)
     every = distances(G, found.search, np.array([vertex]))
@@ -451,7 +451,7 @@ def bellman_ford_path(G: KeplerGraph, source: Any, target: Any, weight: Weight =
 def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
     """The distance of a target; weights may be negative."""
     if source == target:
-        G.number_of(source, _missing(f"Node {source} not found in graph"))
+        G.to_number(source, _missing(f"Node {source} not found in graph"))
         return 0
     found = single_source_bellman_ford_path_length(G, source, weight)
     if target not in found:
@@ -492,13 +492,13 @@ def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
 def _shortest_to(graph: KeplerGraph, target: Any, weight: Weight, method: str, missing: str) -> tuple[dict[Any, Any], Paths]:
     """Distances and paths to a target; ``missing`` is said of one that is no node, if edges have no weights."""
     if method == "unweighted":
-        vertex = graph.number_of(target, _missing(missing))
+        vertex = graph.to_number(target, _missing(missing))
         search = search_levels(graph, vertex, incoming=True)
     elif method == "dijkstra":
-        vertex = graph.number_of(target, _missing(f"Node {target} not found in graph"))
+        vertex = graph.to_number(target, _missing(f"Node {target} not found in graph"))
         search = search_weighted(graph, np.array([vertex]), weight, incoming=True)
     else:
-        vertex = graph.number_of(target, _missing(f"Source {target} not in G"))
+        vertex = graph.to_number(target, _missing(f"Source {target} not in G"))
         found = _bellman_ford(graph, vertex, weight, heuristic=True, incoming=True)
         return distances(graph, found.search, np.array([vertex])), _bellman_ford_paths(graph, vertex, found, reverse=True)
     return distances(graph, search, np.array([vertex])), paths(graph, search, reverse=True)

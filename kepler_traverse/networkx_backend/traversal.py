@@ -10,14 +10,14 @@ import networkx as nx
 import numpy as np
 
 from . import kernels
-from .graph import KeplerGraph, vertices_of
+from .graph import KeplerGraph, find_vertices
 from .single_source import max_level
 
 
 def _edges(graph: KeplerGraph, source: Any, incoming: bool, depth_limit: float | None) -> tuple[list[Any], list[Any]]:
     """Parents and children of the tree of a search, in the order of discovery."""
     kind = "digraph" if graph.directed else "graph"
-    vertex = graph.number_of(source, lambda: nx.NetworkXError(f"The node {source} is not in the {kind}."))
+    vertex = graph.to_number(source, lambda: nx.NetworkXError(f"The node {source} is not in the {kind}."))
     edges = graph.incoming if incoming else graph.outgoing
     order, parent, _ = kernels.bfs(*edges, np.array([vertex]), max_level(depth_limit))
     return graph.names(parent[order[1:]]), graph.names(order[1:])
@@ -78,7 +78,7 @@ def bfs_successors(
 def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
     """Nodes by their number of hops from the nearest source."""
     first = [sources] if sources in G else list(set(sources))
-    vertices = vertices_of(G, first, lambda node: nx.NetworkXError(f"The node {node} is not in the graph."))
+    vertices = find_vertices(G, first, lambda node: nx.NetworkXError(f"The node {node} is not in the graph."))
     order, _, level = kernels.bfs(*G.outgoing, vertices, max_level(None))
     begins = np.flatnonzero(np.diff(level[order], prepend=-1))
     for layer in np.split(order, begins[1:]):
@@ -88,7 +88,7 @@ def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
 
 def descendants_at_distance(G: KeplerGraph, source: Any, distance: float) -> set[Any]:
     """Nodes at a number of hops."""
-    vertex = G.number_of(source, lambda: nx.NetworkXError(f"The node {source} is not in the graph."))
+    vertex = G.to_number(source, lambda: nx.NetworkXError(f"The node {source} is not in the graph."))
     order, _, level = kernels.bfs(*G.outgoing, np.array([vertex]), max_level(distance))
     return set(G.names(order[level[order] == distance]))
 
@@ -124,5 +124,5 @@ def is_connected(G: KeplerGraph) -> bool:
 
 def node_connected_component(G: KeplerGraph, n: Any) -> set[Any]:
     """Nodes of the component of a node."""
-    vertex = G.number_of(n, lambda: KeyError(n))
+    vertex = G.to_number(n, lambda: KeyError(n))
     return set(G.names(kernels.bfs(*G.outgoing, np.array([vertex]), max_level(None))[0]))

@@ -29,10 +29,10 @@ class Weights:
 
     def listed(self) -> list[Any]:
         """The weights as Python's integers and floats."""
-        return numbers_of(self.values, self.floats, np.arange(self.values.size))
+        return to_numbers(self.values, self.floats, np.arange(self.values.size))
 
 
-def numbers_of(values: np.ndarray, floats: np.ndarray, at: np.ndarray) -> list[Any]:
+def to_numbers(values: np.ndarray, floats: np.ndarray, at: np.ndarray) -> list[Any]:
     """Values at some positions as Python's integers and floats; ``floats`` says which are floats, if they are mixed."""
     listed: list[Any] = values[at].tolist()
     if not floats.size:
@@ -40,7 +40,7 @@ def numbers_of(values: np.ndarray, floats: np.ndarray, at: np.ndarray) -> list[A
     return [value if flag else int(value) for value, flag in zip(listed, floats[at].tolist(), strict=True)]
 
 
-def weights_of(adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_multigraph: bool) -> Weights:
+def read_weights(adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_multigraph: bool) -> Weights:
     """Weights of the edges of NetworkX's adjacency, in its order; the smallest of parallel edges.
 
     The result has a ``problem`` if a weight is no finite integer or float, or if sums of integers could exceed int64.

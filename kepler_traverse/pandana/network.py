@@ -126,8 +126,8 @@ class Network:
                 f"edge_from, edge_to and edge_weights have {len(edge_from)}, {len(edge_to)} and {len(edge_weights)} rows, "
                 f"and joining them by their indexes gives {len(self.edges_df)}; give them one index without duplicates"
             )
-        src = self._numbers_of("edge_from", self.edges_df["from"])
-        dst = self._numbers_of("edge_to", self.edges_df["to"])
+        src = self._find_numbers("edge_from", self.edges_df["from"])
+        dst = self._find_numbers("edge_to", self.edges_df["to"])
         self._impedances = {
             name: _Impedance(name, src, dst, self.edges_df[name], self.node_ids.size, not self._twoway)
             for name in self.impedance_names
@@ -372,7 +372,7 @@ class Network:
     def nodes_in_range(self, nodes: Any, radius: float, imp_name: str | None = None) -> pd.DataFrame:
         """Return ``source``, ``destination`` and the distance, named as the impedance, of all nodes within a radius."""
         impedance = self._impedance(imp_name)
-        sources = pd.unique(self._numbers_of("nodes", nodes))
+        sources = pd.unique(self._find_numbers("nodes", nodes))
         found = sssp_many(impedance.graph, sources, cutoff=impedance.limit("radius", radius))
         ends = {new: self.node_ids[found[old].to_numpy()] for new, old in (("source", "source"), ("destination", "vertex"))}
         return pd.DataFrame(ends | {self._name(imp_name): impedance.lengths(found["distance"])})
@@ -440,7 +440,7 @@ class Network:
         import matplotlib.pyplot as pyplot
 
         figure, axes = pyplot.subplots(**(fig_kwargs or {"figsize": (10, 8)}))
-        numbers = self._numbers_of("data", data.index)
+        numbers = self._find_numbers("data", data.index)
         nodes = pd.DataFrame({"vertex": np.arange(self.node_ids.size), "x": self.nodes_df["x"], "y": self.nodes_df["y"]})
         frame = pd.DataFrame({"vertex": numbers, "value": data.to_numpy()})
         graph = next(iter(self._impedances.values())).graph
@@ -452,7 +452,7 @@ class Network:
     def _series(self, values: np.ndarray) -> pd.Series:
         return pd.Series(values.astype(np.float64, copy=False), index=self.node_ids)
 
-    def _numbers_of(self, name: str, ids: Any) -> np.ndarray:
+    def _find_numbers(self, name: str, ids: Any) -> np.ndarray:
         """Return the positions of nodes."""
         ids = pd.Index(ids)
         numbers = self.node_ids.get_indexer(ids)
@@ -464,7 +464,7 @@ class Network:
     def _pairs(self, nodes_a: Any, nodes_b: Any) -> tuple[np.ndarray, np.ndarray]:
         if len(nodes_a) != len(nodes_b):
             raise InputError(f"{len(nodes_a)} origins and {len(nodes_b)} destinations: give as many of both")
-        return self._numbers_of("nodes_a", nodes_a), self._numbers_of("nodes_b", nodes_b)
+        return self._find_numbers("nodes_a", nodes_a), self._find_numbers("nodes_b", nodes_b)
 
     def _name(self, imp_name: str | None) -> str:
         """Return the name of an impedance; there must be one only if none is named."""

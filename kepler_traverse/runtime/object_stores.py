@@ -162,21 +162,21 @@ def errors_of_store() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        missing = "no such object" if "NoSuchBucket" not in str(error) else _text_of(error)
+        missing = "no such object" if "NoSuchBucket" not in str(error) else _format_error(error)
         raise FileNotFoundError(errno.ENOENT, missing) from None
     except exceptions.AlreadyExistsError:
         raise FileExistsError(errno.EEXIST, "there is such an object") from None
     except PermissionError as error:
-        raise PermissionError(errno.EACCES, _text_of(error)) from None
+        raise PermissionError(errno.EACCES, _format_error(error)) from None
     except exceptions.PreconditionError as error:
-        raise OSError(errno.ESTALE, _text_of(error)) from None
+        raise OSError(errno.ESTALE, _format_error(error)) from None
     except exceptions.GenericError as error:
-        raise OSError(errno.EINVAL if _REFUSED.search(str(error)) else errno.EIO, _text_of(error)) from None
+        raise OSError(errno.EINVAL if _REFUSED.search(str(error)) else errno.EIO, _format_error(error)) from None
     except (exceptions.BaseError, ValueError) as error:
-        raise OSError(errno.EINVAL, _text_of(error)) from None
+        raise OSError(errno.EINVAL, _format_error(error)) from None
 
 
-def _text_of(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     """Return what the store has said: its code and message alone, since the rest of its answer may repeat credentials."""
     text, _, answer = " ".join(str(error).partition("\n\nDebug source")[0].split()).partition("<")
     said = [found[1] for found in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message")) if found]
@@ -201,13 +201,13 @@ def listed(store: Any, url: str) -> Iterator[StoredObject]:
 
     while found := send("list", page):
         for each in found:
-            yield StoredObject(f"{url}/{each['path']}", each["size"], version_of(each))
+            yield StoredObject(f"{url}/{each['path']}", each["size"], get_version(each))
         if len(found) < _PAGE:
             break
         last = found[-1]["path"]
 
 
-def version_of(meta: Any) -> str:
+def get_version(meta: Any) -> str:
     """Return the version of an object: its entity tag, or the time of its last change."""
     return meta["e_tag"] or str(meta["last_modified"])
 
@@ -222,7 +222,7 @@ def find_object(url: str) -> StoredObject | None:
         found = send("head", lambda: obstore.head(store, name))
     except FileNotFoundError:
         return None
-    return StoredObject(url, found["size"], version_of(found))
+    return StoredObject(url, found["size"], get_version(found))
 
 
 def objects_below(url: str) -> list[StoredObject]:

@@ -83,7 +83,7 @@ def _clock() -> float:
     return time.perf_counter() - compile_clock.thread_seconds()
 
 
-def meter_of(progress: Any, total: int, device: str) -> Meter:
+def make_meter(progress: Any, total: int, device: str) -> Meter:
     """Return the meter for the argument ``progress`` of a public function.
 
     Raises

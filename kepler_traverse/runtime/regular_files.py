@@ -83,7 +83,7 @@ def size_and_digest(path: Path) -> tuple[int, str]:
         return os.fstat(file.fileno()).st_size, hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
 
 
-def digests_of(folder: Path, names: Sequence[str]) -> dict[str, str]:
+def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
     """Return the SHA-256 of files in a folder, by name; raises OSError as ``open_regular``."""
     with ThreadPoolExecutor() as pool:
         return dict(pool.map(lambda name: (name, size_and_digest(folder / name)[1]), names))
@@ -91,7 +91,7 @@ def digests_of(folder: Path, names: Sequence[str]) -> dict[str, str]:
 
 def differing_file(folder: Path, digests: dict[str, str]) -> str:
     """Describe the first file that is not the one of its SHA-256; ``""`` if all are."""
-    found = digests_of(folder, list(digests))
+    found = compute_digests(folder, list(digests))
     return next((f"{name} differs from its checksum" for name in digests if found[name] != digests[name]), "")
 
 
@@ -107,17 +107,17 @@ def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool
     Raises
     ------
     OSError, ValueError
-        As ``read_regular`` and ``json_of``.
+        As ``read_regular`` and ``read_json``.
     """
     data = read_regular(path, max_bytes)
-    facts = json_of(data)
+    facts = read_json(data)
     if not isinstance(facts, dict):
         return facts, False
     facts.pop("checksum", None)
     return facts, data == sealed(facts)
 
 
-def json_of(data: bytes) -> object:
+def read_json(data: bytes) -> object:
     """Read JSON.
 
     Raises

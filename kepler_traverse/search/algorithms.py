@@ -17,7 +17,7 @@ class Algorithm:
     name: str  # {"bfs", "sssp"}
     counts_hops: bool  # whether a distance is a number of edges; else it is a sum of weights, and the graph needs weights
     limit_name: str  # {"max_depth", "cutoff"}: the option that bounds the distance
-    # Distance of a vertex without a path (in int64 distances, the largest integer stands for it; see ``unreached_of``).
+    # Distance of a vertex without a path (in int64 distances, the largest integer stands for it; see ``unreached_value``).
     unreached: float
     no_limit: float  # the bound that every distance meets
 

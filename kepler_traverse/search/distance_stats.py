@@ -20,7 +20,7 @@ from .._arrays import (
     Array,
     as_distance,
     at_most,
-    device_of,
+    get_device,
     is_reached,
     is_rows,
     namespace,
@@ -59,7 +59,7 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     if not is_rows(distance):
         return DistanceStats(*distance.stats(offsets, limit))
     floats = as_floats(distance)
-    found = DistanceStats(*_backend_of(floats).statistics(floats, offsets, _bound(limit, floats.dtype)))
+    found = DistanceStats(*_choose_backend(floats).statistics(floats, offsets, _bound(limit, floats.dtype)))
     if floats is distance:
         return found
     xp = namespace(distance)
@@ -117,7 +117,9 @@ def _sum_of_integers(distance: Array, limit: float | None) -> int:
     return (int(high.sum()) << 31) + int(low.sum())
 
 
-def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
+def count_bins(
+    distance: Array, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
+) -> np.ndarray:
     """Count the distances in each of up to ``n_bins`` bins, int64 of shape (k, n_bins); each distance is read once.
 
     Parameters
@@ -132,10 +134,10 @@ def bins_of(distance: Array, limit: float | None, bins_per_unit: np.ndarray, bef
     if not is_rows(distance):
         return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))
     distance = as_floats(distance)
-    return _backend_of(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
+    return _choose_backend(distance).bins(distance, _bound(limit, distance.dtype), bins_per_unit, before, n_bins)
 
 
-def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:
+def count_levels(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:
     """Count the vertices at 0, 1, 2, ... hops from each source.
 
     Parameters
@@ -152,7 +154,9 @@ def levels_of(distance: Array, offsets: Array, limit: float | None) -> Iterator[
     edges : int64 array of shape (n_sources,), NumPy
         As in ``DistanceStats``.
     """
-    return _backend_of(distance).levels(distance, offsets, limit) if is_rows(distance) else distance.levels(offsets, limit)
+    return (
+        _choose_backend(distance).levels(distance, offsets, limit) if is_rows(distance) else distance.levels(offsets, limit)
+    )
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
@@ -171,11 +175,11 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     float64 array of shape (k, 4), NumPy
         Per source: vertices, largest hop count, sum of hops, and sum of the reciprocals of positive hops.
     """
-    return _backend_of(counts).summary_of_levels(counts)
+    return _choose_backend(counts).summary_of_levels(counts)
 
 
-def _backend_of(distance: Array) -> Any:
-    return statistics_on_gpu if device_of(distance) == "cuda" else cpu
+def _choose_backend(distance: Array) -> Any:
+    return statistics_on_gpu if get_device(distance) == "cuda" else cpu
 
 
 def _bound(limit: float | None, dtype: np.dtype) -> Any:

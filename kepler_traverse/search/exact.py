@@ -27,11 +27,11 @@ from .._arrays import (
     EXACT_BELOW,
     MAX_INTEGER,
     Array,
-    device_of,
+    get_device,
     is_reached,
     is_rows,
     namespace,
-    unreached_of,
+    unreached_value,
 )
 from ..cuda import exact as exact_on_gpu
 from ..errors import PrecisionError, option_text
@@ -174,7 +174,7 @@ def any_beyond(distance: Array, bound: int) -> bool:
     """Return whether a finite distance, of shape (n,) or (k, n), has an absolute value of ``bound`` or more."""
     if not is_rows(distance):
         return bool(distance.any_beyond(bound))
-    if device_of(distance) == "cuda":
+    if get_device(distance) == "cuda":
         return exact_on_gpu.any_beyond(distance, bound)
     rows, kind = distance.reshape(-1, distance.shape[-1]), distance.dtype.type
     return any(_any_beyond(row, kind(bound), kind(np.inf)) for row in rows)
@@ -207,5 +207,5 @@ def narrow_distances(graph: Graph, distance: Array) -> Array:
     kinds = list(EXACT_BELOW)
     for dtype in kinds[kinds.index(weights.dtype) :]:
         if largest < EXACT_BELOW[dtype] and dtype.kind == "f":
-            return xp.where(reached, finite.astype(dtype), unreached_of(dtype))
+            return xp.where(reached, finite.astype(dtype), unreached_value(dtype))
     return distance

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_of
+from .._arrays import EXACT_BELOW, NO_PREDECESSOR, Array, at_most, is_hops, is_reached, namespace, to_host, unreached_value
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import InputError, PrecisionError, UnknownVertexError, option_text
@@ -70,7 +70,7 @@ def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
     """Run a plan from one source and return its frame."""
     check_unreached(unreached, plan.graph)
     result = plan(source)
-    return attach_query(frame_from(columns_of(plan.graph, result, plan.query, unreached), plan.graph.device), plan)
+    return attach_query(frame_from(make_columns(plan.graph, result, plan.query, unreached), plan.graph.device), plan)
 
 
 def attach_query(frame: Frame, plan: Any) -> Any:
@@ -140,7 +140,7 @@ def select(
     xp = namespace(distance)
     if xp is np:
         mask = (empty or np.empty)(distance.size, bool)
-        np.not_equal(distance, unreached_of(distance.dtype), out=mask)
+        np.not_equal(distance, unreached_value(distance.dtype), out=mask)
     else:
         mask = is_reached(distance)
     if limit is not None:
@@ -160,7 +160,7 @@ def select(
     return Selection(graph, mask, number, number.size, empty or np.empty)
 
 
-def columns_of(
+def make_columns(
     graph: Graph,
     result: Traversal,
     query: Query,
@@ -355,7 +355,7 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
     """
     xp = namespace(begins)
     ids = vertices.to_arrow().to_pylist() if hasattr(vertices, "to_arrow") else vertices
-    numbers = graph.numbers_of(ids, "vertex").astype(graph.targets.dtype)[to_host(walk)]
+    numbers = graph.to_numbers(ids, "vertex").astype(graph.targets.dtype)[to_host(walk)]
     steps = np.flatnonzero(~to_host(begins))
     on_gpu = graph.device == "cuda"
     backend: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
@@ -423,7 +423,7 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
             )
     if graph is not None:
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
-        graph.numbers_of(requested, "target")
+        graph.to_numbers(requested, "target")
     requested = list(dict.fromkeys(requested))
     limits = np.iinfo(str(vertex.dtype).lower()) if expected is int else None
     possible = [t for t in requested if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
@@ -440,7 +440,7 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
     return found
 
 
-def query_of(frame: Frame) -> dict[str, Any]:
+def get_query(frame: Frame) -> dict[str, Any]:
     """Return the record that ``attach_query`` made in a frame; an empty dict if it was lost."""
     noted = getattr(frame, "attrs", {}).get(_QUERY)
     return noted if isinstance(noted, dict) else {}
@@ -448,13 +448,13 @@ def query_of(frame: Frame) -> dict[str, Any]:
 
 def holds_hops(graph: Graph, frame: Frame) -> bool:
     """Whether distances of a frame are hops, by its record. Without one: integers, except int64 on integer weights."""
-    algorithm, kind = query_of(frame).get("algorithm"), frame["distance"].dtype
+    algorithm, kind = get_query(frame).get("algorithm"), frame["distance"].dtype
     if kind.kind not in "iu" or algorithm is not None:
         return kind.kind in "iu" and algorithm == BFS.name
     return kind.itemsize < 8 or not (graph.weights is not None and graph.returns_integers)
 
 
-def traversals_of(graph: Graph, frame: Frame, limit: float | None = None) -> Any:
+def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any:
     """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into traversals over vertex numbers.
 
     Yields
@@ -475,8 +475,8 @@ def traversals_of(graph: Graph, frame: Frame, limit: float | None = None) -> Any
     groups = [(None, table)] if "source" not in table.columns else table.groupby("source", sort=False)
     for source, rows in groups:
         try:
-            vertex = graph.numbers_of(rows["vertex"], "vertex")
-            predecessor = graph.numbers_of(rows["predecessor"], "predecessor")
+            vertex = graph.to_numbers(rows["vertex"], "vertex")
+            predecessor = graph.to_numbers(rows["predecessor"], "predecessor")
         except UnknownVertexError as error:
             raise InputError(str(error)) from None
         if pandas.Series(vertex).duplicated().any():
@@ -492,8 +492,8 @@ def traversals_of(graph: Graph, frame: Frame, limit: float | None = None) -> Any
                 raise InputError(f"the frame has {roots.size} vertices that are their own predecessor, a source is one")
             number = int(roots[0])
         else:
-            number = int(graph.numbers_of([source])[0])
-        all_distances = np.full(graph.n_vertices, unreached_of(distance.dtype), distance.dtype)
+            number = int(graph.to_numbers([source])[0])
+        all_distances = np.full(graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
         all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
         all_distances[vertex], all_predecessors[vertex] = distance, predecessor
         if all_distances.dtype == np.int64:

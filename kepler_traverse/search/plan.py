@@ -69,7 +69,7 @@ class Plan:
         NegativeCycleError
             A negative cycle can be reached from it (SSSP only).
         """
-        return self.run_number(int(self.graph.numbers_of([source])[0]))
+        return self.run_number(int(self.graph.to_numbers([source])[0]))
 
     def run_number(self, number: int) -> Traversal:
         """Traverse from one vertex, identified by its number 0..n-1.
@@ -177,5 +177,5 @@ def make_query(
     if limit is not None:
         limit = known.largest_limit(arguments.limit(known.limit_name, limit))
         limit = int(limit) if known.counts_hops else limit
-    numbers = None if targets is None else np.unique(graph.numbers_of(targets, "target"))
+    numbers = None if targets is None else np.unique(graph.to_numbers(targets, "target"))
     return Query(predecessors=predecessors, limit=limit, targets=numbers, **others)

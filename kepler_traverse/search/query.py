@@ -122,7 +122,7 @@ class Digested:
     __hash__ = None  # type: ignore[assignment]
 
 
-def digest_of(facts: Any, arrays: Iterable[np.ndarray] = ()) -> str:
+def compute_digest(facts: Any, arrays: Iterable[np.ndarray] = ()) -> str:
     """Return the SHA-256 of facts as JSON, and of arrays."""
     found = hashlib.sha256(json.dumps(facts).encode())
     for array in arrays:
@@ -166,7 +166,7 @@ class SourceValues(Digested):
 
     @property
     def digest(self) -> str:
-        return digest_of([self.numbers.tolist(), self.values.tolist()])
+        return compute_digest([self.numbers.tolist(), self.values.tolist()])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +206,7 @@ class Query:
         """Whether a search may end before it has reached all vertices."""
         return self.limit is not None or self.targets is not None or self.has_target_lists
 
-    def tuning_of(self, kind: type[TuningClass]) -> TuningClass:
+    def get_tuning(self, kind: type[TuningClass]) -> TuningClass:
         """Return the tuning parameters of a strategy, or its defaults if the query has none.
 
         Raises

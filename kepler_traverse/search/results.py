@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR, Array, at_most, device_of, is_reached, is_rows, namespace, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, at_most, get_device, is_reached, is_rows, namespace, unreached_value
 from ..cpu import checksum as checksums
 from ..cpu.checksum import mix
 from ..runtime.display import html_table
@@ -85,7 +85,7 @@ class Traversal:
             wanted = xp.zeros(keep.size, bool)
             wanted[xp.asarray(targets)] = True
             keep &= wanted
-        return replace(self, distance=xp.where(keep, self.distance, unreached_of(self.distance.dtype)), predecessor=None)
+        return replace(self, distance=xp.where(keep, self.distance, unreached_value(self.distance.dtype)), predecessor=None)
 
     def copy(self) -> Traversal:
         """Return a traversal with copies of the arrays."""
@@ -211,7 +211,7 @@ class Traversals:
         distance, predecessor = found.distance, found.predecessor
         xp = namespace(distance)
         beyond = xp.stack([~at_most(row, limit) for row, limit in zip(distance, limits, strict=True)])
-        distance = xp.where(beyond, unreached_of(distance.dtype), distance)
+        distance = xp.where(beyond, unreached_value(distance.dtype), distance)
         if predecessor is not None:
             predecessor = xp.where(beyond, predecessor.dtype.type(NO_PREDECESSOR), predecessor)
         return replace(self, distance=distance, predecessor=predecessor, limits=limits)
@@ -231,7 +231,7 @@ class Traversals:
 
 def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:
     """Return the types of a result's arrays for display. Their contents are not read: they may be in GPU memory."""
-    shown = "none" if distance is None else f"{distance.dtype} of shape {distance.shape} on {device_of(distance)}"
+    shown = "none" if distance is None else f"{distance.dtype} of shape {distance.shape} on {get_device(distance)}"
     return [("distance", shown), ("predecessor", "no" if predecessor is None else str(predecessor.dtype))]
 
 
@@ -247,9 +247,9 @@ def checksum(result: Traversal, integers: bool = False) -> int:
         Whether the distances represent integers, in whatever type they were summed.
     """
     distance = result.distance
-    if device_of(distance) == "cuda":
+    if get_device(distance) == "cuda":
         return _checksum_of_arrays(result, integers)
-    unreached = unreached_of(distance.dtype)
+    unreached = unreached_value(distance.dtype)
     if integers and distance.dtype.kind == "f":
         return int(checksums.checksum_of_integers(distance, unreached, np.uint64(result.source)))
     bits = distance.view(f"u{distance.dtype.itemsize}")

@@ -19,7 +19,7 @@ from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cuda import short_search as on_gpu
 from .query import Query, TargetLists
-from .sparse import Marks, SparseDistances, offsets_of
+from .sparse import Marks, SparseDistances, make_offsets
 from .strategy import MultiSourceOutcome, MultiSourceStrategy, PrepareMany, Shape, sources_per_worker
 
 SOURCES = 1 << 14  # of a group
@@ -157,7 +157,7 @@ class Numbers(NamedTuple):
     unreached: Any
 
 
-def numbers_of(graph: Any, query: Query, counts_hops: bool) -> Numbers:
+def to_numbers(graph: Any, query: Query, counts_hops: bool) -> Numbers:
     if counts_hops:
         limit = np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
         return Numbers(limit, np.int32(UNREACHED))
@@ -198,7 +198,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     """
     is_on_gpu = graph.device == "cuda"
     search = (_search_on_gpu if is_on_gpu else _search_on_cpu)(graph, query, counts_hops)
-    limit, move = numbers_of(graph, query, counts_hops).limit, namespace(graph.offsets).asarray
+    limit, move = to_numbers(graph, query, counts_hops).limit, namespace(graph.offsets).asarray
 
     def narrowest(rows: Any) -> Any:
         return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
@@ -224,7 +224,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
         if query.output == "targets" and query.nearest is None:
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
-            return MultiSourceOutcome(None, None, ends, rounds, _counts_of(found, graph) if is_on_gpu else _as_counts(found))
+            return MultiSourceOutcome(
+                None, None, ends, rounds, _count_levels(found, graph) if is_on_gpu else _as_counts(found)
+            )
         found = found.point_back(graph, sources) if query.predecessors else found
         if "sparse" in query.forms:
             return MultiSourceOutcome(found, None, ends, rounds)
@@ -236,17 +238,17 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    n, unreached = graph.n_vertices, numbers_of(graph, query, counts_hops).unreached
+    n, unreached = graph.n_vertices, to_numbers(graph, query, counts_hops).unreached
     kind = unreached.dtype
     marks, search = Marks(n), _Searches(graph, counts_hops)
     keeps = {"targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING, "counts": cpu.COUNTS}
-    keep, goals = keeps.get(query.output, cpu.ROWS), goals_of(graph, query)
+    keep, goals = keeps.get(query.output, cpu.ROWS), make_goals(graph, query)
     if query.nearest is not None:
         keep = cpu.GOALS if query.output == "targets" else cpu.ROWS
 
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
-        values, list_of = _ends_of(query, lists, k)
+        values, list_of = _flatten_lists(query, lists, k)
         answers = np.arange(k) * values.size if lists is None else lists.offsets[:-1]
         shape = (k, values.size) if lists is None else (values.size,)
         at_targets = np.full(shape if query.output == "targets" and query.nearest is None else 0, unreached, kind)
@@ -268,7 +270,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
                 sizes[some], *parts[item], stops[some], _ = search(line, lent, wanted)
 
         threads.for_each(search_some, len(parts))
-        offsets = offsets_of(sizes)
+        offsets = make_offsets(sizes)
         vertices, distance = np.empty(offsets[-1], graph.targets.dtype), np.empty(offsets[-1], kind)
 
         def put_some(item: int, _thread: int) -> None:
@@ -282,7 +284,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     return searched
 
 
-def _ends_of(query: Query, lists: TargetLists | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _flatten_lists(query: Query, lists: TargetLists | None, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return ``lists`` and ``list_of`` of ``cpu.search_sums``."""
     if lists is not None:
         return lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
@@ -291,14 +293,14 @@ def _ends_of(query: Query, lists: TargetLists | None, k: int) -> tuple[np.ndarra
     return values, np.tile(np.array([0, values.size], np.int64), (k, 1))
 
 
-def goals_of(graph: Any, query: Query) -> cpu.Goals:
+def make_goals(graph: Any, query: Query) -> cpu.Goals:
     """Return ``goals`` of ``cpu.search_sums``."""
     if query.nearest is None:
         return cpu.NO_GOALS
     k, members = query.nearest.k, query.nearest.members
     vertices, groups = np.concatenate(members), np.repeat(np.arange(len(members)), [own.size for own in members])
     order = np.argsort(vertices, kind="stable")
-    before = offsets_of(np.bincount(vertices, minlength=graph.n_vertices))
+    before = make_offsets(np.bincount(vertices, minlength=graph.n_vertices))
     needs = [min(k, own.size) for own in members]
     return cpu.Goals(before.astype(np.int32), groups[order].astype(np.int32), np.array(needs, np.int32))
 
@@ -317,12 +319,12 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
     def searched(sources: np.ndarray, lists: Any, limits: np.ndarray) -> tuple[SparseDistances, Any, np.ndarray]:
         k = sources.size
-        targets, list_of = _ends_of(query, lists, k)
+        targets, list_of = _flatten_lists(query, lists, k)
         is_at_targets = query.output == "targets" and query.nearest is None
         is_searched = (list_of[:, 0] < list_of[:, 1]) | (not is_at_targets)
         searched_to = np.where(is_searched, limits, limits.dtype.type(-1))
         sizes, stops, vertices, distance = searches.rows(sources, searched_to, targets, list_of)
-        found = SparseDistances(offsets_of(sizes), vertices, distance, n, graph, marks)
+        found = SparseDistances(make_offsets(sizes), vertices, distance, n, graph, marks)
         stops = np.where(is_searched, stops, limits)
         if not is_at_targets:
             return found, None, stops
@@ -335,8 +337,8 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
-    kind = numbers_of(graph, query, counts_hops).limit.dtype
-    return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, kind, goals_of(graph, query))
+    kind = to_numbers(graph, query, counts_hops).limit.dtype
+    return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, kind, make_goals(graph, query))
 
 
 def _as_counts(found: SparseDistances) -> np.ndarray:
@@ -347,7 +349,7 @@ def _as_counts(found: SparseDistances) -> np.ndarray:
     return counts
 
 
-def _counts_of(found: SparseDistances, graph: Any) -> np.ndarray:
+def _count_levels(found: SparseDistances, graph: Any) -> np.ndarray:
     """Return the number of vertices at 0, 1, 2, ... hops."""
     return np.concatenate([counts for counts, _ in found.levels(graph.offsets, None)])
 
@@ -357,12 +359,12 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
 
     It stays as it is where these walk more than ``most`` edges, all together.
     """
-    n, limit = graph.n_vertices, numbers_of(graph, query, counts_hops).limit
+    n, limit = graph.n_vertices, to_numbers(graph, query, counts_hops).limit
     sources, lists = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE)), None
     if query.sample is not None:
         sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]
     k = sources.size
-    values, list_of = _ends_of(query, lists, k)
+    values, list_of = _flatten_lists(query, lists, k)
     limits = np.full(k, limit)
     if graph.device == "cuda":
         short = None
@@ -378,7 +380,7 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         rounds = min(rounds, float(query.limit)) if counts_hops and query.limit is not None else rounds
         return found._replace(rounds=rounds, depth=int(rounds))
     of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
-    wanted = cpu.Wanted(sources, limits, *of_lists, most, goals_of(graph, query))
+    wanted = cpu.Wanted(sources, limits, *of_lists, most, make_goals(graph, query))
     with Marks(n).lent() as marks:
         sizes, _, _, _, walked = _Searches(graph, counts_hops)(cpu.ALONE, marks, wanted)
     if walked > most:  # few are enough where the other side is one search of the whole graph

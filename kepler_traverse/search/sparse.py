@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR, Array, as_distance, is_hops, is_reached, namespace, to_host, unreached_of
+from .._arrays import NO_PREDECESSOR, Array, as_distance, is_hops, is_reached, namespace, to_host, unreached_value
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
@@ -135,7 +135,7 @@ class SparseDistances:
 
     def rows(self) -> Array:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
-        rows = np.full(self.shape, unreached_of(self.dtype), self.dtype)
+        rows = np.full(self.shape, unreached_value(self.dtype), self.dtype)
         rows[self.rows_of_entries(), self.vertices] = self.distance
         return rows
 
@@ -151,13 +151,13 @@ class SparseDistances:
         """Return the distance from one source to one vertex."""
         part = slice(self.offsets[i], self.offsets[i + 1])
         found = self.distance[part][self.vertices[part] == v]
-        return found[0] if found.size else unreached_of(self.dtype)
+        return found[0] if found.size else unreached_value(self.dtype)
 
     def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> Array:
         """Return the distances from the sources at some positions to one vertex each, on the device of the graph."""
         keys, wanted = self.rows_of_entries() * self.n_vertices + self.vertices, rows * self.n_vertices + vertices
         places = np.searchsorted(keys, wanted)
-        found = np.full(wanted.size, unreached_of(self.dtype), self.dtype)
+        found = np.full(wanted.size, unreached_value(self.dtype), self.dtype)
         is_there = np.append(keys, -1)[places] == wanted
         found[is_there] = self.distance[places[is_there]]
         return found if self.graph is None else namespace(self.graph.offsets).asarray(found)
@@ -181,7 +181,7 @@ class SparseDistances:
         return np.array([as_distance(limit, self.dtype) for limit in distinct.tolist()], self.dtype)[places]
 
     def _kept(self, is_kept: np.ndarray) -> SparseDistances:
-        return self._with_entries(offsets_of(is_kept)[self.offsets], is_kept)
+        return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
 
     def stats(self, offsets: np.ndarray, limit: float | None, has_sums: bool = True) -> tuple[np.ndarray, ...]:
         """Return the columns of ``distance_stats.DistanceStats``, weighted distances in floats; sums may be 0."""
@@ -211,14 +211,14 @@ class SparseDistances:
         return exact, rounded
 
     def bins(self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int) -> np.ndarray:
-        """As ``kinds.distance_stats.bins_of``."""
+        """As ``kinds.distance_stats.count_bins``."""
         counts = np.zeros((len(self), n_bins), np.int64)
         bound = as_distance(np.inf if limit is None else limit, self.dtype)
         self._run(cpu.bins, self.offsets, self.distance, bound, bins_per_unit, before, counts)
         return counts
 
     def levels(self, offsets: np.ndarray, limit: float | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """As ``kinds.distance_stats.levels_of``."""
+        """As ``kinds.distance_stats.count_levels``."""
         most = int(self.distance.max(initial=0))
         size = 1 + (most if limit is None else int(min(most, limit)))
         step, offsets = max(1, LEVELS_AT_ONCE // size), self._on_host(offsets)
@@ -260,12 +260,12 @@ class SparseDistances:
         Returns
         -------
         int64 array of shape (5, 3)
-            As ``certificate.batch.findings_of``.
+            As ``certificate.batch.check_distances``.
         """
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
         found = np.zeros((self._n_items, 5, 3), np.int64)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
-        edges = self._edges_of(graph)
+        edges = self._copy_edges(graph)
 
         def check_some(item: int, place: np.ndarray, part: slice) -> None:
             rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
@@ -288,7 +288,7 @@ class SparseDistances:
             A vertex has none.
         """
         predecessor, sources = np.empty(self.size, self.vertices.dtype), np.array(sources, np.int64)
-        edges, lost = self._edges_of(graph), [0] * self._n_items
+        edges, lost = self._copy_edges(graph), [0] * self._n_items
 
         def point_some(item: int, place: np.ndarray, part: slice) -> None:
             rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance
@@ -311,7 +311,7 @@ class SparseDistances:
         self._for_each(walk_some)
         return sizes, np.concatenate([self.vertices[:0], *paths])
 
-    def _edges_of(self, graph: Any) -> tuple[np.ndarray, ...]:
+    def _copy_edges(self, graph: Any) -> tuple[np.ndarray, ...]:
         """Return the edges of a graph in host memory, with weights in the type of the distances; without any for hops."""
         if not is_hops(self.dtype) and graph.weights.dtype != self.dtype:
             graph = graph.derived.sums_in(self.dtype.name)
@@ -343,13 +343,13 @@ class SparseDistances:
         threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)
 
 
-def sparse_of(distance: Array, predecessor: Array | None = None) -> SparseDistances:
+def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistances:
     """Return distances and predecessors of shape (k, n_vertices) as those of the vertices reached; hops as int32."""
     rows = to_host(distance)
     reached = is_reached(rows)
     row, vertex = np.nonzero(reached)
     found = rows[reached].astype(np.int32) if is_hops(rows.dtype) else rows[reached]
-    offsets = offsets_of(np.bincount(row, minlength=len(rows)))
+    offsets = make_offsets(np.bincount(row, minlength=len(rows)))
     before = None if predecessor is None else to_host(predecessor)[reached]
     return SparseDistances(offsets, vertex, found, rows.shape[1], predecessor=before)
 
@@ -362,7 +362,7 @@ def closed_cycle_error(kind: np.dtype) -> PrecisionError:
     )
 
 
-def offsets_of(sizes: np.ndarray) -> np.ndarray:
+def make_offsets(sizes: np.ndarray) -> np.ndarray:
     """Return where rows of these sizes begin, and where the last one ends."""
     offsets = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])

@@ -308,13 +308,13 @@ def state_bytes(
     ``beside`` is that of the state that it extends, which has the predecessors; without it they are added here.
     """
 
-    def bytes_of(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+    def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:
         index = index_dtype(n_vertices).itemsize
         own = n_vertices * (fixed + index * numbers) + n_edges * (edge_bytes + index * edge_numbers)
         known = index * n_vertices * predecessors if beside is None else beside(n_vertices, n_edges, predecessors)
         return once + math.ceil(own) + known
 
-    return bytes_of
+    return estimate_bytes
 
 
 def per_core(n: int) -> Callable[[int], int]:

@@ -11,7 +11,7 @@ from .._arrays import NO_PREDECESSOR
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
-from ..cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
+from ..cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
 from ..cuda.launch import PackedLaunches, launch
 from ..errors import PrecisionError
 from ..search.strategy import state_bytes
@@ -22,7 +22,7 @@ BLOCK = 256
 _RELAX_FILE = Path(__file__).parent / "kernels" / "relax.cu"
 _FINISH_FILE = Path(__file__).parent / "kernels" / "predecessors.cu"
 _GRAPH = "offset_t* offsets, vertex_t* targets, weight_t* weights"
-_finish = entries_of(_FINISH_FILE, BLOCK)
+_finish = make_entries(_FINISH_FILE, BLOCK)
 _RELAX = {
     "warp": Entry("sssp_relax_warp", _RELAX_FILE, BLOCK, struct_arguments(_RELAX_FILE, "RelaxArgs"), item_threads=WARP)
 }

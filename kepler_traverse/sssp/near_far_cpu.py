@@ -77,7 +77,7 @@ def plan(graph, query):
             search(*edges, _CONTINUE, limit, targets, width, shared_from, state)
         run.finish(source)
         stop = bounds[1]
-        return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), rounds_of(sizes))
+        return Outcome(run.distance, run.predecessor, query.limit if np.isinf(stop) else float(stop), count_rounds(sizes))
 
     return traverse
 
@@ -87,7 +87,7 @@ def new_state(kind) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros(_PADDED, np.int64), np.zeros(_PADDED, kind)
 
 
-def rounds_of(sizes) -> int:
+def count_rounds(sizes) -> int:
     """Rounds that a finished search took."""
     return int(sizes[_ROUNDS]) - 1
 

@@ -54,7 +54,7 @@ _MAX_STEPS = 1 << 30  # since the stamps were last cleared
 
 def plan(graph, query) -> TracedSearch:
     """Allocate and compile; the returned search holds the trace of its last call."""
-    entry = entry_for(graph, query.predecessors, query.tuning_of(sssp_tuning.Tuning))
+    entry = entry_for(graph, query.predecessors, query.get_tuning(sssp_tuning.Tuning))
     constants = dict(entry.constants)
     run, arrays = _allocate(graph, query, entry)
     of_search = struct_layout(_FILE, "Outcome")

@@ -178,7 +178,7 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of one run, as ``settings.settings_of`` checks them.
+    """The settings of one run, as ``settings.merge_settings`` checks them.
 
     The metadata of a field says what its flag and its key in a settings file are: see ``setting``. The command line,
     ``conf/batch_sources.toml`` and ``docs/settings.md`` are made of these fields.
@@ -422,7 +422,7 @@ class Settings:
         """The name of the column that has a role, a key of ``COLUMN_ROLES``."""
         return (self.columns or {}).get(role)
 
-    def table_of(self, role: str) -> str:
+    def find_table(self, role: str) -> str:
         """The setting that names the table with the column of a role; groups are of targets for kinds that take these."""
         own = [each.metadata for each in fields(OUTPUT_SCHEMAS[self.result].options_class)]
         return next((facts["table"] for facts in own if facts.get("column") == role), COLUMN_ROLES[role])
@@ -430,7 +430,7 @@ class Settings:
     @property
     def groups_file(self) -> str | None:
         """The file whose table has groups."""
-        return self.targets_file if self.table_of("group") == "targets" else self.sources_file
+        return self.targets_file if self.find_table("group") == "targets" else self.sources_file
 
     def value(self, key: str) -> Any:
         """The value of a setting, or of a role as ``columns.ROLE``."""
@@ -579,7 +579,7 @@ class Once(argparse.Action):
         setattr(namespace, self.dest, value)
 
 
-def metavar_of(option: Option) -> str:
+def make_metavar(option: Option) -> str:
     """Return the placeholder in ``--help`` for the value of a flag without choices."""
     return KINDS[option.kind].metavar or (
         "CONDITION" if option.key == "where" else "ADDRESS" if option.key.endswith("_address") else "NAME"
@@ -600,7 +600,7 @@ def add_option(group: Any, option: Option) -> None:
         action=Once,
         type=KINDS[option.kind].parse,
         choices=option.choices or None,
-        metavar=None if option.choices else metavar_of(option),
+        metavar=None if option.choices else make_metavar(option),
         help=option.help + shown,
     )
 
@@ -665,7 +665,7 @@ def flag_text(name: str, value: object = None) -> str:
     return flag if value is None else f"{flag} {shlex.quote(str(value))}"
 
 
-def flags_of(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
+def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
     """Parse a command line into the settings that were given and the settings file.
 
     Raises

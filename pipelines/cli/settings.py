@@ -32,7 +32,7 @@ from .options import (
     UsageError,
     flag_text,
 )
-from .shards import shard_of
+from .shards import parse_shard
 from .terminal import say
 
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
@@ -123,7 +123,9 @@ def read_file(path: Path) -> dict[str, Any]:
     return values
 
 
-def settings_of(flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ) -> Settings:
+def merge_settings(
+    flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Settings:
     """Merge defaults, file and flags, and check them.
 
     Parameters
@@ -157,7 +159,7 @@ def settings_of(flags: dict[str, Any], config: Path | None = None, environment: 
         settings = _settings(values)
     except ValidationError as error:
         raise UsageError(_sentence(error, flags, config)) from None
-    shard = shard_of(settings.shard, environment)
+    shard = parse_shard(settings.shard, environment)
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
@@ -274,7 +276,7 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
         ("pairs", "origin", settings.pairs),
     )
     for table, role, path in tables:
-        is_table = table == "pairs" or any(settings.table_of(each) == table for each in columns)
+        is_table = table == "pairs" or any(settings.find_table(each) == table for each in columns)
         names = None if path is None else columns_of_file(path, table, is_table)
         if path is None or names is None:
             continue
@@ -283,7 +285,7 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
                 columns[role] = column_of_ids(path, names, table)
         for option, (_, _, own) in ((option, key.partition(".")) for option, key in SETTINGS.items()):
             name = own if own in names else own.removeprefix(f"{role}_")  # source_weight may be called weight
-            is_there = own and name in names and settings.table_of(own) == table
+            is_there = own and name in names and settings.find_table(own) == table
             if is_there and rules.takes(OUTPUT_SCHEMAS[settings.result], option, OUTPUT_SCHEMAS):
                 columns.setdefault(own, name)
     return replace(settings, columns=columns or None)
@@ -295,8 +297,8 @@ def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "seed", "it draws --random-sources, and the sources are given otherwise"
     files = {"edges": settings.edges, "sources": settings.sources_file, "targets": settings.targets_file}
     for role in COLUMN_ROLES:
-        if files.get(settings.table_of(role), settings.pairs) is None:
-            where = f"the table of {_flag(settings.table_of(role))}"
+        if files.get(settings.find_table(role), settings.pairs) is None:
+            where = f"the table of {_flag(settings.find_table(role))}"
             yield f"columns.{role}", f"it names a column of {where}, and no such file is given"
     if settings.algorithm == "bfs":
         reason = "bfs counts hops and takes no weights; --algorithm sssp does"

@@ -27,7 +27,7 @@ class Shard:
         return part % self.count == self.index
 
 
-def shard_of(text: str | None, environment: Mapping[str, str]) -> Shard | None:
+def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | None:
     """Return the shard that ``--shard`` names: I/N; auto/N or auto, with the rest from the environment.
 
     Raises

@@ -13,7 +13,7 @@ from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.search.plan import Plan
 
-from ..worker.request import weights_of
+from ..worker.request import require_weights
 
 # A traversal by a baseline: from a vertex number to the distances of all vertices in our encoding.
 Baseline = Callable[[int], object]
@@ -24,7 +24,7 @@ def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
     return (plan_bfs if algorithm == "bfs" else plan_sssp)(graph, strategy=strategy)
 
 
-def baseline_of(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
+def choose_baseline(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
     """Return the name of the baseline and its variants of the algorithm, prepared for this graph.
 
     Raises
@@ -49,7 +49,7 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
     if max(graph.n_vertices, graph.n_edges) > np.iinfo(np.int32).max:
         raise InputError("SciPy's shortest paths take at most 2^31 - 1 vertices and edges")
     # In the types that SciPy computes with, so that no call converts the graph.
-    weights = np.ones(graph.n_edges) if algorithm == "bfs" else weights_of(graph).astype(np.float64)
+    weights = np.ones(graph.n_edges) if algorithm == "bfs" else require_weights(graph).astype(np.float64)
     shape = (graph.n_vertices, graph.n_vertices)
     matrix = csr_matrix((weights, graph.targets, graph.offsets.astype(np.int32)), shape=shape)
 

@@ -14,7 +14,7 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.storage import load_graph, save_graph
 
 from ..cli.terminal import show
-from .baselines import baseline_of, our_plan
+from .baselines import choose_baseline, our_plan
 
 _SOURCES = 4  # all traversals need the same memory
 
@@ -40,7 +40,7 @@ def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: st
     if side == "ours":
         traverse = our_plan(graph, algorithm, strategy).run
     else:
-        (traverse,) = baseline_of(graph, algorithm)[1].values()
+        (traverse,) = choose_baseline(graph, algorithm)[1].values()
     for source in sources.split(","):
         traverse(int(source))
     # Not ru_maxrss, which includes the parent's pages if this process was started from a large one.

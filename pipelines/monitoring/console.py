@@ -33,7 +33,7 @@ from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
-from .run_stats import MAX_LISTED, RunStats, batch_of
+from .run_stats import MAX_LISTED, RunStats, summarize_batch
 
 if TYPE_CHECKING:  # these modules import this one
     from ..run.memory_plan import Sizing
@@ -46,7 +46,7 @@ _LINE_EVERY = 10.0  # seconds between two lines of progress if the output is not
 _MAX_WORKERS = 8  # maximum number of workers with a line each on a terminal
 
 
-def facts_of(manifest: Manifest) -> dict[str, Any]:
+def collect_facts(manifest: Manifest) -> dict[str, Any]:
     """Return the constant facts of a run in plain values, for the terminal, the dashboard and the report."""
     same = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
@@ -66,7 +66,7 @@ class Progress:
     Parameters
     ----------
     facts : dict
-        The result of ``facts_of``.
+        The result of ``collect_facts``.
     news : pipelines.monitoring.dashboard_plugin.News, optional
         Sends to the page, if there is one.
     """
@@ -95,7 +95,7 @@ class Progress:
 
     def advance(self, part: int, summary: PartEntry) -> None:
         """Record that a part file is written; ``summary`` is its entry in the manifest."""
-        batch = batch_of(part, summary)
+        batch = summarize_batch(part, summary)
         assert batch is not None  # a batch of this run has times
         with self._lock:
             self._chronicle.distances = merged(self._chronicle.distances, summary["distances"])
@@ -364,7 +364,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
         "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
     }
-    facts |= estimate_of(manifest)
+    facts |= read_estimate(manifest)
     if _is_in_store(settings):
         facts["store"] = traffic_of_run(settings, manifest)
     if settings.shard is not None:
@@ -425,7 +425,7 @@ def _sources_and_batches(settings: Settings, prepared: Prepared, sizing: Sizing)
     ]
 
 
-def estimate_of(manifest: Manifest) -> dict[str, Any]:
+def read_estimate(manifest: Manifest) -> dict[str, Any]:
     """Return ``estimate`` of a finished run that is one; see ``Facts`` of ``output.manifest_types``."""
     return {name: fact for table in manifest["tables"] for name, fact in table.items() if name == "estimate"}
 

@@ -9,7 +9,7 @@ import dask
 from tornado import web
 
 from . import html_fragments
-from .run_plots import MAX_ROWS, plots_of
+from .run_plots import MAX_ROWS, draw_plots
 from .run_stats import OTHERS, Share
 
 _STATES = {
@@ -47,7 +47,7 @@ class Page(web.RequestHandler):
             ("retries", f"{chronicle.retries:,}"),
         ]
         if run.drawn_at != run.news_at:
-            run.drawn, run.drawn_at = plots_of(chronicle, run.facts["algorithm"]), run.news_at
+            run.drawn, run.drawn_at = draw_plots(chronicle, run.facts["algorithm"]), run.news_at
         return {
             "name": name,
             "facts": run.facts,
@@ -66,11 +66,11 @@ class Page(web.RequestHandler):
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
         shares = chronicle.shares(MAX_ROWS)
         names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
-        rows = [(name, shares.get(name, Share()), *state_of(present.get(name), name)) for name in names]
+        rows = [(name, shares.get(name, Share()), *describe_worker(present.get(name), name)) for name in names]
         return {"workers": rows, "more": 0 if OTHERS in names else len(set(present) | set(chronicle.workers)) - len(names)}
 
 
-def state_of(worker: Any, name: str) -> tuple[str, str, str]:
+def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
     """Return memory and utilization of a worker, or those of its GPU if it has one, and the address of its metrics."""
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"

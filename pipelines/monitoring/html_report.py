@@ -16,9 +16,9 @@ from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
-from .console import bound_text, columns_text, estimate_of
-from .run_plots import plots_of
-from .run_stats import PHASES, RunStats, batch_of
+from .console import bound_text, columns_text, read_estimate
+from .run_plots import draw_plots
+from .run_stats import PHASES, RunStats, summarize_batch
 
 PAUSE = 60.0  # seconds without work after which the pause is removed from the time axis: the run was resumed
 _STATUS = {
@@ -29,7 +29,7 @@ _STATUS = {
 }
 
 
-def page_of(manifest: Manifest, resume_command: str) -> str:
+def render_page(manifest: Manifest, resume_command: str) -> str:
     """Return the report as HTML.
 
     Parameters
@@ -58,7 +58,7 @@ def page_of(manifest: Manifest, resume_command: str) -> str:
             **_proof(manifest),
             times=_times(manifest, chronicle),
             pauses=pauses,
-            plots=plots_of(chronicle, manifest["algorithm"], batches),
+            plots=draw_plots(chronicle, manifest["algorithm"], batches),
             settings=[(key, _shown(value)) for key, value in manifest["settings"].items() if value is not None],
         )
     )
@@ -66,7 +66,7 @@ def page_of(manifest: Manifest, resume_command: str) -> str:
 
 def _timed(manifest: Manifest) -> list[dict[str, Any]]:
     """Return the batches with times; part files that an earlier run left without a manifest have none."""
-    batches = (batch_of(part_number(part["file"]) or 0, part) for part in manifest["parts"])
+    batches = (summarize_batch(part_number(part["file"]) or 0, part) for part in manifest["parts"])
     return sorted((batch for batch in batches if batch is not None), key=lambda batch: batch["started"])
 
 
@@ -163,7 +163,7 @@ def _plan(manifest: Manifest) -> list[tuple[str, object]]:
         ("algorithm", f"{manifest['algorithm']} by {manifest['strategy']} on {manifest['device']}"),
         *([("choice of strategy", sentence(manifest["choice"]))] if manifest.get("choice") else []),
         ("sources", f"{manifest['sources']:,}" + (f", and {same:,} given more than once" if same else "")),
-        *((name, bound_text(estimate)) for name, estimate in estimate_of(manifest).items()),
+        *((name, bound_text(estimate)) for name, estimate in read_estimate(manifest).items()),
         ("workers", f"{manifest['workers']:,}"),
         *((f"memory: {name}", in_units(size)) for name, size in manifest.get("memory", {}).items()),
     ]

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .run_stats import OTHERS, PHASES, RunStats, Share
-from .svg import BOTTOM, TOP, Plane, left_of, picture
+from .svg import BOTTOM, TOP, Plane, left_margin, picture
 
 if TYPE_CHECKING:
     from ..output.manifest_types import Histogram
@@ -26,7 +26,7 @@ MAX_BARS = 3000  # batches drawn apart; of more, neighbors become one bar
 _ROW = 18  # height of a row with a name
 
 
-def colour_of(i: int, name: str) -> str:
+def worker_colour(i: int, name: str) -> str:
     """Return the colour of the worker ``i``."""
     return COLOURS[-1] if name == OTHERS else COLOURS[i % (len(COLOURS) - 1)]
 
@@ -73,7 +73,7 @@ class Bars(NamedTuple):
         legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))
         if self.rows:
             height = TOP + BOTTOM + _ROW * len(self.rows)
-            plane = Plane(self.title, self.x, self.y, 1140, height, left_of(self.rows), legend=legend)
+            plane = Plane(self.title, self.x, self.y, 1140, height, left_margin(self.rows), legend=legend)
             plane.rows_axis(self.rows)
         else:
             plane = Plane(self.title, self.x, self.y, 560, legend=legend)
@@ -87,19 +87,19 @@ class Bars(NamedTuple):
         return picture(plane)
 
 
-def plots_of(chronicle: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()) -> dict[str, Markup]:
+def draw_plots(chronicle: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()) -> dict[str, Markup]:
     """Return the plots by their names: those of distances if these are known, and a timeline if there are batches."""
-    found = {what: rates_of(chronicle, what).drawn() for what in ("sources", "edges")}
-    found["phases"] = phases_of(chronicle.shares(MAX_ROWS)).drawn()
+    found = {what: make_rates(chronicle, what).drawn() for what in ("sources", "edges")}
+    found["phases"] = sum_phases(chronicle.shares(MAX_ROWS)).drawn()
     if batches:
-        found["timeline"] = timeline_of(chronicle, batches).drawn()
+        found["timeline"] = make_timeline(chronicle, batches).drawn()
     if chronicle.distances is not None:
-        found["reach"] = reach_of(chronicle.distances, algorithm)
-        found["histogram"] = histogram_of(chronicle.distances, algorithm).drawn()
+        found["reach"] = draw_reach(chronicle.distances, algorithm)
+        found["histogram"] = make_histogram(chronicle.distances, algorithm).drawn()
     return found
 
 
-def rates_of(chronicle: RunStats, what: str) -> Bars:
+def make_rates(chronicle: RunStats, what: str) -> Bars:
     """Return what each worker did per second in each bin of time; ``what`` is "sources" or "edges"."""
     begins, rates = chronicle.series(what)
     unit, second = time_unit(chronicle.ended - chronicle.started)
@@ -111,14 +111,14 @@ def rates_of(chronicle: RunStats, what: str) -> Bars:
         for k in np.flatnonzero(rate):
             left, right = begins[k] / second, (begins[k] + chronicle.width) / second
             tip = f"{name}: {rate[k]:,.1f} {what}/s, from {left:.3g} to {right:.3g}"
-            bars.append(Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, colour_of(i, name), tip, name))
+            bars.append(Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, worker_colour(i, name), tip, name))
         bottom += rate
     x, y = (0, begins.size * chronicle.width / second), (0, 1.05 * total.max() / size or 1)
     title, labels = f"{what} per second, by worker", (f"{unit} from the start", f"{word}{what}/s")
     return Bars(bars, title, *labels, x, y)
 
 
-def phases_of(shares: dict[str, Share]) -> Bars:
+def sum_phases(shares: dict[str, Share]) -> Bars:
     """Return the seconds of each worker by phase."""
     named = {name: share for name, share in shares.items() if name != OTHERS}  # a bar of many would dwarf the rest
     bars, longest = [], 0.0
@@ -139,7 +139,7 @@ def _row(i: int, count: int) -> tuple[float, float]:
     return count - i - 0.875, count - i - 0.125
 
 
-def _bins_of(distances: Histogram, hops: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _summarize_bins(distances: Histogram, hops: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the smallest and the largest distance of each bin, and its count."""
     counts = np.asarray(distances["counts"], np.float64)
     firsts = (distances["first"] + np.arange(counts.size)) * distances["width"]
@@ -150,10 +150,10 @@ def _bins_of(distances: Histogram, hops: bool) -> tuple[np.ndarray, np.ndarray, 
     )  # hops are whole, and a distance ends where the next bin begins
 
 
-def histogram_of(distances: Histogram, algorithm: str) -> Bars:
+def make_histogram(distances: Histogram, algorithm: str) -> Bars:
     """Return how many pairs of source and vertex lie at each distance."""
     hops = algorithm == "bfs"
-    firsts, lasts, counts = _bins_of(distances, hops)
+    firsts, lasts, counts = _summarize_bins(distances, hops)
     word, size = large_unit(counts.max())
     bars = []
     for first, last, count in zip(firsts, lasts, counts, strict=True):
@@ -164,10 +164,10 @@ def histogram_of(distances: Histogram, algorithm: str) -> Bars:
     return Bars(bars, "distances", "hops" if hops else "distance", f"{word}pairs of source and vertex", *ends, hops=hops)
 
 
-def reach_of(distances: Histogram, algorithm: str) -> Markup:
+def draw_reach(distances: Histogram, algorithm: str) -> Markup:
     """Draw the hop plot: which share of the pairs that were reached lies within a distance."""
     hops = algorithm == "bfs"
-    firsts, lasts, counts = _bins_of(distances, hops)
+    firsts, lasts, counts = _summarize_bins(distances, hops)
     ends = (firsts[0] - 0.5 * hops, lasts[-1] + 0.5 * hops), (0, 1.03)
     plane = Plane("hop plot" if hops else "pairs within a distance", *ends, 560)
     plane.x_axis("hops" if hops else "distance", whole=hops)
@@ -180,8 +180,8 @@ def reach_of(distances: Histogram, algorithm: str) -> Markup:
     return picture(plane)
 
 
-def timeline_of(chronicle: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
-    """Return when each worker was busy, and with what; ``batches`` are as ``run_stats.batch_of`` makes them."""
+def make_timeline(chronicle: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
+    """Return when each worker was busy, and with what; ``batches`` are as ``run_stats.summarize_batch`` makes them."""
     names = chronicle.busiest(MAX_ROWS)
     lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
     unit, second = time_unit(chronicle.ended - chronicle.started)

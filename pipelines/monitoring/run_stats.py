@@ -27,7 +27,7 @@ _FIRST_WIDTH = 0.125  # initial width of a bin in seconds
 _LATELY = 60.0  # seconds over which the current rate is averaged
 
 
-def batch_of(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
+def summarize_batch(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the times in the summary of a part file, small enough to be sent.
 
     Returns
@@ -126,7 +126,7 @@ class RunStats:
         return max(0, self.total - self.done - self.failed_sources)
 
     def add(self, batch: dict[str, Any], now: float | None = None) -> None:
-        """Add one batch, as ``batch_of`` makes it."""
+        """Add one batch, as ``summarize_batch`` makes it."""
         now = time.time() if now is None else now
         name = batch["worker"]
         if name not in self.workers and len(self.workers) >= MAX_WORKERS:

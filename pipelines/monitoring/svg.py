@@ -24,12 +24,12 @@ _TICKS = 5
 _CHARACTER = 6.6  # width of one
 
 
-def left_of(names: Iterable[str]) -> int:
+def left_margin(names: Iterable[str]) -> int:
     """Return the width of a margin for the names of rows."""
     return min(16 + math.ceil(_CHARACTER * max(map(len, names), default=0)), 400)
 
 
-def ticks_of(start: float, end: float, most: int = _TICKS, whole: bool = False) -> list[float]:
+def make_ticks(start: float, end: float, most: int = _TICKS, whole: bool = False) -> list[float]:
     """Return round numbers within a range, at most about ``most``; whole numbers only if ``whole``."""
     span = end - start
     if not span > 0:
@@ -42,7 +42,7 @@ def ticks_of(start: float, end: float, most: int = _TICKS, whole: bool = False) 
     return [i * step for i in range(first, math.floor(end / step + 1e-9) + 1)]
 
 
-def log_ticks_of(low: float, high: float) -> list[float]:
+def make_log_ticks(low: float, high: float) -> list[float]:
     """Return 1, 2 and 5 times powers of ten within a range; powers alone if those are too many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     fine = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= m * 10.0**p <= high]
@@ -119,7 +119,7 @@ class Plane:
         self.parts.append(f'<path class="{kind}" d="{place}"/>')
 
     def x_axis(self, label: str, whole: bool = False) -> None:
-        for tick in log_ticks_of(*self._x) if "x" in self._log else ticks_of(*self._x, whole=whole):
+        for tick in make_log_ticks(*self._x) if "x" in self._log else make_ticks(*self._x, whole=whole):
             self.rule(x=tick)
             self.text(self.at_x(tick), self.bottom + 16, f"{tick:,.10g}", "middle")
         self.x_label(label)
@@ -129,7 +129,7 @@ class Plane:
         self.parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
 
     def y_axis(self, label: str, percent: bool = False) -> None:
-        for tick in log_ticks_of(*self._y) if "y" in self._log else ticks_of(*self._y):
+        for tick in make_log_ticks(*self._y) if "y" in self._log else make_ticks(*self._y):
             self.rule(y=tick)
             self.text(self.left - 6, self.at_y(tick) + 4, f"{100 * tick:.0f} %" if percent else f"{tick:,.10g}", "end")
         middle = (self.top + self.bottom) / 2

@@ -1,7 +1,7 @@
 """Operations of a worker on its partition of the edges, as functions of arrays.
 
 A partition has all edges that leave one range of vertices, so each edge is in exactly one partition. Arrays are NumPy's or
-CuPy's. Weights are never negative or subnormal here (``facts_of`` refuses both). Therefore CuPy's kernels, which flush
+CuPy's. Weights are never negative or subnormal here (``check_chunk`` refuses both). Therefore CuPy's kernels, which flush
 subnormal numbers to zero, compute the same sums as the traversal.
 """
 
@@ -70,7 +70,7 @@ def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
     return Part(arrays["src"], arrays["dst"], arrays.get("weight"))
 
 
-def facts_of(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
+def check_chunk(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
     """Check one chunk of the rows; ``weight_kind`` is the type that float weights will have.
 
     Raises
@@ -148,7 +148,7 @@ def _each_once(src: Any, dst: Any, weight: Any, n_vertices: int) -> Part:
     return Part(src[order], dst[order], None if weight is None else weight[order])
 
 
-def sample_of(part: Part, count: int) -> np.ndarray:
+def select_sample(part: Part, count: int) -> np.ndarray:
     """Return about ``count`` edge starts at equal intervals; each represents the same number of edges."""
     step = max(1, part.src.size // count)
     return to_host(part.src[::step])
@@ -180,7 +180,7 @@ def host_column(part: Part, name: str) -> np.ndarray:
     return to_host(getattr(part, name))
 
 
-def frame_of(part: Part) -> Any:
+def make_frame(part: Part) -> Any:
     """Return the edges as a cuDF frame for cuGraph."""
     import cudf
 

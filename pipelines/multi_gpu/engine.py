@@ -30,11 +30,11 @@ from ..output.part_file import write_part
 from ..output.run_folder import writing_to
 from ..run.engine import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
-from ..run.prepare import Prepared, chosen_sources, load_of, request_of
-from ..run.question import question_of, targets_of
+from ..run.prepare import Prepared, chosen_sources, make_load, make_request
+from ..run.question import make_question, read_targets
 from ..scheduling.scheduler import BatchObserver
 from ..worker.batch_context import BatchContext
-from ..worker.request import Request, weights_of
+from ..worker.request import Request, require_weights
 from ..worker.traverse import BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
@@ -58,9 +58,9 @@ class _Plan:
 
     def __init__(self, together: Cugraph, graph: PartitionedGraph, request: Request):
         self.algorithm, self.together, self._graph = request.algorithm, together, graph
-        targets = None if request.targets is None else np.unique(graph.numbers_of(request.targets, "target"))
+        targets = None if request.targets is None else np.unique(graph.to_numbers(request.targets, "target"))
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
-        wide = 8 if request.algorithm == "bfs" else 4 + weights_of(graph).itemsize
+        wide = 8 if request.algorithm == "bfs" else 4 + require_weights(graph).itemsize
         self.nbytes = (2 * wide + 4) * graph.n_vertices
         shown = f"{graph.n_vertices:,} vertices and {graph.n_edges:,} stored edges"
         self.why = f"{shown} in parts on {together.n_workers} workers; every search runs on all of them"
@@ -68,7 +68,7 @@ class _Plan:
     def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals:  # noqa: ARG002
         """Traverse from the one source of a group; see ``MultiSourcePlan.run``."""
         source, limit = int(numbers[0]), self.query.limit
-        kind = np.dtype(np.int32) if self.algorithm == "bfs" else weights_of(self._graph).dtype
+        kind = np.dtype(np.int32) if self.algorithm == "bfs" else require_weights(self._graph).dtype
         unreached = kind.type(UNREACHED if self.algorithm == "bfs" else np.inf)
         distance = np.full(self._graph.n_vertices, unreached)
         distance[source] = 0
@@ -144,8 +144,8 @@ class MgEngine:
         graph = self._together.build()
         seconds = time.perf_counter() - started
         numbers, names, duplicates = chosen_sources(graph, settings)
-        targets = None if settings.targets is None else targets_of(graph, settings, settings.targets)
-        request = request_of(settings, question_of(settings, targets=targets))
+        targets = None if settings.targets is None else read_targets(graph, settings, settings.targets)
+        request = make_request(settings, make_question(settings, targets=targets))
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
         return Prepared(
             graph=graph,
@@ -162,7 +162,7 @@ class MgEngine:
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         """Choose the batch size and sum the minimum memory per GPU; cuGraph does not report its own allocations."""
-        graph, load = self._graph, load_of(prepared)
+        graph, load = self._graph, make_load(prepared)
         edges = -(-(graph.nbytes + 8 * graph.n_edges) // self._together.n_workers)
         memory = {"edges": edges, "cuGraph's graph": edges, "traversal": load.state_bytes}
         memory["certificate"] = edges // 2 + 16 * graph.n_vertices if load.certified else 0

@@ -95,7 +95,7 @@ class Edges:
         """
         integers = False
         id_kind, kind = _id_kind(kinds, files), _float_kind(kinds.get("weight"), weight_type)
-        facts = self._ask(edge_partition.facts_of, self._rows, kind, files)
+        facts = self._ask(edge_partition.check_chunk, self._rows, kind, files)
         if self._weighted and kind is None:
             integers = True
         ids = functools.reduce(np.union1d, (f.ids.astype(id_kind, copy=False) for f in facts))
@@ -140,7 +140,7 @@ class Edges:
         ]
         self._rows = ()
         n_parts = _PARTS_PER_WORKER * len(self._workers)
-        samples = np.sort(np.concatenate(self._ask(edge_partition.sample_of, shares, _SAMPLED)))
+        samples = np.sort(np.concatenate(self._ask(edge_partition.select_sample, shares, _SAMPLED)))
         inner = samples[np.arange(1, n_parts) * samples.size // n_parts] if samples.size else np.zeros(n_parts - 1, index)
         bounds = np.concatenate([[0], inner, [ids.size]]).astype(np.int64)
         pieces = [client.submit(edge_partition.cut, share, bounds, pure=False) for share in shares]
@@ -174,7 +174,7 @@ class Edges:
 
     def frames(self) -> list[Any]:
         """Return futures of the partitions as cuDF frames ``src, dst[, weight]``, each on the worker of its partition."""
-        return [self._client.submit(edge_partition.frame_of, part, pure=False) for part in self.parts]
+        return [self._client.submit(edge_partition.make_frame, part, pure=False) for part in self.parts]
 
     def column(self, name: str) -> Iterator[np.ndarray]:
         """Yield one column of all edges in order, one partition after another."""

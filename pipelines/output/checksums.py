@@ -20,12 +20,12 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.result_kinds import CELL_COLUMNS
 from kepler_traverse.search.frames import Column
 
-from .matrix_file import is_matrix, unreached_of_schema, values_of
+from .matrix_file import is_matrix, to_array, unreached_of_schema
 
 MASK = 2**64 - 1
 
 
-def bits_of(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
+def to_bits(values: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
     """Return the bits of numbers as uint64; all bits are ones where a number is missing."""
     if values.dtype.kind == "i":  # so that an integer has the same bits in any type
         bits = values.astype(np.int64).view(np.uint64)
@@ -53,7 +53,7 @@ def _bits_of_column(column: Column) -> np.ndarray:
     values = column.values if column.numbers is None else column.numbers
     if not hasattr(values, "dtype"):
         return bits_of_texts(values)
-    return bits_of(to_host(values), None if column.is_null is None else to_host(column.is_null))
+    return to_bits(to_host(values), None if column.is_null is None else to_host(column.is_null))
 
 
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -64,7 +64,7 @@ def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
     source : int, or int64 array of shape (rows,)
         Vertex number.
     columns : sequence of uint64 arrays of shape (rows,)
-        All columns but the source's, as ``bits_of`` gives them; ids as vertex numbers.
+        All columns but the source's, as ``to_bits`` gives them; ids as vertex numbers.
     """
     first, *others = columns
     mixed = mix(first + ODD)
@@ -130,9 +130,9 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
             raise ValueError("a row belongs to no source of its part")
         if is_matrix(table.schema):
             unreached = unreached_of_schema(table.schema)
-            for number, distance in zip(source.tolist(), values_of(table["distance"]), strict=True):
+            for number, distance in zip(source.tolist(), to_array(table["distance"]), strict=True):
                 vertex = np.flatnonzero(distance != unreached)
-                more = checksum_of_rows(number, [bits_of(vertex), bits_of(distance[vertex])])
+                more = checksum_of_rows(number, [to_bits(vertex), to_bits(distance[vertex])])
                 totals[places[number]] = (totals[places[number]] + more) & MASK
             continue
         bits = [_bits_in(graph, name, table[name]) for name in columns if name != "source"]
@@ -143,11 +143,11 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
 
 def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
     if name in ("vertex", "target"):
-        return bits_of(numbers_in(graph, column))
+        return to_bits(numbers_in(graph, column))
     if pa.types.is_string(column.type):
         return bits_of_texts(column)
     missing = column.is_null().to_numpy() if column.null_count else None
-    return bits_of((column if missing is None else pc.fill_null(column, 0)).to_numpy(), missing)
+    return to_bits((column if missing is None else pc.fill_null(column, 0)).to_numpy(), missing)
 
 
 def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kepler_traverse.runtime.regular_files import json_of
+from kepler_traverse.runtime.regular_files import read_json
 
 from .layout import in_order
 from .manifest_types import Commit, Failure, Manifest, PartEntry, TableEntry, checked
@@ -101,7 +101,7 @@ class CommitLog:
 
     def _get(self, name: str) -> Commit:
         try:
-            return checked(json_of(self._store.get(name, MAX_COMMIT_BYTES)), Commit)
+            return checked(read_json(self._store.get(name, MAX_COMMIT_BYTES)), Commit)
         except ValueError as error:
             raise ValueError(f"{name} is damaged: {error}") from None
 

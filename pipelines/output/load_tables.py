@@ -82,7 +82,7 @@ def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Itera
     return [loads.replace_schema_metadata({LOAD_FACTS[name]: json.dumps(fact, default=str) for name, fact in facts.items()})]
 
 
-def facts_of(schema: pa.Schema) -> Facts:
+def read_facts(schema: pa.Schema) -> Facts:
     """Return what the metadata of a table of loads says; nothing of another table."""
     there = schema.metadata or {}
     return {name: json.loads(there[key]) for name, key in LOAD_FACTS.items() if key in there}  # type: ignore[return-value]

@@ -102,7 +102,7 @@ def _check_question(identity: Any) -> Any:
 
 
 class Histogram(TypedDict):
-    """Distances of a part file, as ``part_stats.histogram_of`` returns them."""
+    """Distances of a part file, as ``part_stats.make_histogram`` returns them."""
 
     width: Annotated[float, Rule(gt=0)]
     first: int

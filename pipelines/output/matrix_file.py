@@ -38,7 +38,7 @@ def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
     return float("inf") if not integers else MAX_INTEGER if signed else UNREACHED
 
 
-def list_of(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.FixedSizeListArray:
+def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.FixedSizeListArray:
     """Return the distances of one source as an array of one list.
 
     Parameters
@@ -85,7 +85,7 @@ def is_matrix(schema: pa.Schema) -> bool:
     return "distance" in schema.names and _LISTED(schema.field("distance").type)
 
 
-def values_of(column: pa.ChunkedArray) -> np.ndarray:
+def to_array(column: pa.ChunkedArray) -> np.ndarray:
     """Return lists as an array of shape (records, list size), without a copy if they are one chunk."""
     chunk = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if chunk.null_count or chunk.values.null_count:
@@ -105,7 +105,7 @@ def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
     if table.schema.field("distance").type == kind:
         return table
     at = table.schema.get_field_index("distance")
-    flat = pa.array(values_of(table["distance"]).ravel()).cast(kind.value_type)
+    flat = pa.array(to_array(table["distance"]).ravel()).cast(kind.value_type)
     return table.set_column(at, "distance", pa.FixedSizeListArray.from_arrays(flat, kind.list_size))
 
 

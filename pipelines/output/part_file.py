@@ -25,7 +25,7 @@ from kepler_traverse import __version__
 from kepler_traverse.errors import KeplerError, OutputError
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.result_kinds import GROUP, ResultKind
-from kepler_traverse.runtime.regular_files import json_of, size_and_digest
+from kepler_traverse.runtime.regular_files import read_json, size_and_digest
 
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
@@ -298,7 +298,7 @@ def read_footer(file: PartReader) -> Footer:
     metadata = file.metadata
     if FOOTER_KEY not in metadata:
         raise ValueError("it is no part of this job")
-    footer = checked(json_of(metadata[FOOTER_KEY]), Footer)
+    footer = checked(read_json(metadata[FOOTER_KEY]), Footer)
     if len(footer["sources"]) != len(footer["checksums"]):
         raise ValueError(f"it has {len(footer['sources'])} sources and {len(footer['checksums'])} checksums")
     return footer
@@ -381,7 +381,7 @@ def checked_part(
             same = footer["run"] == run and footer["part"] == number and footer["result"] == result
             if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
                 return None
-            checksums = checksums_in(file.tables(), graph, graph.numbers_of(sources), columns)
+            checksums = checksums_in(file.tables(), graph, graph.to_numbers(sources), columns)
             rows = file.n_rows
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
         return None  # unreadable or not written by this job: it is computed again

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from kepler_traverse._arrays import is_rows, namespace, to_host, unreached_of
+from kepler_traverse._arrays import is_rows, namespace, to_host, unreached_value
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.records import last_levels, level_counts_of
+from kepler_traverse.kinds.records import iter_level_counts, last_levels
 from kepler_traverse.search.algorithms import ALGORITHMS
-from kepler_traverse.search.distance_stats import as_floats, bins_of
+from kepler_traverse.search.distance_stats import as_floats, count_bins
 from kepler_traverse.search.frames import Column
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.results import Traversal, Traversals
@@ -93,7 +93,7 @@ class GroupStats:
         is_whole = group.offsets is None and query.output == "all"
         if group.counts is not None or (is_whole and query.targets is None):
             if ALGORITHMS[group.algorithm].counts_hops:
-                for found in level_counts_of(graph, group, query.limit):
+                for found in iter_level_counts(graph, group, query.limit):
                     self.add_levels(*found)
             else:
                 stats = group.stats(graph.offsets, query.limit, has_sums=False)
@@ -108,32 +108,32 @@ class GroupStats:
             self.histograms.append(histogram_of_rows(group.algorithm, rows.distance, rows.sizes))
             return
         for traversal in group:
-            self.edges.append(edges_of(graph, traversal) if is_whole else 0)
-            self.histograms.append(histogram_of(traversal.cut(query.limit, query.targets if is_whole else None)))
+            self.edges.append(count_edges(graph, traversal) if is_whole else 0)
+            self.histograms.append(make_histogram(traversal.cut(query.limit, query.targets if is_whole else None)))
 
     def add_rows(self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray) -> None:
         """Add all sources of a group, by the distances of their rows."""
         if group.offsets is None and query.output == "all":
             is_array = is_rows(group.distance)
-            self.edges += [edges_of(graph, each) for each in group] if is_array else [group.distance.edges(graph.offsets)]
+            self.edges += [count_edges(graph, each) for each in group] if is_array else [group.distance.edges(graph.offsets)]
         values = to_host(distance.values)
         there = np.ones(values.size, bool) if distance.is_null is None else ~to_host(distance.is_null)
         sizes = np.bincount(np.repeat(np.arange(sizes.size), sizes)[there], minlength=sizes.size)
         self.histograms.append(histogram_of_rows(group.algorithm, values[there], sizes))
 
 
-def edges_of(graph: Graph, traversal: Traversal) -> int:
+def count_edges(graph: Graph, traversal: Traversal) -> int:
     """Return the number of stored edges of the vertices that a traversal reaches."""
     if graph.device == "cpu":
         distance = traversal.distance
         if traversal.algorithm == "bfs" and distance.size == graph.n_vertices and distance.min(initial=0) >= 0:
             return int(graph.offsets[-1])  # all are reached; the offsets need more memory than the hops, and are not read
-        return int(on_cpu.edges_of(graph.offsets, distance, unreached_of(distance.dtype)))
+        return int(on_cpu.count_edges(graph.offsets, distance, unreached_value(distance.dtype)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())
 
 
 def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
-    """Return the sum of what ``histogram_of`` returns for the hops from each source, from vertices at 0, 1, 2, ... hops.
+    """Return the sum of what ``make_histogram`` returns for the hops from each source, from vertices at 0, 1, 2, ... hops.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
     return {"width": 2.0**exponent, "first": 0, "counts": bins.tolist()}
 
 
-def histogram_of(traversal: Traversal) -> Histogram | None:
+def make_histogram(traversal: Traversal) -> Histogram | None:
     """Count the reached vertices by distance.
 
     Returns
@@ -175,7 +175,7 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
     shift = int(width).bit_length() - 1
     if not hops:
         # Multiplication is exact, because the width is a power of two.
-        counts = bins_of(distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins)[0]
+        counts = count_bins(distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins)[0]
     elif xp is np:
         counts = on_cpu.bins_of_hops(distance, shift, first, n_bins)
     else:
@@ -184,7 +184,7 @@ def histogram_of(traversal: Traversal) -> Histogram | None:
 
 
 def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> Histogram | None:
-    """Return the sum of what ``histogram_of`` returns for the distances of rows, so many per source, one after the other."""
+    """Return the sum of what ``make_histogram`` returns for the distances of rows, so many per source."""
     if not values.size:
         return None
     floats, begins = values.astype(np.float64), (np.cumsum(sizes) - sizes)[sizes > 0]
@@ -195,7 +195,7 @@ def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> 
 
 
 def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histogram | None:
-    """Return the sum of what ``histogram_of`` returns for the weighted distances from each source, in one pass over all.
+    """Return the sum of what ``make_histogram`` returns for the weighted distances from each source, in one pass over all.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
     low, high = stats.lowest[there].astype(np.float64), stats.farthest[there].astype(np.float64)
     width, first, n_bins = _scale_of_all(low, high, 0.0)
     k = stats.reached.size
-    counts = bins_of(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
+    counts = count_bins(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
 
 

@@ -154,14 +154,14 @@ class RowGroupWriter:
         for start in range(0, table.num_rows, size):
             piece = table.slice(start, size)
             self._add(
-                [encoded_column(piece[f.name], f, self._encoding) for f in self._schema], self._order_of(piece), len(piece)
+                [encoded_column(piece[f.name], f, self._encoding) for f in self._schema], self._find_order(piece), len(piece)
             )
 
     def _put(self, data: Any) -> None:
         self._file.write(data)
         self._at += len(data)
 
-    def _order_of(self, table: pa.Table) -> list[int]:
+    def _find_order(self, table: pa.Table) -> list[int]:
         """Return the positions of the columns by which the rows ascend."""
         names = [name for name in self._encoding.order if name in table.schema.names]
         return [table.schema.get_field_index(name) for name in names] if names and _ascends(table[names[0]]) else []
@@ -202,7 +202,7 @@ class RowGroupWriter:
         sink = pa.BufferOutputStream()
         with pq.ParquetWriter(sink, self._schema, **self._encoding.options) as writer:
             writer.add_key_value_metadata(metadata)
-        footer = _footer_of(sink.getvalue())
+        footer = _read_footer(sink.getvalue())
         footer[_FILE_ROWS] = (I64, self._rows)
         footer[_FILE_GROUPS] = (LIST, Items(STRUCT, self._groups))
         data = encoded(footer)
@@ -222,7 +222,7 @@ def _ascends(column: pa.ChunkedArray) -> bool:
     """Whether no value is null or less than the one before; of a dictionary array, whose runs are sources, or the same."""
     is_before = pc.less_equal
     if pa.types.is_dictionary(column.type):
-        column, is_before = pa.chunked_array([_runs_of(chunk)[0] for chunk in column.chunks if len(chunk)]), pc.less
+        column, is_before = pa.chunked_array([_find_runs(chunk)[0] for chunk in column.chunks if len(chunk)]), pc.less
     return not column.null_count and pc.all(is_before(column[:-1], column[1:])).as_py() is not False
 
 
@@ -245,7 +245,7 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     if pa.types.is_dictionary(column.type):
         if field.name not in encoding.dictionary:
             raise ValueError(f"the column {field.name!r} is encoded without a dictionary")
-        runs = [_runs_of(chunk) for chunk in column.chunks if len(chunk)]
+        runs = [_find_runs(chunk) for chunk in column.chunks if len(chunk)]
         values = pa.concat_arrays([values for values, _ in runs])
         if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
             return _encoded_runs(values, tuple(size for _, sizes in runs for size in sizes), field, encoding)
@@ -262,7 +262,7 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     return slices[at]
 
 
-def _runs_of(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
+def _find_runs(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
     """Return the values that an array repeats, and how often it repeats each."""
     if len(chunk.dictionary) == 1:
         return chunk.dictionary, [len(chunk)]
@@ -277,7 +277,7 @@ def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChu
     with pq.ParquetWriter(sink, table.schema, **options) as writer:
         writer.write_table(table, row_group_size=max(len(column), 1))
     data = sink.getvalue()
-    (group,) = _footer_of(data)[_FILE_GROUPS][1].values
+    (group,) = _read_footer(data)[_FILE_GROUPS][1].values
     (entry,) = group[_GROUP_COLUMNS][1].values
     metadata: Struct = dict(entry[_ENTRY_METADATA][1])
     for name in (_DATA_PAGE, _DICTIONARY_PAGE):
@@ -317,7 +317,7 @@ def _encoded_runs(values: pa.Array, sizes: tuple[int, ...], field: pa.Field, enc
 
     runs = _RUNS.get((field, encoding.key(field.name), sizes), make)
     if field.type in _PLAIN:
-        page, n_bytes, statistics = _dictionary_of(values, runs.example, encoding)
+        page, n_bytes, statistics = _write_dictionary(values, runs.example, encoding)
         metadata = {**runs.example.metadata, **statistics}
     else:
         own = _encoded(values, field, encoding.of(field.name))
@@ -363,7 +363,7 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
     )
 
 
-def _dictionary_of(values: pa.Array, example: ColumnChunk, encoding: Encoding) -> tuple[bytes, int, Struct]:
+def _write_dictionary(values: pa.Array, example: ColumnChunk, encoding: Encoding) -> tuple[bytes, int, Struct]:
     """Return the dictionary page of integers, its size without compression, and the column's statistics.
 
     pyarrow would take longer to open a file than to encode it, and would hold the interpreter lock.
@@ -403,7 +403,7 @@ def _dictionary_page(chunk: ColumnChunk) -> tuple[Any, int]:
     return page, reader.struct()[_PAGE_UNCOMPRESSED][1] + reader.at
 
 
-def _footer_of(file: pa.Buffer) -> Struct:
+def _read_footer(file: pa.Buffer) -> Struct:
     """Return the struct ``FileMetaData`` of a Parquet file."""
     size = int.from_bytes(file[-8:-4].to_pybytes(), "little")
     return Reader(file[-8 - size : -8].to_pybytes()).struct()

@@ -29,9 +29,9 @@ from ..question import Question
 from .buffer_pool import BUFFERS, FROM_GPU
 from .checksums import bits_of_columns, checksum_of_cells, checksum_of_rows, sums_of_rows
 from .manifest_types import Histogram
-from .matrix_file import UNREACHED_KEY, list_of, unreached_in_file
+from .matrix_file import UNREACHED_KEY, make_list, unreached_in_file
 from .part_file import Answer
-from .part_stats import GroupStats, edges_of, histogram_of
+from .part_stats import GroupStats, count_edges, make_histogram
 from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 
@@ -99,7 +99,7 @@ class Vertices:
         unreached = unreached_in_file(is_hops(distance.dtype), self._graph.returns_integers, self._is_signed)
         name = self.graph.ids_at(np.array([traversal.source]))
         return pa.table(
-            {"source": name, "distance": list_of(distance, is_reached(distance), unreached)},
+            {"source": name, "distance": make_list(distance, is_reached(distance), unreached)},
             metadata={UNREACHED_KEY: str(unreached)},
         )
 
@@ -127,12 +127,12 @@ class Vertices:
         last, edges = self._last
         found = select(self.graph, traversal.distance, last=last, empty=BUFFERS.empty)
         if found is not last:
-            edges = edges_of(self.graph, traversal)
+            edges = count_edges(self.graph, traversal)
         self._last = found, edges  # threads may overwrite each other here; each continues with its own ``found``
         return found, edges
 
 
-def rows_of(
+def make_rows(
     question: Question,
     graph: Graph,
     query: Query,
@@ -186,7 +186,7 @@ def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
     columns = {name: Column(value) for name, value in zip(CELL_COLUMNS, values, strict=True)}
     none = [0] * (sources.size - 1)
     total = checksum_of_cells(*values[:3])
-    return Answer(names_of(graph, sources), [cells.size, *none], arrow_table(columns), [total, *none])
+    return Answer(get_names(graph, sources), [cells.size, *none], arrow_table(columns), [total, *none])
 
 
 def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) -> None:
@@ -210,7 +210,7 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         strategy="",
         rounds=[0],
     )
-    for _ in rows_of(question, graph, Query(), found):
+    for _ in make_rows(question, graph, Query(), found):
         pass
 
 
@@ -233,9 +233,9 @@ def _of_all_reached(asked: Asked, vertices: Vertices, traversals: Traversals) ->
         else:
             total = checksum_of_rows(traversal.source, bits_of_columns(columns))
         if edges is None or written is not traversal:
-            edges = edges_of(asked.graph, traversal)
-        counts = edges, traversal.rounds, [histogram_of(written)]
-        yield Rows(Answer.of_one(id_of(asked.graph, traversal.source), table, total), counts)
+            edges = count_edges(asked.graph, traversal)
+        counts = edges, traversal.rounds, [make_histogram(written)]
+        yield Rows(Answer.of_one(get_id(asked.graph, traversal.source), table, total), counts)
 
 
 def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
@@ -244,10 +244,10 @@ def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     for traversal in traversals:
         columns = columns_of_source(asked, traversal)
         source = np.full(len(columns["vertex"].values), traversal.source)
-        counts = edges_of(graph, traversal), traversal.rounds, [histogram_of(traversal.cut(query.limit, query.targets))]
+        counts = count_edges(graph, traversal), traversal.rounds, [make_histogram(traversal.cut(query.limit, query.targets))]
         table = arrow_table({"source": Column.of_vertices(graph, source), **columns})
         total = checksum_of_rows(traversal.source, bits_of_columns(columns))
-        yield Rows(Answer.of_one(id_of(graph, traversal.source), table, total), counts)
+        yield Rows(Answer.of_one(get_id(graph, traversal.source), table, total), counts)
 
 
 def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
@@ -293,16 +293,16 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
             [np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64)]
         )
         totals = sums[ends] - sums[ends - records.sizes]
-        answer = Answer(names_of(graph, group.sources), records.sizes, table, totals.tolist())
+        answer = Answer(get_names(graph, group.sources), records.sizes, table, totals.tolist())
         yield Rows(answer, (sum(stats.edges), max(map(int, group.rounds)), stats.histograms))
 
 
-def id_of(graph: Graph, number: int) -> Any:
+def get_id(graph: Graph, number: int) -> Any:
     """Return the user's id of one vertex, as a plain Python value."""
-    return names_of(graph, np.array([number]))[0]
+    return get_names(graph, np.array([number]))[0]
 
 
-def names_of(graph: Graph, numbers: np.ndarray) -> list[Any]:
+def get_names(graph: Graph, numbers: np.ndarray) -> list[Any]:
     """Return the user's ids of vertices, as plain Python values."""
     if graph.device == "cuda" and not graph.has_string_ids:
         ids: Any = graph.ids

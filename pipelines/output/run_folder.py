@@ -21,12 +21,12 @@ from kepler_traverse.cpu.exact_sums import PRIME
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_lock
 from kepler_traverse.runtime.object_stores import TRAFFIC
-from kepler_traverse.runtime.regular_files import irregular, json_of, size_and_digest
+from kepler_traverse.runtime.regular_files import irregular, read_json, size_and_digest
 
 from ..question import digest_of_ids
 from .commits import COMMITS, CommitLog, with_commits
 from .layout import PARTITION, Layout, in_order, part_number
-from .load_tables import facts_of
+from .load_tables import read_facts
 from .manifest_types import FORMAT, Facts, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
@@ -66,7 +66,7 @@ def writing_to(folder: Path | Store) -> Iterator[None]:
         ) from None
 
 
-def digest_of(fingerprint: str, parts: Sequence[PartEntry], result: str = "distances") -> str:
+def compute_digest(fingerprint: str, parts: Sequence[PartEntry], result: str = "distances") -> str:
     """Return one checksum of all results; it does not depend on batches, their order, workers or device."""
     total = sum(int(part["checksum"], 16) for part in parts) % (PRIME if OUTPUT_SCHEMAS[result].adds_up else 2**64)
     return f"{fingerprint[:16]}-{total:016x}"
@@ -148,7 +148,7 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     """
     path = f"{store}/{MANIFEST}"
     data = _manifest_data(store)
-    found: Any = json_of(data)
+    found: Any = read_json(data)
     written = found.get("format") if isinstance(found, dict) else None
     if type(written) is int and written != FORMAT:
         versions = found.get("versions")
@@ -204,14 +204,14 @@ def tables_in(names: Iterable[str]) -> set[str]:
     return {name for name in names if _TABLE.fullmatch(name)}
 
 
-def layout_of(manifest: Manifest) -> Layout:
+def read_layout(manifest: Manifest) -> Layout:
     """Return which sources are in which part of a run."""
     identity = manifest["identity"]
     partitions = identity.get("partitions", {"": manifest["sources"]})
     return Layout(manifest["result"], identity["batch_size"], partitions)
 
 
-def fingerprint_of(identity: Identity) -> str:
+def compute_fingerprint(identity: Identity) -> str:
     """Return the SHA-256 of everything that determines the content of the parts, but for the sources of a sample.
 
     These are in the footer of each part, and a larger sample keeps the parts of a smaller one.
@@ -376,7 +376,7 @@ class OutputFolder:
         if manifest is None:
             mine: Any = self.manifest | {"seconds": {}}
             with writing_to(self.store):
-                is_first = self.store.put_new(MANIFEST, _text_of(mine))
+                is_first = self.store.put_new(MANIFEST, _to_text(mine))
             if not (is_first or may_be_there):
                 raise OutputError(f"{self.store}: {_STANDS_THERE[False]}")
             manifest = check_folder(self.store, resume=True, shared=True)
@@ -423,7 +423,7 @@ class OutputFolder:
         if status is not None and not self._is_shared:
             self.count_traffic()
             self.manifest["parts"].sort(key=lambda part: in_order(part["file"]))
-            self.put(MANIFEST, _text_of(self.manifest))
+            self.put(MANIFEST, _to_text(self.manifest))
             self._clear_log()
         elif self._log is not None and (any(self._added.values()) or (status is not None and TRAFFIC.requests)):
             added = {"choice": self.manifest.get("choice"), "traffic": self.count_traffic()}
@@ -434,10 +434,10 @@ class OutputFolder:
     def complete(self) -> None:
         """Write the last manifest and then ``_SUCCESS``."""
         parts = self.manifest["parts"]
-        self.manifest["digest"] = digest_of(self.manifest["graph"]["fingerprint"], parts, self.manifest["result"])
+        self.manifest["digest"] = compute_digest(self.manifest["graph"]["fingerprint"], parts, self.manifest["result"])
         self.manifest["status"] = "done"
         parts.sort(key=lambda part: in_order(part["file"]))
-        text = _text_of(self.manifest)
+        text = _to_text(self.manifest)
         self.put(MANIFEST, text)
         self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")
         self._clear_log()
@@ -466,7 +466,7 @@ class OutputFolder:
             writer: pq.ParquetWriter | None = None
             facts: Facts = {}
             for table in tables:
-                facts = facts_of(table.schema)
+                facts = read_facts(table.schema)
                 writer = writer or pq.ParquetWriter(file, table.schema, compression="zstd", compression_level=1)
                 writer.write_table(table)
             if writer is not None:
@@ -523,7 +523,7 @@ def sweep(path: Path, left: re.Pattern[str]) -> None:
                 entry.unlink(missing_ok=True)
 
 
-def _text_of(manifest: Manifest) -> bytes:
+def _to_text(manifest: Manifest) -> bytes:
     """Return a manifest with an entry per line, and a part per line.
 
     It is always UTF-8, whatever the locale; file names may hold bytes that are not text. With ``indent`` the encoder of

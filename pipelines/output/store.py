@@ -65,7 +65,7 @@ class Store(Protocol):
         """Delete what was prepared on this machine."""
 
 
-def store_of(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
+def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
     """Return the store that a path or a URL names.
 
     Parameters

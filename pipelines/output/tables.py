@@ -22,7 +22,7 @@ from kepler_traverse.errors import InputError, OutputError, several
 
 from .layout import Layout, partition_name
 from .manifest_types import Manifest
-from .run_folder import layout_of
+from .run_folder import read_layout
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
 
@@ -181,12 +181,12 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
         folder = TABLE_FORMATS[known].folder
         raise OutputError(f"{store}: the parts are a table of {known} already; take that, or delete {folder} first")
     if known is None:
-        schema = _schema_of(store, manifest, name)
+        schema = _make_schema(store, manifest, name)
         try:
-            form.write(store, _root_of(store), schema, layout_of(manifest))
+            form.write(store, _root_url(store), schema, read_layout(manifest))
         except Exception as error:
             if not form.is_there(store):  # no other process has made it meanwhile
-                raise OutputError(f"{store}: the table cannot be written: {_line_of(error)}") from None
+                raise OutputError(f"{store}: the table cannot be written: {_format_error(error)}") from None
     wrong = differing_files(store, manifest, name)
     if wrong:
         raise OutputError(f"{store}/{form.folder}: {wrong}; delete {form.folder}, and run finish again")
@@ -203,9 +203,9 @@ def differing_files(store: Store, manifest: Manifest, name: str) -> str:
     """
     refuse_without_packages(name)
     try:
-        found = Counter(TABLE_FORMATS[name].files(_root_of(store)))
+        found = Counter(TABLE_FORMATS[name].files(_root_url(store)))
     except Exception as error:
-        return f"the table cannot be read ({_line_of(error)})"
+        return f"the table cannot be read ({_format_error(error)})"
     parts = Counter(Named(part["file"], part["bytes"], part["rows"]) for part in manifest["parts"])
     texts = (_listed("lacks", parts - found), _listed("names", found - parts))
     return " and ".join(filter(None, texts)).replace(" and the table", " and")
@@ -223,12 +223,12 @@ def _listed(verb: str, files: Counter[Named]) -> str:
     return f"the table {verb} {shown}" + (", ..." if len(files) > _LISTED else "")
 
 
-def _root_of(store: Store) -> str:
+def _root_url(store: Store) -> str:
     """Return the URL of a folder, without a slash at its end, as tables name it."""
     return f"file://{store.path.absolute()}" if store.is_local else str(store)
 
 
-def _schema_of(store: Store, manifest: Manifest, name: str) -> pa.Schema:
+def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
     """Return the schema of the parts; raise InputError if a table of a format cannot hold them."""
     kind = OUTPUT_SCHEMAS[manifest["result"]]
     if kind.adds_up:
@@ -237,7 +237,7 @@ def _schema_of(store: Store, manifest: Manifest, name: str) -> pa.Schema:
         )
     if kind.lists:
         raise InputError(f"{store}: parts of --result {kind.name} are Arrow files; a table of {name} has Parquet files")
-    column, values = layout_of(manifest).partition_values()
+    column, values = read_layout(manifest).partition_values()
     if column and name == "iceberg":
         raise InputError(
             f"{store}: Iceberg takes partitions from columns of the files, which lack {column!r}; take --table delta"
@@ -245,7 +245,7 @@ def _schema_of(store: Store, manifest: Manifest, name: str) -> pa.Schema:
     escaped = next((each for each in (column, *values) if partition_name("", each) != f"={each}"), None)
     if escaped is not None:
         raise InputError(f"{store}: deltalake does not find the folder of the partition {escaped!r}; rename that value")
-    if store.is_local and re.search("[#?%]", _root_of(store)):
+    if store.is_local and re.search("[#?%]", _root_url(store)):
         raise InputError(f"{store}: a table cannot name files of a folder with #, ? or % in its path; move the folder")
     part = manifest["parts"][0]["file"]
     with store.local([part]) as here:
@@ -267,5 +267,5 @@ def _schema_of(store: Store, manifest: Manifest, name: str) -> pa.Schema:
     return schema
 
 
-def _line_of(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     return " ".join(str(error).split())[:400] or type(error).__name__

@@ -65,7 +65,7 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
     return {}
 
 
-def tables_of(settings: Settings) -> set[str]:
+def list_tables(settings: Settings) -> set[str]:
     """Return the names of all tables that a finished run has beside its parts."""
     return {*answered_tables(settings), *tables_of_graph(settings)}
 
@@ -76,10 +76,10 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
     if kind.adds_up:
         of = settings.value("of") or kind.cells
 
-        def cells_of(graph: Graph) -> pa.Table:
+        def list_cells(graph: Graph) -> pa.Table:
             return cells_table(graph, of, read_pairs(graph, settings, str(settings.pairs)) if of == "pairs" else None)
 
-        return {CELLS: cells_of}
+        return {CELLS: list_cells}
     return {VERTICES: vertices_table} if kind.lists else {}
 
 

@@ -19,11 +19,11 @@ from kepler_traverse.search.exact import describe_distances
 from ..cli import steps
 from ..cli.options import Settings
 from ..cli.settings import MG, unfit_for_mg
-from ..cli.shards import Shard, shard_of
+from ..cli.shards import Shard, parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
-from ..monitoring.html_report import page_of
+from ..monitoring.html_report import render_page
 from ..output.layout import in_order
 from ..output.manifest_types import FORMAT, Built, Identity, Manifest, PartEntry, PartSummary
 from ..output.part_file import checked_part
@@ -32,8 +32,8 @@ from ..output.run_folder import (
     REPORT,
     OutputFolder,
     check_folder,
-    digest_of,
-    fingerprint_of,
+    compute_digest,
+    compute_fingerprint,
     graph_folder,
     is_as_stored,
     mark_fits,
@@ -41,17 +41,17 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..output.store import LocalStore, Store, store_of
+from ..output.store import LocalStore, Store, open_store
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver
-from .answered_tables import answered_tables, tables_of, tables_of_graph
+from .answered_tables import answered_tables, list_tables, tables_of_graph
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .finishing import finish_run
 from .memory_plan import Sizing
 from .prepare import Prepared
-from .question import identity_of
+from .question import make_identity
 from .strategy_choice import StrategyChoice, current
 
 if TYPE_CHECKING:
@@ -117,25 +117,25 @@ def execute(
     KeyboardInterrupt
         Recorded in the manifest first.
     """
-    output = None if settings.output is None or settings.plan else _store_of(settings.output)
+    output = None if settings.output is None or settings.plan else _open_store(settings.output)
     with contextlib.closing(output) if output is not None else contextlib.nullcontext():
         return _execute(settings, output, resume_command, supervision, given)
 
 
-def _store_of(output: str) -> Store:
-    return store_of(output if URL.match(output) else Path(output).absolute())
+def _open_store(output: str) -> Store:
+    return open_store(output if URL.match(output) else Path(output).absolute())
 
 
 def _execute(
     settings: Settings, output: Store | None, resume_command: str, supervision: Supervision, given: Given
 ) -> Finished | None:
-    shard = shard_of(settings.shard, {})
+    shard = parse_shard(settings.shard, {})
     is_alone = shard is None
     if output is not None and not output.is_local and is_alone:  # without locks, so that others may write there as well
         shard = Shard(0, 1)
     index, count = (None, 1) if shard is None else (shard.index, shard.count)
     before = None if output is None else check_folder(output, settings.resume, shared=not is_alone)
-    with engine_of(settings, supervision, given) as engine:
+    with open_engine(settings, supervision, given) as engine:
         started = time.perf_counter()
         steps.begin("reading the edge list and building the graph")
         with proposed(settings):
@@ -147,17 +147,17 @@ def _execute(
             sizing = engine.size(prepared, batch_size)
             layout = prepared.layout(sizing.batch_size)
             fingerprint = prepared.graph.fingerprint if not settings.plan else ""
-            identity = identity_of(prepared.request, fingerprint, prepared.names, sizing.batch_size, prepared.partitions)
+            identity = make_identity(prepared.request, fingerprint, prepared.names, sizing.batch_size, prepared.partitions)
             choice = engine.choose(prepared, sizing)
         if settings.plan:
             if settings.resume:
                 say("note: --plan shows the whole run, also what --resume would find done")
             console.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
             return None
-        assert output is not None  # settings_of requires --output, except with --plan
+        assert output is not None  # merge_settings requires --output, except with --plan
         if before is not None:
             may_extend = prepared.names if shard is None else ()
-            tables = tables_of(settings)
+            tables = list_tables(settings)
             refuse_another_run(output, before, identity, layout, tables, not is_alone, sources=may_extend)
         with OutputFolder(output, index, count) as folder:
             if choice is not None and before is not None:
@@ -165,7 +165,7 @@ def _execute(
             folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
             if shard is not None:
                 before = folder.join(before, may_be_there=settings.resume or not is_alone)
-                refuse_another_run(output, before, identity, layout, tables_of(settings), not is_alone)
+                refuse_another_run(output, before, identity, layout, list_tables(settings), not is_alone)
             job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice, shard)
             if before is not None:
                 job.keep_what_is_done(before, by_record=not (is_alone or output.is_local))
@@ -186,7 +186,7 @@ def _execute(
         return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
 
 
-def engine_of(
+def open_engine(
     settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN
 ) -> AbstractContextManager[Engine]:
     """Return a context that yields the engine named in the settings and stops what the engine has started."""
@@ -227,7 +227,7 @@ def _new_manifest(
         "means": OUTPUT_SCHEMAS[prepared.request.result].means,
         "settings": asdict(replace(settings, shard=None)),
         "identity": identity,
-        "fingerprint": fingerprint_of(identity),
+        "fingerprint": compute_fingerprint(identity),
         "distances": describe_distances(graph, prepared.request.algorithm),
         "graph": {
             "fingerprint": graph.fingerprint,
@@ -353,9 +353,9 @@ class _Job:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
         manifest = self._folder.manifest
-        digest = digest_of(manifest["graph"]["fingerprint"], parts, manifest["result"])
+        digest = compute_digest(manifest["graph"]["fingerprint"], parts, manifest["result"])
         right = {"status": "done", "parts": parts, "failed": [], "digest": digest}
-        has_tables = all(self.keeps(name) for name in tables_of(self._settings))
+        has_tables = all(self.keeps(name) for name in list_tables(self._settings))
         return (
             not self._batches
             and has_tables
@@ -425,7 +425,7 @@ class _Job:
         if not self._settings.report or self._shard is not None:
             return
         try:
-            self._folder.put(REPORT, page_of(self._folder.manifest, self._resume_command).encode())
+            self._folder.put(REPORT, render_page(self._folder.manifest, self._resume_command).encode())
         except OutputError as error:
             say(f"no {REPORT}: {error}")
         else:
@@ -456,7 +456,7 @@ class _Job:
 
     @contextlib.contextmanager
     def _watched(self, client: Client | None) -> Iterator[BatchObserver]:
-        facts, news = console.facts_of(self._folder.manifest) | {"sources": self._n_sources}, None
+        facts, news = console.collect_facts(self._folder.manifest) | {"sources": self._n_sources}, None
         if client is not None:
             from ..monitoring.dashboard_plugin import open_page
 

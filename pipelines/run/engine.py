@@ -27,13 +27,13 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.object_stores import URL
 
 from ..cli.options import OPTIONS, Settings
-from ..cli.shards import shard_of
+from ..cli.shards import parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..output.store import store_of
+from ..output.store import open_store
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
@@ -48,8 +48,8 @@ from .graph_cache import put_graph
 from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
 from .prepare import (
     Prepared,
-    load_of,
     machine_for,
+    make_load,
     origin_of_graph,
     prepare,
     sources_per_part_of_shards,
@@ -175,8 +175,8 @@ class KeplerEngine:
             def size(load: Load) -> Sizing:
                 return size_up(load, machine, settings.workers, batch_size)
 
-        load, states, planned = load_of(prepared), self._states(prepared), prepared.plan.strategy.name
-        shard = shard_of(settings.shard, {})
+        load, states, planned = make_load(prepared), self._states(prepared), prepared.plan.strategy.name
+        shard = parse_shard(settings.shard, {})
         if shard is not None:
             if batch_size == "auto":
                 batch_size = sources_per_part_of_shards(prepared, shard.count)
@@ -282,7 +282,7 @@ class KeplerEngine:
 
     def _executor_here(self, run: BatchRun, worker: TraversalWorker) -> InProcessExecutor:
         def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
-            return worker.answer(_batches_of(run, task), task.isolate, task.mark, make_way, task.strategy)
+            return worker.answer(_list_batches(run, task), task.isolate, task.mark, make_way, task.strategy)
 
         return InProcessExecutor(run_task, self._supervision.is_watched, is_sticky)
 
@@ -330,7 +330,7 @@ class KeplerEngine:
                             client.unsubscribe_topic(plugin)
                     if work.graph_cache == own_cache:
                         with writing_to(run.folder):
-                            store_of(run.url, run.folder).delete(run.graph.name)
+                            open_store(run.url, run.folder).delete(run.graph.name)
             run.finish(times | {"traverse": time.perf_counter() - ready})
 
     def work(self, run: BatchRun) -> Work:
@@ -406,7 +406,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
     return max(1, size * len(numbers) // max(sampled, 1))
 
 
-def _batches_of(run: BatchRun, task: Task) -> list[tuple[int, list[int]]]:
+def _list_batches(run: BatchRun, task: Task) -> list[tuple[int, list[int]]]:
     """Return the batches of a task, without the sources that are given up."""
     return [(part, [s for s in run.batches[part] if s not in task.without]) for part in task.parts]
 
@@ -421,7 +421,7 @@ def _submitter(run: BatchRun, client: Client, token: str) -> Callable[[Task], Fu
         key = f"{algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
         plugin = f"kepler-traverse-{token}"
         return client.submit(
-            run_batches, plugin, _batches_of(run, task), task.isolate, task.mark, task.strategy, key=key, pure=False
+            run_batches, plugin, _list_batches(run, task), task.isolate, task.mark, task.strategy, key=key, pure=False
         )
 
     return submit

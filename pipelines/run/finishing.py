@@ -17,7 +17,7 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 from ..cli.options import Settings
 from ..cli.settings import checked_settings
 from ..cli.terminal import called_as
-from ..monitoring.html_report import page_of
+from ..monitoring.html_report import render_page
 from ..output.commits import CommitLog
 from ..output.manifest_types import Manifest, PartEntry
 from ..output.run_folder import (
@@ -29,8 +29,8 @@ from ..output.run_folder import (
     check_folder,
     commit,
     is_as_stored,
-    layout_of,
     mark_fits,
+    read_layout,
     refuse_another_run,
     refuse_others_files,
     size_and_digest_in,
@@ -38,7 +38,7 @@ from ..output.run_folder import (
     writing_to,
 )
 from ..output.store import Store
-from .answered_tables import answered_tables, tables_of, tables_of_graph
+from .answered_tables import answered_tables, list_tables, tables_of_graph
 
 _LISTED = 5
 
@@ -79,7 +79,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         raise OutputError(f"{store}: a run without --shard writes to the folder, or was stopped; finish it with --resume")
     while True:
         settings = replace(checked_settings(manifest["settings"]), **given)
-        _check_parts(store, manifest, log, tables_of(settings), checked)
+        _check_parts(store, manifest, log, list_tables(settings), checked)
         folder = OutputFolder(store)
         folder.manifest = manifest
         if log.is_closed or manifest["status"] == "done":  # by this call, or by one that may have been stopped since
@@ -91,7 +91,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         manifest = _read(store, log)  # with what a shard has committed meanwhile
     folder.complete()
     if settings.report:
-        folder.put(REPORT, page_of(manifest, f"{called_as('finish')} {store}").encode())
+        folder.put(REPORT, render_page(manifest, f"{called_as('finish')} {store}").encode())
     if store.is_local:
         with writing_to(store):
             sweep(store.path, LEFT_BY_SHARDS)
@@ -111,7 +111,7 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
     Recorded parts that are not are recorded as lost, so that their shards compute them again.
     """
     recorded = {part["file"]: part for part in manifest["parts"]}
-    layout = layout_of(manifest)
+    layout = read_layout(manifest)
     if layout.n_parts != manifest["batches"]:
         raise OutputError(
             f"{store}/{MANIFEST}: it is damaged: it has {manifest['batches']} batches, and its sources make others"

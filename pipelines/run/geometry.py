@@ -18,10 +18,10 @@ from kepler_traverse.formats.geoparquet import (
     bounds_of_hulls,
     crs_entry,
     geo_metadata,
-    hulls_of,
-    numbers_of,
+    make_hulls,
+    make_shapes,
     shapely_module,
-    shapes_of,
+    to_numbers,
 )
 from kepler_traverse.formats.ids import read_vertex_table
 from kepler_traverse.graph import Graph
@@ -68,7 +68,7 @@ def read_places(settings: Settings, strings: bool) -> Places:
     """Return the coordinates in the table of ``--vertices``."""
     assert settings.vertices is not None  # --geometry is refused without it
     ids, columns = read_vertex_table(settings.vertices, list(_AXES))
-    x, y = (numbers_of(f"{settings.vertices}: column {name!r}", columns[name]) for name in _AXES)
+    x, y = (to_numbers(f"{settings.vertices}: column {name!r}", columns[name]) for name in _AXES)
     in_degrees = all(np.abs(axis).max(initial=0) <= most for axis, most in zip((x, y), _DEGREES, strict=True))
     try:
         coordinates = Coordinates(pa.array(ids.ids(strings)), x, y)
@@ -100,7 +100,7 @@ def with_shapes(settings: Settings, tables: Iterable[pa.Table]) -> Iterator[pa.T
 
 
 def _with_shapes(table: pa.Table, places: Places) -> pa.Table:
-    found, kinds = shapes_of(table, places.coordinates)
+    found, kinds = make_shapes(table, places.coordinates)
     facts = table.schema.metadata or {}
     return found.replace_schema_metadata({**facts, **geo_metadata(kinds, places.crs)})
 
@@ -112,7 +112,7 @@ def hulls_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Tab
     for part in parts:  # the rows of a source are in one part
         table = pa.concat_tables(_tables([part]))
         places = places or _places_for(settings, table)
-        found.append(hulls_of(table, places.coordinates))
+        found.append(make_hulls(table, places.coordinates))
     assert places is not None  # a finished run has a part
     hulls = pa.concat_tables(found)
     metadata = geo_metadata(HULLS, places.crs, bounds_of_hulls(hulls))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from kepler_traverse.errors import InputError, UnknownVertexError
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
-from kepler_traverse.formats.ids import delimiter_of, is_id_table
+from kepler_traverse.formats.ids import detect_delimiter, is_id_table
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.pairs import numbers_of_rows, pair_table
 from kepler_traverse.runtime.object_stores import local_path
@@ -56,7 +56,7 @@ def read_given_table(
             with pq.ParquetFile(here) as parquet:
                 names = _chosen(path, what, parquet.schema_arrow.names, choose)
                 return parquet.read(), names
-        parse = csv.ParseOptions(delimiter=delimiter_of(here))
+        parse = csv.ParseOptions(delimiter=detect_delimiter(here))
         with csv.open_csv(here, parse_options=parse) as reader:
             names = _chosen(path, what, reader.schema.names, choose)
         table = _read_csv(here, parse, column_types=dict.fromkeys(names, pa.string()))
@@ -106,7 +106,9 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
             return names if is_table or len(names) > 1 else None
         if not is_table and not is_id_table(here, what):
             return None
-        parse = csv.ParseOptions(delimiter=delimiter_of(here), invalid_row_handler=lambda _: "skip")  # names are in line 0
+        parse = csv.ParseOptions(
+            delimiter=detect_delimiter(here), invalid_row_handler=lambda _: "skip"
+        )  # names are in line 0
         with csv.open_csv(here, parse_options=parse) as reader:
             return list(reader.schema.names)
     except (OSError, ValueError):

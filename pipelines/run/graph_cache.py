@@ -1,8 +1,8 @@
 """The cache of built graphs: ``--graph-cache``.
 
-The key of a graph is a digest of its input (see ``prepare.origin_of``). If two runs need the same graph at the same time,
-the second waits for a lock and uses what the first built. A stored graph is compared with its fingerprint; a damaged or
-incomplete one is built again.
+The key of a graph is a digest of its input (see ``prepare.digest_inputs``). If two runs need the same graph at the same
+time, the second waits for a lock and uses what the first built. A stored graph is compared with its fingerprint; a damaged
+or incomplete one is built again.
 
 A cache in an object store is one for many hosts. Each of them copies a graph once, to a cache of its own.
 """

@@ -13,7 +13,7 @@ from kepler_traverse.search.query import SourceValues
 
 from ..cli.options import Settings
 from ..output.layout import PARTITION_NAME, partition_name
-from ..output.rows import id_of
+from ..output.rows import get_id
 from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import is_text
 from .source_columns import read_column
@@ -61,7 +61,7 @@ def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple
             )
 
     def twice(row: int, first: int) -> InputError:
-        source = id_of(graph, int(rows[row]))
+        source = get_id(graph, int(rows[row]))
         one, other = (shown(str(column[at])) for at in (row, first))
         return InputError(
             f"{where}, row {row}: source {source!r} is in {one} here and in {other} in row {first}; give it one"

@@ -43,14 +43,14 @@ from ..cli.options import Settings, edge_columns
 from ..cli.settings import built_in_memory_for
 from ..cli.terminal import say
 from ..output.layout import Layout
-from ..output.rows import names_of
+from ..output.rows import get_names
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import plan_for
-from ..worker.request import Plan, Request, weights_of
+from ..worker.request import Plan, Request, require_weights
 from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
 from .geometry import check_geometry
@@ -74,7 +74,7 @@ class Prepared:
     graph: Graph
     plan: Plan
     request: Request
-    origin: str  # digest of the inputs of the graph (see ``origin_of``); ``""`` if they cannot be identified
+    origin: str  # digest of the inputs of the graph (see ``digest_inputs``); ``""`` if they cannot be identified
     folder: Path | None  # where the graph is already stored: in the graph cache, or by an interrupted run
     reused: bool  # whether the graph was loaded from there
     numbers: np.ndarray  # int64 array: vertex numbers of the distinct sources, in the given order
@@ -122,7 +122,7 @@ def prepare(
     """
     compile_clock.listen()
     started, compiled = time.perf_counter(), compile_clock.thread_seconds()
-    origin = origin_of(settings) if given is None else origin_of_graph(given)
+    origin = digest_inputs(settings) if given is None else origin_of_graph(given)
     _start_compiling(settings)
     graph, folder, reused = _graph(settings, origin, stored, given)
     if settings.hierarchy == "no":
@@ -135,7 +135,7 @@ def prepare(
     seconds[step] = max(0.0, seconds[step] - compiled_to_build)
     steps.begin("planning")
     if settings.algorithm == "sssp":
-        weights_of(graph)
+        require_weights(graph)
     question = read_question(graph, settings)
     sample = getattr(question.options, "sources", None)
     numbers, names, duplicates = chosen_sources(graph, settings, question.pairs, sample)
@@ -145,9 +145,9 @@ def prepare(
     partitions = None
     if settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, numbers)
-        names = names_of(graph, numbers)
+        names = get_names(graph, numbers)
     check_geometry(graph, settings)
-    request = request_of(settings, question, at_once=_at_once(settings, graph, question, numbers))
+    request = make_request(settings, question, at_once=_at_once(settings, graph, question, numbers))
     _add_hierarchy(settings, graph, None, numbers.size, folder)
     request, plan, threads = _planned(settings, graph, request, numbers.size)
     if _add_hierarchy(settings, graph, plan, numbers.size, folder):
@@ -199,18 +199,18 @@ def chosen_sources(
 ) -> tuple[np.ndarray, Ids, int]:
     """Return numbers and ids of the distinct sources in the settings, or of a sample, and how many were duplicates."""
     if pairs is not None:
-        return pairs.sources, names_of(graph, pairs.sources), 0
+        return pairs.sources, get_names(graph, pairs.sources), 0
     if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
         given = np.zeros(1, np.int64)  # nominal: see ExtremesSearch
-        return given, names_of(graph, given), 0
+        return given, get_names(graph, given), 0
     given = _sources(graph, settings) if sample is None else sample
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
-    return numbers, names_of(graph, numbers), given.size - numbers.size
+    return numbers, get_names(graph, numbers), given.size - numbers.size
 
 
-def _reach_of(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:
+def _estimate_reach(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:
     """Return the vertices that a search visits, all unless it is known to end early, and the rows per source."""
     is_short = shape is not None and shape.is_short
     visited = math.ceil(shape.reach * graph.n_vertices) if shape is not None and is_short else graph.n_vertices
@@ -223,14 +223,14 @@ def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.n
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
-    visited, rows = _reach_of(graph, question, shape, depth=1)
+    visited, rows = _estimate_reach(graph, question, shape, depth=1)
     return min(sources_per_part(visited, rows, graph.device), numbers.size)
 
 
 def sources_per_part_of_shards(prepared: Prepared, count: int) -> int:
     """Return the sources per part of a run in shards: by the graph and the question, and not by the machine of a shard."""
     n_vertices, n_sources = prepared.graph.n_vertices, int(prepared.numbers.size)
-    _, rows = _reach_of(prepared.graph, prepared.request, None, depth=1)
+    _, rows = _estimate_reach(prepared.graph, prepared.request, None, depth=1)
     most = sources_per_part(n_vertices, rows, "cpu", prepared.per_part)
     return min(most, -(-n_sources // (BATCHES_PER_WORKER * count)))
 
@@ -313,7 +313,7 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
     return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
 
 
-def request_of(settings: Settings, question: Question, at_once: int = 1) -> Request:
+def make_request(settings: Settings, question: Question, at_once: int = 1) -> Request:
     """Return a request that answers a question as the settings say."""
     return Request.of(
         question,
@@ -446,12 +446,12 @@ def _build_limit(settings: Settings) -> int | None:
 
 
 def origin_of_graph(graph: Graph) -> str:
-    """Return a digest of a graph that is in memory already, as ``origin_of`` returns one of files."""
+    """Return a digest of a graph that is in memory already, as ``digest_inputs`` returns one of files."""
     rows = [] if graph.edge_rows is None else ["edge_rows"]
     return hashlib.sha256(json.dumps([FORMAT, "graph", graph.fingerprint, *rows]).encode()).hexdigest()
 
 
-def origin_of(settings: Settings) -> str:
+def digest_inputs(settings: Settings) -> str:
     """Return a digest of the inputs of a graph; ``""`` if some inputs are neither plain local files nor objects of a store.
 
     It covers each file's absolute path, size, and modification times, the options of reading, and the format of stored
@@ -515,7 +515,7 @@ def bytes_of_ids(graph: Graph) -> int:
     return ids.nbytes
 
 
-def load_of(prepared: Prepared) -> Load:
+def make_load(prepared: Prepared) -> Load:
     """Return the sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
     request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
@@ -534,7 +534,7 @@ def load_of(prepared: Prepared) -> Load:
         reverses = getattr(plan.strategy, "reverses", False)  # an attribute of multi-source strategies only
         turned = certified and not form.has_predecessors and not reverses
     size = form.size(request, graph.n_vertices, plan.depth)
-    visited, rows = _reach_of(graph, request, getattr(plan, "shape", None), plan.depth)
+    visited, rows = _estimate_reach(graph, request, getattr(plan, "shape", None), plan.depth)
     return Load(
         n_vertices=graph.n_vertices,
         n_sources=prepared.numbers.size,
@@ -558,7 +558,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of its statistics."""
     graph, request = prepared.graph, prepared.request
     if request.limits is not None:  # results that are cut are copies
-        visited, _ = _reach_of(graph, request, getattr(prepared.plan, "shape", None), depth=1)
+        visited, _ = _estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     on_gpu = graph.device == "cuda"
     nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1), request)

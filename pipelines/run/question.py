@@ -17,7 +17,7 @@ from kepler_traverse.kinds.opportunities import VERTEX
 
 from ..cli.options import SETTINGS, Settings
 from ..output.manifest_types import Identity
-from ..output.rows import names_of
+from ..output.rows import get_names
 from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import FACTS, Ids, Question, digest_of_ids
@@ -26,7 +26,7 @@ from .given_table import numbers_in_column, read_pairs
 from .source_columns import COLUMN_READERS, read_target_table
 
 
-def targets_of(graph: Graph, settings: Settings, targets: Ids | str) -> Ids:
+def read_targets(graph: Graph, settings: Settings, targets: Ids | str) -> Ids:
     """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
     file = settings.targets_file
     if file is not None and settings.column("target") is not None:
@@ -34,7 +34,7 @@ def targets_of(graph: Graph, settings: Settings, targets: Ids | str) -> Ids:
         numbers = numbers_in_column(graph, file, table, column)
         if not numbers.size:
             raise InputError(f"{file}: the table of targets has no row")
-        return list(dict.fromkeys(names_of(graph, numbers)))
+        return list(dict.fromkeys(get_names(graph, numbers)))
     if file is not None:
         ids = ids_in(graph, file, "targets")
         numbers_of_ids(graph, ids, "target", file)
@@ -47,7 +47,7 @@ def targets_of(graph: Graph, settings: Settings, targets: Ids | str) -> Ids:
 def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None) -> np.ndarray:
     """Return vertex numbers; the error names the file of the ids, or says that there is none where an id looks like one."""
     try:
-        return graph.numbers_of(ids, role)
+        return graph.to_numbers(ids, role)
     except UnknownVertexError as error:
         if file is not None:
             is_name = file.endswith(".csv") and graph.has_string_ids and not has_vertex(graph, ids[0])
@@ -88,7 +88,7 @@ def _read_values(graph: Graph, settings: Settings, names: list[str]) -> dict[str
 # value)``. Other options are the values of their settings.
 _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "pairs": read_pairs,
-    "targets": targets_of,
+    "targets": read_targets,
     "values": _read_values,
     "along": read_along,
     **COLUMN_READERS,
@@ -108,7 +108,7 @@ def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **e
         raise error if isinstance(error, InputError) else InputError(str(error)) from None
 
 
-def question_of(settings: Settings, **given: Any) -> Question:
+def make_question(settings: Settings, **given: Any) -> Question:
     """Return the question of settings, and of what was read for them."""
     limit: Any = settings.max_depth if settings.algorithm == "bfs" else settings.cutoff
     options, limits = given.get("options"), given.get("limits")
@@ -148,10 +148,10 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
             if identity is None or not again.get(name):
                 raise
             raise InputError(f"{error}; give {again[name]}") from None
-    targets = None if found["targets"] is None else graph.numbers_of(found["targets"], "target")
+    targets = None if found["targets"] is None else graph.to_numbers(found["targets"], "target")
     ends = {"targets": targets, "pairs": found["pairs"]} if OUTPUT_SCHEMAS[settings.result].adds_up else {}
     options = options_of_kind(graph, settings, {name: found.pop(name) for name in names}, **ends)
-    question = question_of(settings, options=options, **found)
+    question = make_question(settings, options=options, **found)
     for key, fact in FACTS.items():
         if identity is not None and question.identified().get(key) != identity.get(key):
             where = f"{getattr(settings, fact.file) or MANIFEST}: " if fact.file else ""
@@ -159,7 +159,7 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     return question
 
 
-def identity_of(
+def make_identity(
     question: Question, fingerprint: str, sources: Ids, batch_size: int, partitions: dict[str, int] | None = None
 ) -> Identity:
     """Return everything that determines the content of the parts.

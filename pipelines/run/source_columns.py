@@ -16,11 +16,11 @@ from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
-from kepler_traverse.kinds.opportunities import source_weights_of
+from kepler_traverse.kinds.opportunities import check_source_weights
 from kepler_traverse.search.query import SourceValues
 
 from ..cli.options import Settings
-from ..output.rows import id_of
+from ..output.rows import get_id
 from .answered_tables import read_source_table
 from .given_table import is_text, named_columns, numbers_in_column, plain_column, read_given_table, read_pair_table
 
@@ -35,7 +35,7 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
     InputError
         The table has no such column, or the column holds no integers or texts; the message names file, column and row.
     """
-    numbers, column = read_column(graph, settings, name, settings.table_of("group"))
+    numbers, column = read_column(graph, settings, name, settings.find_table("group"))
     if not pa.types.is_integer(column.type):
         if not is_text(column.type):
             raise InputError(
@@ -71,7 +71,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
 
     def twice(row: int, first: int) -> InputError:
         return InputError(
-            f"{where}, row {row}: source {id_of(graph, int(numbers[row]))!r} has the limit {limits[row].item()!r} here and "
+            f"{where}, row {row}: source {get_id(graph, int(numbers[row]))!r} has the limit {limits[row].item()!r} here and "
             f"{limits[first].item()!r} in row {first}; give it one limit"
         )
 
@@ -90,7 +90,7 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     where = f"{settings.sources_file}: column {shown(name)}"
     found = _numbers(where, column)
     try:
-        return source_weights_of(graph, numbers, found)
+        return check_source_weights(graph, numbers, found)
     except InputError as error:
         raise InputError(f"{where}: {str(error).removeprefix('source_weights ')}") from None
 

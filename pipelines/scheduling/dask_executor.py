@@ -28,7 +28,7 @@ class DaskExecutor:
     def __init__(self, client: Client, submit: Callable[[Task], Future[Any]]):
         self._client, self.submit = client, submit
 
-    def outcomes_of(self, future: Future[Any]) -> list[BatchOutcome] | None:
+    def get_outcomes(self, future: Future[Any]) -> list[BatchOutcome] | None:
         if future.status != "finished":
             return None
         try:
@@ -36,7 +36,7 @@ class DaskExecutor:
         except (OSError, TimeoutError, CancelledError, KilledWorker):
             return None
 
-    def kind_of(self, error: BaseException) -> ErrorKind:
+    def classify_error(self, error: BaseException) -> ErrorKind:
         if isinstance(error, KilledWorker):
             return "worker died"
         if isinstance(error, NoValidWorkerError):

@@ -61,10 +61,10 @@ class BatchExecutor(Protocol):
     def submit(self, task: Task, /) -> Any:
         """Start a task and return its ``BatchFuture``."""
 
-    def outcomes_of(self, future: Any) -> list[BatchOutcome] | None:
+    def get_outcomes(self, future: Any) -> list[BatchOutcome] | None:
         """Return the outcomes of a task that has ended; None if it has none, or if they are lost."""
 
-    def kind_of(self, error: BaseException) -> ErrorKind:
+    def classify_error(self, error: BaseException) -> ErrorKind:
         """Say whether an error of a task is about its worker and not about its batches."""
 
     def cancel(self, futures: Iterable[Any]) -> None:

@@ -95,10 +95,10 @@ class InProcessExecutor:
         self._queue.put(future)
         return future
 
-    def outcomes_of(self, future: LocalFuture) -> list[BatchOutcome] | None:
+    def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
         return future.outcomes if future.status == "finished" else None
 
-    def kind_of(self, error: BaseException) -> ErrorKind:
+    def classify_error(self, error: BaseException) -> ErrorKind:
         return "cancelled" if isinstance(error, CancelledError) else "error"
 
     def cancel(self, futures: Iterable[LocalFuture]) -> None:

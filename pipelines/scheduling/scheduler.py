@@ -27,7 +27,7 @@ from .errors import ClusterError, ProcessUnusableError
 from .executor import BatchExecutor, BatchFuture, Task
 from .heartbeat import read_mark
 from .task_size import TaskSizer
-from .worker_monitor import WorkerMonitor, some_of
+from .worker_monitor import WorkerMonitor, first_names
 
 WINDOW = 3  # tasks in flight per worker: one runs, the others are queued on the worker
 MAX_FAILURES = 3  # failures before a source or batch is given up: a worker dies or hangs, or a whole task fails
@@ -188,7 +188,7 @@ class Window:
 
     def _on_task_done(self, future: BatchFuture) -> None:
         task = self._in_flight.pop(future)
-        outcomes = self._executor.outcomes_of(future)
+        outcomes = self._executor.get_outcomes(future)
         if outcomes is not None:
             self._losses.clear()
             self._monitor.note_result()
@@ -203,7 +203,7 @@ class Window:
         future.release()  # Dask would recompute a result that is still referenced if its worker died
 
     def _on_task_error(self, task: Task, error: Exception) -> None:
-        kind = self._executor.kind_of(error)
+        kind = self._executor.classify_error(error)
         if kind == "worker died":
             self._lost(task, "its worker died")
         elif isinstance(error, NegativeCycleError | OutputError | ClusterError):
@@ -324,7 +324,7 @@ class Window:
     def _report_retries(self) -> None:
         """Report retries, one message per reason: one per batch would be too many if many workers are lost at once."""
         for why, parts in self._again.items():
-            numbers = some_of([str(part) for part in sorted(set(parts))])
+            numbers = first_names([str(part) for part in sorted(set(parts))])
             self._observer.notice(f"given out again: batch{'es' if len(set(parts)) > 1 else ''} {numbers}: {why}")
         self._again.clear()
 
@@ -363,7 +363,7 @@ class Window:
             ended = [(future, task) for future, task in self._in_flight.items() if future.done()]
             for future, task in ended:
                 del self._in_flight[future]
-                self._settle_batches(task, self._executor.outcomes_of(future) or [])
+                self._settle_batches(task, self._executor.get_outcomes(future) or [])
             if not ended:
                 time.sleep(_DRAIN_TICK)
 

@@ -26,7 +26,7 @@ class Notices(Protocol):
         """Show a message at once."""
 
 
-def some_of(names: list[str]) -> str:
+def first_names(names: list[str]) -> str:
     """Return the first names for a message, and the number of the others."""
     more = len(names) - _MAX_NAMED
     return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -34,7 +34,7 @@ def some_of(names: list[str]) -> str:
 
 def _named(workers: Iterable[str]) -> str:
     names = sorted(workers)
-    return f"worker{'s' if len(names) > 1 else ''} {some_of(names)}"
+    return f"worker{'s' if len(names) > 1 else ''} {first_names(names)}"
 
 
 class WorkerMonitor:

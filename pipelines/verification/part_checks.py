@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kepler_traverse._arrays import NO_PREDECESSOR, namespace, unreached_of
+from kepler_traverse._arrays import NO_PREDECESSOR, namespace, unreached_value
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import UnknownVertexError
 from kepler_traverse.graph import Graph
@@ -82,11 +82,11 @@ class Prover:
         # Integer distances are collected as int64 and certified in the type of the search that found them.
         self.integers = self.algorithm == "sssp" and graph.returns_integers
         self.kind = np.dtype(np.int64) if self.integers else self.column_kind
-        self.unreached = unreached_of(self.kind)
+        self.unreached = unreached_value(self.kind)
         self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
         self._waiting: list[tuple[str, results.Traversal]] = []
 
-    def limits_of(self, sources: list[int]) -> list[Any]:
+    def get_limits(self, sources: list[int]) -> list[Any]:
         """Return the limit of each source, given by its vertex number."""
         return [self.limit] * len(sources) if self._limits is None else self._limits.of(sources)
 
@@ -111,7 +111,7 @@ class Prover:
             self._findings.proven["certified without predecessors"] += len(waiting)
             return
         for at, (file, traversal) in enumerate(waiting):  # the group failed: report the fault of each source
-            own = self.limits_of([traversal.source])[0]
+            own = self.get_limits([traversal.source])[0]
             certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], own)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
@@ -219,7 +219,7 @@ class Part:
     def _source_numbers(self, footer: Footer) -> list[int] | None:
         """Return the vertex numbers of the sources that a footer names; None if it is wrong."""
         try:
-            numbers = self._graph.numbers_of(footer["sources"]).tolist()
+            numbers = self._graph.to_numbers(footer["sources"]).tolist()
         except UnknownVertexError as error:
             self._add("sources", f"its footer: {error}")
             return None
@@ -233,7 +233,7 @@ class Part:
         stated = dict(zip(numbers, footer["checksums"], strict=True))
         checksums: list[int] = []
         waiting = iter(numbers)
-        for source, runs in self._runs_of(self._tables(file, footer)):
+        for source, runs in self._iter_runs(self._tables(file, footer)):
             if source not in stated:
                 self._add("sources", f"it holds rows of {self._prover.name(source)}, which is no source of it")
                 continue
@@ -280,7 +280,7 @@ class Part:
             table.validate(full=True)
             yield table if is_matrix(table.schema) else table.replace_schema_metadata(None)
 
-    def _runs_of(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
+    def _iter_runs(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
         """Yield a source and its (vertices, distances, predecessors), per table."""
         current: int | None = None
         pieces: list[list[Any]] = []
@@ -304,7 +304,7 @@ class Part:
     def _numbers(self, column: pa.ChunkedArray) -> np.ndarray:
         if column.null_count:
             raise ValueError("an id is null")
-        return self._graph.numbers_of(column if self._graph.has_string_ids else column.to_numpy(), "id")
+        return self._graph.to_numbers(column if self._graph.has_string_ids else column.to_numpy(), "id")
 
     def _traversal(self, source: int, pieces: list[Any]) -> results.Traversal:
         """Return the rows of one source as arrays over all vertices."""
@@ -327,7 +327,7 @@ class Part:
             source=source,
             distance=distance,
             predecessor=predecessor,
-            limit=prover.limits_of([source])[0],
+            limit=prover.get_limits([source])[0],
             strategy="",
             rounds=0,
         )

@@ -44,7 +44,7 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         "output": "all" if request.certify != "none" or (request.limits is not None and kind.keeps == "counts") else None,
         "forms": () if kind.one_search else _forms(kind, request),
     }
-    options |= request.options.of_query(None if request.targets is None else graph.numbers_of(request.targets, "target"))
+    options |= request.options.of_query(None if request.targets is None else graph.to_numbers(request.targets, "target"))
     if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
     plan = partial(registry.plan_multi_source, graph, **options)

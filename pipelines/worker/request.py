@@ -68,7 +68,7 @@ class Request(Question):
         return cls(**({name: value for name, value in vars(question).items() if name not in resources} | resources))
 
 
-def weights_of(graph: Graph) -> Array:
+def require_weights(graph: Graph) -> Array:
     """Return the weights of a graph; raise InputError if it has none."""
     if graph.weights is None:
         raise InputError(

@@ -21,7 +21,7 @@ from ..output.checksums import bits_of_columns, checksums_by_source
 from ..output.manifest_types import Measured
 from ..output.part_file import Answer
 from ..output.part_stats import histogram_of_rows
-from ..output.rows import names_of
+from ..output.rows import get_names
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .phase_timer import Phases
@@ -67,15 +67,15 @@ class TogetherTraverser:
         columns, rounds = found
         distance = to_host(columns[list(columns)[-1]].values)
         histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
-        context.tally.add([], context.clock.seconds["traverse"], self._edges_of(columns), rounds, [histogram])
+        context.tally.add([], context.clock.seconds["traverse"], self._count_edges(columns), rounds, [histogram])
         table, source = arrow_table(columns), np.full(distance.size, numbers[0])
         if "source" in columns:
             source = to_host(columns["source"].numbers)
         checksums = checksums_by_source(numbers, source, bits_of_columns(columns))
         sizes = [table.num_rows, *[0] * (numbers.size - 1)]
-        yield Answer(names_of(self._graph, numbers), sizes, table, checksums)
+        yield Answer(get_names(self._graph, numbers), sizes, table, checksums)
 
-    def _edges_of(self, columns: dict[str, Column]) -> int:
+    def _count_edges(self, columns: dict[str, Column]) -> int:
         """Return the number of stored edges of the vertices that any source reaches; 0 without sources."""
         if "source" not in columns:
             return 0

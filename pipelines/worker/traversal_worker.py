@@ -29,7 +29,7 @@ from ..output.part_file import Answer, write_part
 from ..output.rows import warm_up
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..output.store import Store, store_of
+from ..output.store import Store, open_store
 from ..run.graph_cache import copied_graph
 from ..scheduling.errors import ClusterError
 from ..scheduling.heartbeat import Mark
@@ -38,7 +38,7 @@ from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .host_limits import CPU_COUNT
 from .planning import plan_for
-from .request import Plan, Request, weights_of
+from .request import Plan, Request, require_weights
 from .together import TogetherTraverser
 from .traverse import Batches, BatchTraverser, release_cached_memory
 from .writer_pool import Writers, can_write_in_background, writers_for
@@ -119,7 +119,7 @@ class TraversalWorker:
     def _store(self) -> Store:
         """Opened in the worker, with the credentials that it has."""
         assert self.work.output is not None
-        return store_of(self.work.url or self.work.output, self.work.output)
+        return open_store(self.work.url or self.work.output, self.work.output)
 
     def mark(self, path: Path, isolate: bool) -> Mark:  # noqa: ARG002
         """Return the heartbeat of a task."""
@@ -177,7 +177,7 @@ class TraversalWorker:
         request = self.work.request
         if writers is not None and OUTPUT_SCHEMAS[request.result].has_all_vertices:
             self._take_fair_share()
-            kind = np.dtype(np.int16) if request.algorithm == "bfs" else weights_of(graph).dtype
+            kind = np.dtype(np.int16) if request.algorithm == "bfs" else require_weights(graph).dtype
             warm_up(request, kind, graph.returns_integers)
 
     def _ready(self, strategy: str) -> Loaded:

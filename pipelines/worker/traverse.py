@@ -31,7 +31,7 @@ from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
 from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
-from ..output.rows import Vertices, answer_of_loads, asked_of, id_of, is_made_on_host, names_of, on_host, rows_of
+from ..output.rows import Vertices, answer_of_loads, asked_of, get_id, get_names, is_made_on_host, make_rows, on_host
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
@@ -93,7 +93,7 @@ class BatchTraverser:
 
     def __init__(self, graph: Graph, plan: GroupPlan, request: Request):
         self._graph, self._plan, self._request = graph, plan, request
-        self._target_order = None if request.targets is None else graph.numbers_of(request.targets, "target")
+        self._target_order = None if request.targets is None else graph.to_numbers(request.targets, "target")
         self.group = plan.group
         self.measured: dict[int, Measured] = {}
         self._query = plan.query
@@ -134,12 +134,12 @@ class BatchTraverser:
         """Yield what all sources of a part add up to."""
         graph, clock = self._graph, context.clock
         asked = asked_of(self._request, graph, self._query, self._target_order)
-        loads: Loads = cast(Any, asked.kind.loads_of)(asked)
+        loads: Loads = cast(Any, asked.kind.make_loads)(asked)
         done = []
         for traversals, seconds in self._groups([(part, sources)], isolate, context):
             with clock("rows"):
                 loads.add(traversals)
-            names = names_of(graph, traversals.sources)
+            names = get_names(graph, traversals.sources)
             context.tally.add(names, seconds, 0, max(map(int, traversals.rounds)), [])
             done += traversals.sources.tolist()
         if done:
@@ -221,7 +221,7 @@ class BatchTraverser:
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[Answer]:
         clock, tally = context.clock, context.tally
         with clock("rows"):  # part of the work is done here, the rest per source
-            made = rows_of(self._request, self._graph, self._query, traversals, self._target_order, self._vertices)
+            made = make_rows(self._request, self._graph, self._query, traversals, self._target_order, self._vertices)
         while True:
             with clock("rows"):
                 rows = next(made, None)
@@ -277,7 +277,7 @@ class BatchTraverser:
         except Exception as error:
             if is_sticky(error):
                 raise
-            name = f"source {id_of(self._graph, int(group[0][0]))}"
+            name = f"source {get_id(self._graph, int(group[0][0]))}"
             return None, 0.0, ": ".join([type(error).__name__, name, str(error)]), is_out_of_memory(error)
 
     def _traverse(self, group: Group, firsts: set[int], context: BatchContext) -> tuple[Traversals, float]:

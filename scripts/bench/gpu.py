@@ -107,7 +107,7 @@ class Bench:
 
     def baselines(self, algorithm: str) -> tuple[dict, dict]:
         """Return seconds per source of each variant of the baseline, and distances, for as many sources as time permits."""
-        from pipelines.comparison.baselines import baseline_of, in_our_encoding, refuse_rounded
+        from pipelines.comparison.baselines import choose_baseline, in_our_encoding, refuse_rounded
 
         if algorithm in self._of_baseline:
             return self._of_baseline[algorithm]
@@ -115,7 +115,7 @@ class Bench:
         self._of_baseline[algorithm] = times, expected
         if not self.options.peer or graph.n_edges > np.iinfo(np.int32).max:
             return times, expected
-        _, ways = baseline_of(graph, algorithm)
+        _, ways = choose_baseline(graph, algorithm)
         for way, traverse in ways.items():
             traverse(int(self.sources[0]))  # loads and fills the caches
             times[way], began = {}, time.perf_counter()
@@ -231,7 +231,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     """Time summaries and distances; returns a row of their table, for the library and for the job."""
     from kepler_traverse import plan_bfs_many, plan_sssp_many
     from kepler_traverse.multi_source import outputs
-    from pipelines.output.rows import rows_of
+    from pipelines.output.rows import make_rows
     from pipelines.question import Question
 
     graph = bench.graph(algorithm)
@@ -246,7 +246,7 @@ def summary(bench: Bench, algorithm: str, k: int) -> list:
     question = Question(algorithm="bfs", result="summary", certify="none", limit=None)
 
     def with_rows():
-        return [row for group in plan.iter_groups(sources) for row in rows_of(question, graph, plan.query, group)]
+        return [row for group in plan.iter_groups(sources) for row in make_rows(question, graph, plan.query, group)]
 
     frame = outputs.compute_result(short, sources, "summary", None).to_arrow().to_pylist()
     rows = with_rows()

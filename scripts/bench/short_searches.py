@@ -117,7 +117,7 @@ def works_on_roads(graph: Graph) -> Iterator[tuple[str, int, int, Answer, Answer
         return sssp_pairs(graph, origins, ends)["distance"].to_numpy()
 
     def path_lengths() -> np.ndarray:
-        return np.array(network.shortest_path_lengths(graph.numbers_of(origins), graph.numbers_of(ends), "weight"))
+        return np.array(network.shortest_path_lengths(graph.to_numbers(origins), graph.to_numbers(ends), "weight"))
 
     yield f"pairs within {PAIRS_WITHIN:,} of each other", len(rows), RUNS, pairs, if_there(path_lengths)
 

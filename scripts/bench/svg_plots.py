@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.monitoring.run_plots import COLOURS
-from pipelines.monitoring.svg import BOTTOM, TOP, Plane, left_of, picture
+from pipelines.monitoring.svg import BOTTOM, TOP, Plane, left_margin, picture
 
 WIDTH, ROW = 860, 22
 _SHAPES = ("circle", "square", "triangle")
@@ -24,7 +24,7 @@ def dots(title: str, axis: str, rows: dict[str, dict[str, float]], reference: fl
     numbers = [value for values in rows.values() for value in values.values()]
     numbers += [] if reference is None else [reference]
     ends, height = (min(numbers) / 1.15, max(numbers) * 1.15), TOP + BOTTOM + ROW * len(rows)
-    plane = Plane(title, ends, (0, len(rows)), WIDTH, height, left_of(rows), legend=legend_of(labels), log="x")
+    plane = Plane(title, ends, (0, len(rows)), WIDTH, height, left_margin(rows), legend=legend_of(labels), log="x")
     plane.x_axis(axis)
     plane.rows_axis(list(rows))
     if reference is not None:

@@ -16,7 +16,7 @@ from dataclasses import MISSING, fields
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from pipelines.cli.options import OPTIONS, Option, Settings, metavar_of
+from pipelines.cli.options import OPTIONS, Option, Settings, make_metavar
 from pipelines.output.manifest_types import Manifest, adapter
 from scripts.pages import ROOT, put
 
@@ -78,7 +78,7 @@ def value_of(option: Option) -> str:
     """Return the values of a flag, for a cell of the table."""
     if option.kind == "switch":
         return "true or false"
-    return " ".join(f"`{choice}`" for choice in option.choices) or "`" + metavar_of(option).replace("|", "` or `") + "`"
+    return " ".join(f"`{choice}`" for choice in option.choices) or "`" + make_metavar(option).replace("|", "` or `") + "`"
 
 
 def page() -> str:

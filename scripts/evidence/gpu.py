@@ -21,7 +21,7 @@ from kepler_traverse.bfs import registry as bfs
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import HierarchyError
 from kepler_traverse.sssp import registry as sssp
-from pipelines.comparison.baselines import baseline_of, in_our_encoding
+from pipelines.comparison.baselines import choose_baseline, in_our_encoding
 from scripts.evidence import fault_injection
 from scripts.papers import graphs as papers_graphs
 from scripts.papers.experiments import GraphSource
@@ -129,7 +129,7 @@ def measure_parity(options) -> dict:
 
 def _compare(graph, algorithm: str, sources, counts: dict) -> None:
     plan_of, _, strategies, _ = ALGORITHMS[algorithm]
-    _, ways = baseline_of(graph, algorithm)
+    _, ways = choose_baseline(graph, algorithm)
     theirs = [[in_our_encoding(traverse(s), graph, algorithm) for traverse in ways.values()] for s in sources]
     for strategy in strategies:
         plan = plan_of(graph, strategy=strategy.name)

@@ -108,7 +108,7 @@ def _lost(graph, src, dst, weight) -> int:
     lost = 0
     for place in np.linspace(0, src.size - 1, LOOKED_UP).astype(np.int64).tolist():
         row = slice(place, place + 1)
-        u, v = (int(graph.numbers_of(to_host(end[row]))[0]) for end in (src, dst))
+        u, v = (int(graph.to_numbers(to_host(end[row]))[0]) for end in (src, dst))
         first, last = to_host(graph.offsets[u : u + 2]).tolist()
         at = first + int(np.searchsorted(to_host(graph.targets[first:last]), v))
         is_there = at < last and int(graph.targets[at]) == v and float(graph.weights[at]) <= float(weight[place])

@@ -89,10 +89,10 @@ class Bench:
 
     def baselines(self) -> None:
         """Time all variants of the baseline; they must agree with each other."""
-        from pipelines.comparison.baselines import baseline_of, in_our_encoding, refuse_rounded
+        from pipelines.comparison.baselines import choose_baseline, in_our_encoding, refuse_rounded
 
         graph = self.graph if self.algorithm == "bfs" else self.made.peer_weighted
-        name, ways = baseline_of(graph, self.algorithm)
+        name, ways = choose_baseline(graph, self.algorithm)
         dtype = np.dtype(np.int32) if self.algorithm == "bfs" else self.graph.weights.dtype
 
         def check(source: int, answer) -> None:

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from kepler_traverse.auto.costs import costs_of
+from kepler_traverse.auto.costs import load_costs
 from scripts.regret.cells import read, total
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +47,7 @@ def chosen(ways: dict[str, dict]) -> str | None:
     lines = [line for name, line in ways.items() if name != "auto" and line.get("group") and "shape" in line]
     if not lines:
         return None
-    costs = costs_of(lines[0]["device"])
+    costs = load_costs(lines[0]["device"])
     return min(lines, key=lambda line: predicted(line, costs.nanoseconds, costs))["strategy"]
 
 
@@ -230,7 +230,7 @@ def refit(options: argparse.Namespace) -> int:
         found[name] = [cell for cell in regrets(read([options.output])) if cell["regret"] and cell["seconds"] > SHORT]
         if name == "before":
             fit.main([options.output], COSTS)
-            costs_of.cache_clear()
+            load_costs.cache_clear()
     means = {name: mean([cell["regret"] for cell in cells]) or 1.0 for name, cells in found.items()}
     for name, cells in found.items():
         largest = sorted(cells, key=lambda cell: -cell["regret"])

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares, minimize, nnls
 
-from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, key_of
+from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, cost_key
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
 from kepler_traverse.multi_source.planning import one_at_a_time
@@ -99,7 +99,7 @@ def adjusted(lines: list[dict], costs: Costs, constants: dict[str, dict[str, flo
     start = np.log([constants[key][term] for key, term in columns])
     amounts = np.zeros((len(lines), len(columns)))
     for i, line in enumerate(lines):
-        key = key_of(line["algorithm"], strategy_of(line))
+        key = cost_key(line["algorithm"], strategy_of(line))
         for term, amount in amounts_of(line, costs).items():
             if (key, term) in columns:
                 amounts[i, columns[key, term]] = 1e-9 * amount
@@ -137,7 +137,7 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
     """Constants of every strategy that the lines have."""
     by_key, by_algorithm = defaultdict(list), defaultdict(list)
     for line in filter(usable, lines):
-        by_key[key_of(line["algorithm"], strategy_of(line))].append(line)
+        by_key[cost_key(line["algorithm"], strategy_of(line))].append(line)
         by_algorithm[line["algorithm"]].append(line)
     constants = {
         key: fitted([amounts_of(line, costs) for line in own], np.array([total(line) for line in own]))
@@ -151,7 +151,7 @@ def fit(lines: list[dict], costs: Costs) -> dict[str, dict[str, float]]:
 
 def predicted(line: dict, constants: dict, costs: Costs) -> float:
     """Return the estimated seconds of a line; infinite if the constants lack its strategy."""
-    found = constants.get(key_of(line["algorithm"], strategy_of(line)))
+    found = constants.get(cost_key(line["algorithm"], strategy_of(line)))
     if found is None:
         return math.inf
     return 1e-9 * sum(found.get(term, 0.0) * amount for term, amount in amounts_of(line, costs).items())
@@ -177,7 +177,7 @@ def cross_validated(lines: list[dict], costs: Costs) -> dict:
             cell = tuple(line[name] for name in ("graph", "weights", "algorithm", "sources", "result"))
             cells[cell].append((seconds, total(line)))
             if math.isfinite(seconds) and seconds > 0:
-                off[key_of(line["algorithm"], strategy_of(line))].append(abs(math.log(seconds / total(line))))
+                off[cost_key(line["algorithm"], strategy_of(line))].append(abs(math.log(seconds / total(line))))
     best = {cell: min(taken for _, taken in own) for cell, own in cells.items()}
     regrets = [min(own)[1] / best[cell] for cell, own in cells.items() if len(own) > 1 and best[cell] > LONG]
     return {

@@ -19,8 +19,8 @@ import numba
 import numpy as np
 
 from kepler_traverse import Graph, plan_sssp_many
-from kepler_traverse.auto.calibration import machine_of
-from kepler_traverse.auto.costs import costs_of
+from kepler_traverse.auto.calibration import get_machine
+from kepler_traverse.auto.costs import load_costs
 from kepler_traverse.hierarchy.estimate import build_seconds
 from scripts.bench.hierarchy import SWEEP, graph_of
 from scripts.regret.fit import FILE, amounts_of, fitted
@@ -33,7 +33,7 @@ REPEATS = 3
 def contraction(graph: Graph, name: str, cores: int) -> dict:
     """Measure a contraction on some threads."""
     numba.set_num_threads(cores)
-    machine = machine_of("cpu")
+    machine = get_machine("cpu")
     graph.derived.keep_hierarchy(graph.derived.without_hierarchy().hierarchy(), "weights")
     return {
         "graph": name,
@@ -68,7 +68,7 @@ def sweeps(graph: Graph, name: str) -> list[dict]:
                     "sources": k,
                     "group": plan.group,
                     "seconds": min(seconds),
-                    "speeds": asdict(machine_of("cpu")),
+                    "speeds": asdict(get_machine("cpu")),
                     "shape": plan.shape._asdict(),
                 }
             )
@@ -93,7 +93,7 @@ def main() -> int:
         graph = graph_of(options.folder / f"{name}.parquet")
         builds += [contraction(graph, name, cores) for cores in options.cores]
         lines += sweeps(graph, name)
-    costs = costs_of("cpu")
+    costs = load_costs("cpu")
     key = f"sssp {SWEEP}"
     amounts, seconds = [amounts_of(line, costs) for line in lines], np.array([line["seconds"] for line in lines])
     found = fitted(amounts, seconds)

@@ -21,7 +21,7 @@ import numpy as np
 from kepler_traverse import cuda, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many
 from kepler_traverse._arrays import namespace, to_host
 from kepler_traverse.auto import survey
-from kepler_traverse.auto.calibration import machine_of
+from kepler_traverse.auto.calibration import get_machine
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.errors import CapacityError
@@ -347,7 +347,7 @@ def about(device: str, at: str | None) -> dict:
         "device": device,
         "commit": at or commit(),
         "machine": machine(),
-        "speeds": asdict(machine_of(device)),
+        "speeds": asdict(get_machine(device)),
         "versions": versions(("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy")),
     }
 

@@ -67,7 +67,7 @@ def test_ids_beyond_the_signed_range_stay_unsigned():
     rows = [(2**64 - 1, 0), (0, 2**63)]
     graph = build(rows, id_type=np.uint64)
     assert graph.ids.tolist() == [0, 2**63, 2**64 - 1]
-    assert graph.numbers_of([2**64 - 1]).tolist() == [2]
+    assert graph.to_numbers([2**64 - 1]).tolist() == [2]
 
 
 def test_signed_and_unsigned_columns_are_joined_without_loss():
@@ -218,14 +218,14 @@ def test_the_fingerprint_is_that_of_the_graph_not_of_the_edge_list():
 
 def test_unknown_vertices_are_named():
     graph = build([(0, 5), (5, 9)])
-    assert graph.numbers_of([9, 0, 9]).tolist() == [2, 0, 2]
-    assert graph.numbers_of(np.array([5], np.uint8)).tolist() == [1]
+    assert graph.to_numbers([9, 0, 9]).tolist() == [2, 0, 2]
+    assert graph.to_numbers(np.array([5], np.uint8)).tolist() == [1]
     for unknown in ([-1], [4], [10**30], [0, 7]):
         with pytest.raises(UnknownVertexError, match=str(unknown[-1])):
-            graph.numbers_of(unknown)
+            graph.to_numbers(unknown)
     for wrong in (["5"], [5.0], [True], [None]):
         with pytest.raises(UnknownVertexError, match="integers"):
-            graph.numbers_of(wrong)
+            graph.to_numbers(wrong)
 
 
 def test_a_device_that_does_not_exist_is_refused():

@@ -53,7 +53,7 @@ def test_string_ids_are_ordered_by_their_bytes(tmp_path, kind):
     graph = read(path)
     names = sorted({*src, *dst}, key=str.encode)
     assert graph.ids.to_pylist() == names
-    assert graph.numbers_of(["ä", "A"]).tolist() == [names.index("ä"), names.index("A")]
+    assert graph.to_numbers(["ä", "A"]).tolist() == [names.index("ä"), names.index("A")]
     text = "src,dst\n" + "".join(f"{u},{v}\n" for u, v in zip(src, dst, strict=True))
     assert read(write(tmp_path / "edges.csv", text)).fingerprint == graph.fingerprint
 

@@ -221,7 +221,7 @@ def test_a_fingerprint_does_not_depend_on_how_names_are_stored():
 )
 def test_an_unknown_integer_comes_with_its_neighbors(wanted, says):
     with pytest.raises(UnknownVertexError) as caught:
-        NUMBERS.numbers_of([wanted], "target")
+        NUMBERS.to_numbers([wanted], "target")
     assert f"1 target is not in the graph: {wanted}. {says} Take ids" in str(caught.value)
 
 
@@ -230,27 +230,27 @@ def test_an_unknown_integer_comes_with_its_neighbors(wanted, says):
 def test_an_unknown_name_comes_with_one_that_looks_alike(tmp_path, wanted, near, n_more):
     graph = words("Home", "Work", "School", *(f"{i:05d}" for i in range(n_more)), tmp_path=tmp_path)
     with pytest.raises(UnknownVertexError) as caught:
-        graph.numbers_of([wanted])
+        graph.to_numbers([wanted])
     assert f"Near {wanted!r} is {near!r}." in str(caught.value)
 
 
 def test_messages_shorten_long_ids(tmp_path):
     graph = words("a" * 5000, "b" * 150, tmp_path=tmp_path)
     with pytest.raises(UnknownVertexError) as caught:
-        graph.numbers_of(["c" * 5000, "b" * 149, "d" * 5000])
+        graph.to_numbers(["c" * 5000, "b" * 149, "d" * 5000])
     assert "Near 'bbb" in str(caught.value)
     assert len(str(caught.value)) < 700
 
 
 def test_an_unknown_name_that_is_like_no_other_comes_alone(tmp_path):
     with pytest.raises(UnknownVertexError, match=r"not in the graph: 'xyz'\. Take ids that occur"):
-        words("Home", "Work", tmp_path=tmp_path).numbers_of(["xyz"])
+        words("Home", "Work", tmp_path=tmp_path).to_numbers(["xyz"])
 
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_a_name_that_no_text_can_hold_is_unknown(tmp_path, count):
     with pytest.raises(UnknownVertexError, match=rf"{count} sources? (is|are) not in the graph: '\\udc80'"):
-        words("Home", "Work", tmp_path=tmp_path).numbers_of(count * ["\udc80"])
+        words("Home", "Work", tmp_path=tmp_path).to_numbers(count * ["\udc80"])
 
 
 def test_a_csv_of_vertices_with_column_names_is_a_table(tmp_path):
@@ -301,6 +301,6 @@ def test_ids_without_gaps_are_numbered_at_the_ends_of_their_type(kind, first):
     ids = [first + i for i in range(256 if kind.endswith("t8") else 5)]
     known = VertexIds(np.array(ids, kind))
     for given in (ids, np.array(ids, kind)):
-        assert known.numbers_of(given, "target").tolist() == [*range(len(ids))]
+        assert known.to_numbers(given, "target").tolist() == [*range(len(ids))]
     for unknown in (first - 1, ids[-1] + 1, 2**70, -(2**63) - 1):
         assert not known.contains(unknown)

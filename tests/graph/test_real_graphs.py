@@ -52,8 +52,8 @@ def test_the_command_line_equals_scipy(name, direction, algorithm, real_graph, t
         for source in rows["source"].unique().to_pylist():
             mine = rows.filter(pa.compute.equal(rows["source"], source))
             distance = np.full(graph.n_vertices, np.inf)
-            distance[graph.numbers_of(mine["vertex"])] = mine["distance"].to_numpy()
-            number = graph.numbers_of([source])
+            distance[graph.to_numbers(mine["vertex"])] = mine["distance"].to_numpy()
+            number = graph.to_numbers([source])
             assert np.array_equal(distance, dijkstra(matrix, indices=number)[0])
             found += 1
     assert found == SOURCES

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import cuda, graph_from_edges, read_graph, with_weights
-from kepler_traverse._arrays import device_of, to_host
+from kepler_traverse._arrays import get_device, to_host
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
 from kepler_traverse.formats.files import DataFile
 from kepler_traverse.formats.selection import DIRECTIONS
@@ -467,7 +467,7 @@ def test_columns_in_gpu_memory_are_filtered_there(on_device):
     columns["highway"] = ROADS.highway.tolist()
     where, kept = "highway != 'motorway' and `max speed` < 60", [0, 5, 6]
     graph = graph_from_edges(columns, where=where, edge_ids=True)
-    assert graph.device == device_of(columns["src"])
+    assert graph.device == get_device(columns["src"])
     assert graph.fingerprint == oracle(ROADS.iloc[kept]).fingerprint
     assert set(to_host(graph.edge_rows).tolist()) <= set(kept)
 

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import bfs, graph_from_edges, sssp
-from kepler_traverse.cpu.csr_check import fault_of
+from kepler_traverse.cpu.csr_check import find_fault
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import load_graph, write_graph
-from kepler_traverse.runtime.regular_files import digests_of, sealed
+from kepler_traverse.runtime.regular_files import compute_digests, sealed
 from tests.support.graphs import NAMED, build, edge_rows, weights_for
 
 ROWS = [row[:2] for row in NAMED["power law"]]
@@ -44,7 +44,7 @@ def stored(tmp_path):
             np.save(folder / f"{name}.npy", arrays[name])
         meta = json.loads((folder / "meta.json").read_text())
         del meta["checksum"]
-        meta["files"] = digests_of(folder, list(meta["files"]))
+        meta["files"] = compute_digests(folder, list(meta["files"]))
         (folder / "meta.json").write_bytes(sealed(meta))
         return folder
 
@@ -165,8 +165,8 @@ def test_a_file_that_is_no_array_is_refused(content, tmp_path):
 def test_every_graph_that_is_built_has_no_fault(rows, directed, kind):
     weights = None if kind is None else (np.arange(len(rows)) % 3 - 0.0).astype(kind)
     graph = build(rows, weights, directed=directed, weight_type="auto")
-    assert fault_of(graph.offsets, graph.targets, graph.weights, not directed) == ""
-    assert fault_of(graph.reverse.offsets, graph.reverse.targets, graph.reverse.weights, not directed) == ""
+    assert find_fault(graph.offsets, graph.targets, graph.weights, not directed) == ""
+    assert find_fault(graph.reverse.offsets, graph.reverse.targets, graph.reverse.weights, not directed) == ""
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

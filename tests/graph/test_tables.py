@@ -841,7 +841,7 @@ def test_igraph_attributes_are_weights_and_ids(directed):
     assert graph.fingerprint == graph_from_edges(columns, directed=directed, vertices=["alone"]).fingerprint
     assert convert.from_igraph(there, ids="number").ids.tolist() == [10, 20, 30, 40]
     expected = there.distances(source=2, weights="length")[0]
-    numbers = graph.numbers_of(there.vs["name"])
+    numbers = graph.to_numbers(there.vs["name"])
     found = sssp(graph, "a", unreached="null")["distance"].to_numpy(dtype=float, na_value=np.inf)
     assert found[numbers].tolist() == expected
 

@@ -14,7 +14,7 @@ from kepler_traverse import convert, plan_sssp, plan_sssp_many
 from kepler_traverse.certificate import batch_gpu, certify_many
 from kepler_traverse.cuda import interleaved
 from kepler_traverse.errors import CertificateError, HierarchyError
-from kepler_traverse.search.distance_stats import bins_of, summary_of_distances
+from kepler_traverse.search.distance_stats import count_bins, summary_of_distances
 from kepler_traverse.search.query import TargetLists
 from kepler_traverse.sssp import REGISTRY
 from kepler_traverse.sssp.multi_source import hierarchy_sweep_gpu
@@ -171,7 +171,7 @@ def test_statistics_of_interleaved_distances_have_the_bits_of_those_of_rows(name
             assert one.tobytes() == other.tobytes()
     counts = np.full(sources.size, 0.0625), np.zeros(sources.size, np.int64), 128
     if name != "long":
-        assert np.array_equal(bins_of(found, None, *counts), bins_of(on_rows, None, *counts))
+        assert np.array_equal(count_bins(found, None, *counts), count_bins(on_rows, None, *counts))
 
 
 @pytest.mark.usefixtures("one_order")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kepler_traverse import paths, sssp_pairs
 from kepler_traverse.errors import CertificateError
 from kepler_traverse.kinds.pairs import pair_table
-from kepler_traverse.kinds.paths import routes_of, walk_back, walk_by_distances
+from kepler_traverse.kinds.paths import find_routes, walk_back, walk_by_distances
 from kepler_traverse.sssp import REGISTRY
 from tests.support.graphs import NAMED, build, lattice, path, rmat, weighted_rows, weights_for
 
@@ -124,7 +124,7 @@ def test_all_ways_to_find_paths_agree(kind, limit):
     plan, found = planned(graph, table, limit=limit, strategy=SWEEP)
     assert found.routes is not None
     assert "paths are looked up" in plan.why
-    for routes in (by_distances, routes_of(graph, found, table.lists, limit)):
+    for routes in (by_distances, find_routes(graph, found, table.lists, limit)):
         assert routes.sizes.tolist() == expected.sizes.tolist()
         assert np.array_equal(routes.vertices, expected.vertices)
         assert routes.vertices.dtype == expected.vertices.dtype

@@ -15,8 +15,8 @@ from distributed import Client
 
 from kepler_traverse.errors import CapacityError
 from pipelines.batch_sources import main
-from pipelines.cli.options import flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.scheduling import cluster, package_version
 from pipelines.scheduling import scheduler as scheduling_scheduler
 from pipelines.scheduling.dask_executor import DaskExecutor
@@ -290,7 +290,7 @@ def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_sourc
 
 
 def settings(*more):
-    return settings_of(*flags_of(["edges.csv", "--sources", "1", "--output", "out", *more]))
+    return merge_settings(*parse_flags(["edges.csv", "--sources", "1", "--output", "out", *more]))
 
 
 def test_workers_that_the_profiler_can_stop_are_noted(capsys):

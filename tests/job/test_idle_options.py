@@ -11,13 +11,13 @@ from types import SimpleNamespace
 import pytest
 
 from kepler_traverse.errors import InputError
-from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flags_of
-from pipelines.cli.settings import settings_of
-from pipelines.cli.shards import shard_of
+from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, parse_flags
+from pipelines.cli.settings import merge_settings
+from pipelines.cli.shards import parse_shard
 from pipelines.monitoring import console
 from pipelines.output.store import LocalStore
 from pipelines.run import driver, engine, prepare
-from pipelines.run.question import identity_of
+from pipelines.run.question import make_identity
 from pipelines.scheduling import cluster, existing_cluster
 from pipelines.scheduling.existing_cluster import WorkerMemory
 from tests.support import tiers
@@ -173,16 +173,16 @@ class Client:
 
 def what_a_run_does(argv, folder, monkeypatch):
     """Everything that the settings decide before a worker begins."""
-    settings = settings_of(*flags_of(argv))
+    settings = merge_settings(*parse_flags(argv))
     if settings.engine == "cugraph-mg":  # decided by the settings alone, on a machine without GPUs
         return asdict(settings)
     kepler = engine.KeplerEngine(settings)
     prepared = kepler.prepare(None)
     sizing = kepler.size(prepared, settings.batch_size)
-    identity = identity_of(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
+    identity = make_identity(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
     choice = kepler.choose(prepared, sizing)
     result_folder = SimpleNamespace(path=folder, graph=folder, store=LocalStore(folder), manifest={"fingerprint": ""})
-    the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice, shard_of(settings.shard, {}))
+    the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice, parse_shard(settings.shard, {}))
     window = kepler.window(the_job.batch_run(), None, None, prepared.graph.n_vertices)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)

@@ -18,8 +18,8 @@ from kepler_traverse.cpu import compile_clock
 from pipelines import warm
 from pipelines.batch_sources import main
 from pipelines.cli import steps
-from pipelines.cli.options import flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.cli.supervisor import UNWATCHED, Supervision
 from pipelines.run import driver
 from pipelines.run.engine import KeplerEngine
@@ -389,7 +389,7 @@ def test_in_process_executor_never_begins_a_cancelled_task(tmp_path):
         assert ended.wait(PATIENCE)
     assert ran == [1, 3]
     assert [future.status for future in futures] == ["finished", "cancelled", "finished"]
-    assert [executor.outcomes_of(future) is None for future in futures] == [False, True, False]
+    assert [executor.get_outcomes(future) is None for future in futures] == [False, True, False]
 
 
 def test_in_process_executor_ends_the_run_where_the_process_is_unusable_or_hangs(tmp_path):
@@ -453,7 +453,7 @@ def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers
     ],
 )
 def test_settings_that_name_workers_get_worker_processes(edges, words, supervision, here):
-    settings = settings_of(*flags_of([*flags(edges, *words), "--output", "out"]))
+    settings = merge_settings(*parse_flags([*flags(edges, *words), "--output", "out"]))
     engine = KeplerEngine(settings, supervision)
     sizing = engine.size(engine.prepare(None), settings.batch_size)
     assert sizing.in_process is here
@@ -545,7 +545,7 @@ def test_a_step_that_takes_long_is_named_and_a_short_one_is_not(capsys, monkeypa
 def test_jobs_of_the_benchmark_are_command_lines_that_the_job_takes(device, tmp_path):
     for case in startup_job.cases(device):
         words = [f"{case.graph}.parquet", "--device", device, *case.options, "--json", "--output", str(tmp_path / "out")]
-        assert settings_of(*flags_of(words)).json
+        assert merge_settings(*parse_flags(words)).json
 
 
 @pytest.mark.exhaustive

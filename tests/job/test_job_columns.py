@@ -17,8 +17,8 @@ from kepler_traverse.formats.edge_list import ReadOptions
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS, flag_text
-from pipelines.cli.settings import settings_of
-from pipelines.run.prepare import origin_of, read_options
+from pipelines.cli.settings import merge_settings
+from pipelines.run.prepare import digest_inputs, read_options
 
 STREETS = "u,v,key,osmid,length\n1,2,0,7,1.5\n2,3,0,8,2.5\n3,1,0,9,4.0\n"
 
@@ -175,9 +175,12 @@ def test_further_vertices_may_be_sources_and_change_the_cached_graph(capsys, tmp
     code, out, _ = call(capsys, *flags, "--vertices", tmp_path / "v.txt")
     assert (code, json.loads(out)["graph"]["vertices"]) == (0, 3)
     given = {"edges": [str(tmp_path / "e.csv")], "all_sources": True, "plan": True}
-    origins = {origin_of(settings_of(given)), origin_of(settings_of(given | {"vertices": str(tmp_path / "v.txt")}))}
+    origins = {
+        digest_inputs(merge_settings(given)),
+        digest_inputs(merge_settings(given | {"vertices": str(tmp_path / "v.txt")})),
+    }
     (tmp_path / "v.txt").write_text("7\n8\n")
-    origins.add(origin_of(settings_of(given | {"vertices": str(tmp_path / "v.txt")})))
+    origins.add(digest_inputs(merge_settings(given | {"vertices": str(tmp_path / "v.txt")})))
     assert len(origins) == 3
 
 
@@ -202,7 +205,7 @@ def test_an_output_with_further_vertices_is_proven_right(capsys, tmp_path):
 
 
 def test_settings_of_runs_before_there_were_vertices_are_read():
-    given = asdict(settings_of({"edges": ["e.csv"], "all_sources": True, "plan": True}))
+    given = asdict(merge_settings({"edges": ["e.csv"], "all_sources": True, "plan": True}))
     del given["vertices"]
     assert read_options(SimpleNamespace(**given))["vertices"] is None
 

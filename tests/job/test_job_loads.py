@@ -318,7 +318,7 @@ def test_verify_finds_a_fault_of_a_sample(fault, streets, tmp_path, monkeypatch)
         if fault == "no scale":
             scales = 1.0
         elif fault == "scale of all sources":
-            scales = betweenness.scales_of(options, None, **graph, cells=cells)
+            scales = betweenness.find_scales(options, None, **graph, cells=cells)
         elif fault == "other estimate":
             facts["estimate"]["epsilon"] /= 2
         return scales, facts

@@ -19,7 +19,7 @@ from kepler_traverse._arrays import to_host
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output import matrix_file
-from pipelines.output.matrix_file import UNREACHED_KEY, VERTICES, MatrixWriter, list_of, unreached_in_file, values_of
+from pipelines.output.matrix_file import UNREACHED_KEY, VERTICES, MatrixWriter, make_list, to_array, unreached_in_file
 from pipelines.output.part_reader import open_part
 from scripts.docs.run_examples import blocks_of
 from tests.support import tiers
@@ -103,7 +103,7 @@ def written(folder):
     """The sources and the matrix."""
     tables = [pa.ipc.open_file(pa.memory_map(str(path))).read_all() for path in sorted(folder.glob("part-*.arrow"))]
     table = pa.concat_tables(tables)
-    return table["source"].to_pylist(), values_of(table["distance"]), table.schema.metadata
+    return table["source"].to_pylist(), to_array(table["distance"]), table.schema.metadata
 
 
 def answer(edges, case, sources):
@@ -116,7 +116,7 @@ def answer(edges, case, sources):
     frame = (bfs_many if hops else sssp_many)(graph, sources, **limit)
     expected = np.full((len(sources), graph.n_vertices), np.inf)
     rows = {source: i for i, source in enumerate(sources)}
-    expected[frame["source"].map(rows), graph.numbers_of(frame["vertex"])] = frame["distance"]
+    expected[frame["source"].map(rows), graph.to_numbers(frame["vertex"])] = frame["distance"]
     return graph, expected
 
 
@@ -204,7 +204,7 @@ def forge(folder, change):
 
 
 def one_more(table):
-    matrix = values_of(table["distance"]).copy()
+    matrix = to_array(table["distance"]).copy()
     matrix[1, 5] += 1
     lists = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
     return table.set_column(1, "distance", lists)
@@ -219,13 +219,13 @@ def no_mark(table):
 
 
 def a_null(table):
-    values = values_of(table["distance"])
+    values = to_array(table["distance"])
     lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel(), mask=values.ravel() == 1), values.shape[1])
     return table.set_column(1, "distance", lists)
 
 
 def a_column_less(table):
-    values = values_of(table["distance"])[:, 1:]
+    values = to_array(table["distance"])[:, 1:]
     return table.set_column(1, "distance", pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1]))
 
 
@@ -270,7 +270,7 @@ def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wide
     writer = MatrixWriter(tmp_path / ".part-000000.a.tmp", {"what": "lists"}, lambda path: io.FileIO(path, "xb"))
     for source, distance in enumerate(values):
         array = np.array(distance, np.int32)
-        writer.write(pa.table({"source": [source], "distance": list_of(array, array >= 0, -1)}))
+        writer.write(pa.table({"source": [source], "distance": make_list(array, array >= 0, -1)}))
     writer.close({b"a": "note"})
     assert [path.name for path in tmp_path.iterdir()] == [".part-000000.a.tmp"]
     (tmp_path / ".part-000000.a.tmp").rename(tmp_path / "part.arrow")
@@ -278,7 +278,7 @@ def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wide
         table = pa.concat_tables(file.tables())
         assert (file.metadata, file.group_rows) == ({b"a": b"note"}, [2, 2, 1, 0])
     assert table["source"].to_pylist() == [0, 1, 2, 3, 4]
-    assert values_of(table["distance"]).tolist() == values
+    assert to_array(table["distance"]).tolist() == values
     assert table.schema.field("distance").type.value_type == pa.int32()
     assert table.schema.metadata == {b"what": b"lists"}
 
@@ -297,6 +297,6 @@ def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wide
 )
 def test_a_list_has_the_narrowest_type_that_holds_it(distance, how, kind, expected):
     reached = np.array([True, False, True])
-    found = list_of(distance, reached, unreached_in_file(*how))
+    found = make_list(distance, reached, unreached_in_file(*how))
     assert found.type.value_type == pa.from_numpy_dtype(np.dtype(kind))
     assert found.to_pylist() == [expected]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources
-from pipelines.cli.options import UsageError, flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import UsageError, parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.run.memory_plan import Load, Machine, size_up
-from pipelines.run.prepare import Prepared, load_of
+from pipelines.run.prepare import Prepared, make_load
 from pipelines.worker.planning import plan_for
 from pipelines.worker.request import Request
 from tests.conftest import HAS_GPU
@@ -121,7 +121,7 @@ def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
             graph=graph, plan=plan, request=request, origin="", folder=None, reused=False,
             numbers=numbers, names=numbers.tolist(), duplicates=0, seconds={},
         )  # fmt: skip
-        return load_of(prepared), plan
+        return make_load(prepared), plan
 
     assert load(graph, "sssp", "auto")[0].group == 1
     with running(None if HAS_GPU else {"block": 64}):
@@ -175,4 +175,4 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, result):
 def test_a_size_of_parts_without_effect_is_refused(more, why):
     words = ["edges.parquet", "--sources", "1", "--output", "out", "--part-size", "256MB", *more]
     with pytest.raises(UsageError, match=f"--part-size has no effect: .*{why}"):
-        settings_of(*flags_of(words), environment={})
+        merge_settings(*parse_flags(words), environment={})

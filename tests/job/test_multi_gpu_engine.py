@@ -19,8 +19,8 @@ from kepler_traverse import cuda, graph_from_edges, plan_sssp, read_graph
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import CapacityError, PrecisionError
 from pipelines.batch_sources import main
-from pipelines.cli.options import UsageError, flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import UsageError, parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.multi_gpu import rapids as multi_gpu_rapids
 from pipelines.multi_gpu.edge_partition import Part
 from pipelines.multi_gpu.partitioned_graph import Edges
@@ -194,9 +194,9 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
     ],
 )
 def test_unsupported_settings_are_refused_before_anything_starts(words, message):
-    flags, _ = flags_of(["edges.parquet", "--engine", "cugraph-mg", "--sources", "1", "--output", "out", *words])
+    flags, _ = parse_flags(["edges.parquet", "--engine", "cugraph-mg", "--sources", "1", "--output", "out", *words])
     with pytest.raises(UsageError, match=f"--engine cugraph-mg: {message}"):
-        settings_of(flags)
+        merge_settings(flags)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("cugraph") is not None, reason="cuGraph is installed")
@@ -233,7 +233,7 @@ def test_a_plan_says_how_the_graph_is_spread_and_writes_nothing(edges, tmp_path,
 
 def settings(**others):
     flags = {"edges": ["e.parquet"], "random_sources": 1, "output": "out"}
-    return settings_of(flags | others)
+    return merge_settings(flags | others)
 
 
 TOO_LARGE = Load(
@@ -267,13 +267,13 @@ def test_memory_that_runs_out_while_the_graph_is_read_proposes_it_too(monkeypatc
 
 @pytest.mark.parametrize(("text", "size"), [("4096", 4096), ("1.5GiB", 3 * 2**29), ("20 MB", 20_000_000)])
 def test_a_size_may_have_a_unit(text, size):
-    assert flags_of(["e", "--gpu-memory", text])[0]["gpu_memory"] == size
+    assert parse_flags(["e", "--gpu-memory", text])[0]["gpu_memory"] == size
 
 
 @pytest.mark.parametrize("text", ["", "much", "1 mile", "-3"])
 def test_invalid_memory_sizes_are_refused(text):
     with pytest.raises(UsageError, match=r"is not a size|expected one argument"):
-        flags_of(["e", "--gpu-memory", text])
+        parse_flags(["e", "--gpu-memory", text])
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +297,7 @@ def parted(client, src, dst, weight, weight_type="auto"):
 def test_every_seeded_fault_is_rejected_as_the_other_certificate_rejects_it(client, limit):
     whole, graph = parted(client, *some_edges())
     assert graph.fingerprint == whole.fingerprint
-    source = int(whole.numbers_of([-14])[0])
+    source = int(whole.to_numbers([-14])[0])
     right = plan_sssp(whole, predecessors=False, cutoff=limit).run(source).distance.copy()
     assert graph.edges.certify(source, right, limit).valid
     rng = np.random.default_rng(3)

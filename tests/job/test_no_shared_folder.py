@@ -14,7 +14,7 @@ from kepler_traverse.errors import InputError
 from pipelines import batch_sources, verify
 from pipelines.output.commits import CommitLog
 from pipelines.output.run_folder import MANIFEST
-from pipelines.output.store import store_of
+from pipelines.output.store import open_store
 from pipelines.scheduling.cluster import take_plugin
 from pipelines.scheduling.errors import ClusterError
 from pipelines.scheduling.existing_cluster import check_newcomers, refuse_unfit_workers
@@ -46,7 +46,7 @@ def server(monkeypatch):
     with served(monkeypatch) as found:
         rng = np.random.default_rng(3)
         frame = pd.DataFrame(rng.integers(0, 200, (600, 2)), columns=["src", "dst"])
-        with store_of("s3://bucket").new_file("edges.parquet") as file:
+        with open_store("s3://bucket").new_file("edges.parquet") as file:
             frame.to_parquet(file)
         yield found
 
@@ -84,7 +84,7 @@ def run(client, url, *more):
 
 
 def manifest_of(place):
-    return json.loads(store_of(place).get(MANIFEST, 10**9))
+    return json.loads(open_store(place).get(MANIFEST, 10**9))
 
 
 def digests(manifest):
@@ -104,7 +104,7 @@ def test_a_worker_dies_and_the_run_is_that_of_one_process(tmp_path, cluster, cap
     assert (found["digest"], digests(found)) == (expected["digest"], digests(expected))
     assert found["retried"] == [{"file": "part-000002.parquet", "why": "its worker died"}]
     assert verify.main([url, EDGES, "--device", "cpu"]) == 0
-    assert {name.partition("-")[0] for name in store_of(url).names()} == {"part", MANIFEST, "_SUCCESS"}
+    assert {name.partition("-")[0] for name in open_store(url).names()} == {"part", MANIFEST, "_SUCCESS"}
     for host in "ab":
         assert len(list((tmp_path / host / "graphs").glob("graph-*/"))) == 1
     assert not list((tmp_path / "a").rglob("part-*")) + list((tmp_path / "b").rglob("part-*"))
@@ -119,7 +119,7 @@ def test_a_source_that_kills_workers_is_found_and_left_out(tmp_path, cluster, ca
     client = cluster("--nanny")
     client.register_plugin(Kills([9]))
     assert run(client, url, "--graph-cache", CACHE) == 3, capsys.readouterr().err
-    (commits,) = [CommitLog(store_of(url)).read()]
+    (commits,) = [CommitLog(open_store(url)).read()]
     failed = [(each["file"], each["sources"], each["error"]) for commit in commits for each in commit["failed"]]
     assert failed == [("part-000002.parquet", [9], "its worker died (3 times)")]
     take_plugin(client, Kills.name)

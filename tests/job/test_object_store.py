@@ -15,7 +15,7 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 from pipelines import batch_sources, finish, run_job, verify
 from pipelines.output.commits import CommitLog
 from pipelines.output.object_store import ObjectStore
-from pipelines.output.store import LocalStore, store_of
+from pipelines.output.store import LocalStore, open_store
 from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, manifest_of, numbers_in  # noqa: F401
 from tests.support.object_store import served
@@ -43,7 +43,7 @@ def no_faults(server):
 @pytest.fixture(params=["disk", "objects"])
 def store(request, tmp_path):
     (tmp_path / "here").mkdir()
-    return LocalStore(tmp_path / "here") if request.param == "disk" else store_of(f"s3://bucket/{tmp_path.name}")
+    return LocalStore(tmp_path / "here") if request.param == "disk" else open_store(f"s3://bucket/{tmp_path.name}")
 
 
 def put(store, name, data):
@@ -89,9 +89,9 @@ def test_writers_of_one_log_lose_nothing(store):
 
 
 def test_an_object_store_cleans_up_and_names_itself():
-    store = store_of(URL)
+    store = open_store(URL)
     scratch = store.path
-    assert (scratch.is_dir(), str(store), str(store_of(URL + "/"))) == (True, URL, URL)
+    assert (scratch.is_dir(), str(store), str(open_store(URL + "/"))) == (True, URL, URL)
     store.close()
     assert not scratch.exists()
 
@@ -101,7 +101,7 @@ def run(folder, url, *more, **options):  # noqa: F811
 
 
 def downloaded(url, path):
-    store = store_of(url)
+    store = open_store(url)
     path.mkdir()
     with store.local(store.names()) as here:
         for each in here.iterdir():
@@ -112,7 +112,7 @@ def downloaded(url, path):
 @pytest.fixture(scope="module")
 def inputs(folder):  # noqa: F811
     """The URLs of the inputs in the store, whose names are those on the disk."""
-    store = store_of("s3://bucket/inputs")
+    store = open_store("s3://bucket/inputs")
     for each in folder.iterdir():
         put(store, each.name, each.read_bytes())
     put(store, "parts/a.parquet", (folder / "edges.parquet").read_bytes())
@@ -132,7 +132,7 @@ def test_read_graph_takes_objects_folders_and_patterns(folder, inputs, server): 
 
 def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, monkeypatch):
     monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
-    url, store = "s3://bucket/changing/edges.csv", store_of("s3://bucket/changing")
+    url, store = "s3://bucket/changing/edges.csv", open_store("s3://bucket/changing")
     put(store, "edges.csv", b"src,dst\n1,2\n2,3\n")
     server.cut_share = 0.4
     found = []
@@ -174,9 +174,9 @@ def test_a_graph_is_built_once_for_all_hosts(inputs, tmp_path, monkeypatch, caps
     for host in range(4):
         monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / f"host{host}"))
         if host == 2:  # damage is found
-            store = store_of("s3://bucket/hosts")
+            store = open_store("s3://bucket/hosts")
             (name,) = store.names()
-            store = store_of(f"s3://bucket/hosts/{name}")
+            store = open_store(f"s3://bucket/hosts/{name}")
             put(store, "targets.npy", store.get("targets.npy", 10**6)[:-1] + b"x")
         assert batch_sources.main([*words, "--output", str(tmp_path / f"out{host}")]) == 0
         manifest = manifest_of(tmp_path / f"out{host}")
@@ -228,7 +228,7 @@ def test_a_run_to_an_object_store_has_the_bytes_of_one_to_a_disk(folder, alone, 
     assert json.loads(capsys.readouterr().out)["computed"] == 0
     assert finish.main([url]) == 0
     assert "was finished before" in capsys.readouterr().out
-    store = store_of(url)
+    store = open_store(url)
     put(store, "part-000001.parquet", b"damaged")
     assert verify.main([url, str(folder / "edges.parquet"), "--device", "cpu"]) == verify.EXIT_WRONG
     assert run(folder, url, "--resume", "--json") == 0
@@ -254,7 +254,7 @@ def test_shards_of_a_store_with_faults_write_the_same(folder, server, alone, tmp
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["computed"] == 0
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(finishing.finish_run(store_of(url))[0]["digest"])) for _ in range(3)
+        threading.Thread(target=lambda: found.append(finishing.finish_run(open_store(url))[0]["digest"])) for _ in range(3)
     ]
     for thread in threads:
         thread.start()
@@ -276,7 +276,7 @@ def test_requests_are_counted_as_the_server_counts_them(folder, server, monkeypa
     assert finish.main([url]) == 0
     asked, behind = server.log.copy(), TRAFFIC.take()  # what came after the log of the run was closed
     server.fail_share = server.cut_share = 0.0
-    manifest = json.loads(store_of(url).get("_manifest.json", 10**6))
+    manifest = json.loads(open_store(url).get("_manifest.json", 10**6))
     parts = [part | part["stored"] for part in manifest["parts"]]
     counted = Counter(manifest["traffic"]) + Counter(behind)
     assert counted["put"] + sum(part["requests"] for part in parts) == asked["PUT"]
@@ -305,7 +305,7 @@ def test_plan_and_summary_say_what_the_store_is_asked_for_and_costs(folder, caps
     for key in ("requests", "sent"):
         assert whole[key] >= first[key] + second[key]
     assert plan["requests"] <= whole["requests"]
-    assert whole["sent"] > sum(part["bytes"] for part in json.loads(store_of(url).get("_manifest.json", 10**6))["parts"])
+    assert whole["sent"] > sum(part["bytes"] for part in json.loads(open_store(url).get("_manifest.json", 10**6))["parts"])
     assert batch_sources.main([*words, "--plan"]) == 0
     assert "at least 11 requests, at most " in capsys.readouterr().out
     assert finish.main([url]) == 0
@@ -323,7 +323,7 @@ def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(folde
         return json.loads(capsys.readouterr().out)["computed"]
 
     assert [computed(index) for index in range(2)] == [3, 3]
-    store, again = store_of(url), "part-000005.parquet"
+    store, again = open_store(url), "part-000005.parquet"
     put(store, again, store.get(again, 10**6))  # the same bytes, put by a process that was slow
     put(store, "part-000002.parquet", store.get("part-000002.parquet", 10**6)[:-1] + b"x")
     store._api.delete(store._store, "part-000003.parquet")

@@ -11,10 +11,10 @@ from pipelines.output.part_stats import (
     MAX_BINS,
     GroupStats,
     PartStats,
-    edges_of,
-    histogram_of,
+    count_edges,
     histogram_of_levels,
     histogram_of_rows,
+    make_histogram,
     merged,
 )
 from tests.support import oracle
@@ -38,9 +38,9 @@ def test_edges_and_distances_are_counted_as_in_plain_python(algorithm):
     for group in plan.iter_groups(np.arange(20)):
         stats = GroupStats()
         stats.add_group(graph, plan.query, group)
-        assert stats.edges == [edges_of(graph, traversal) for traversal in group]
-        assert merged(*stats.histograms) == merged(*(histogram_of(traversal) for traversal in group))
-        histograms = [[histogram_of(traversal)] for traversal in group]
+        assert stats.edges == [count_edges(graph, traversal) for traversal in group]
+        assert merged(*stats.histograms) == merged(*(make_histogram(traversal) for traversal in group))
+        histograms = [[make_histogram(traversal)] for traversal in group]
         for source, *counts in zip(group.sources.tolist(), stats.edges, group.rounds, histograms, strict=True):
             tally.add([source], source / 8, *counts)
     found = tally.summary()
@@ -76,9 +76,9 @@ class Distances:
 def test_histograms_add_up_in_any_order(lists):
     one = other = None
     for values in lists:
-        one = merged(one, histogram_of(Distances(values)))
+        one = merged(one, make_histogram(Distances(values)))
     for values in lists[::-1]:
-        other = merged(histogram_of(Distances(values)), other)
+        other = merged(make_histogram(Distances(values)), other)
     assert sum(one["counts"]) == sum(map(len, lists)) == sum(other["counts"])
     for found in (one, other):
         assert len(found["counts"]) <= MAX_BINS
@@ -88,17 +88,17 @@ def test_histograms_add_up_in_any_order(lists):
 
 
 def test_histogram_is_none_if_nothing_is_reached():
-    assert histogram_of(Distances([np.inf, np.inf])) is None
-    assert histogram_of(Distances([-1, -1], "bfs")) is None
+    assert make_histogram(Distances([np.inf, np.inf])) is None
+    assert make_histogram(Distances([-1, -1], "bfs")) is None
     assert merged(None, None) is None
 
 
 @pytest.mark.parametrize("distances", [[0.0, 5e-324], [-1.7e308, 1.7e308], [1e300, 1.0000000000000002e300], [1e300], [7.0]])
 def test_distances_at_the_ends_of_their_type_have_a_histogram(distances):
     of_rows = histogram_of_rows("sssp", np.array(distances), np.array([len(distances)]))
-    for found in (histogram_of(Distances(distances)), of_rows):
+    for found in (make_histogram(Distances(distances)), of_rows):
         assert sum(found["counts"]) == len(distances)
-        assert run_plots.histogram_of(found, "sssp").x[1] >= distances[-1]
+        assert run_plots.make_histogram(found, "sssp").x[1] >= distances[-1]
 
 
 def test_levels_beyond_the_bins_are_counted_as_distances_are():

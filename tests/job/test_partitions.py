@@ -13,8 +13,8 @@ import pytest
 
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources, finish
-from pipelines.cli.options import UsageError, flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import UsageError, parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.output.layout import Layout, partition_name
 from pipelines.output.run_folder import MANIFEST
 from pipelines.verify import prove_output
@@ -186,7 +186,7 @@ def test_what_makes_no_partitions_is_refused(folder, tmp_path, column, values, s
     from pipelines.run.driver import execute
 
     with pytest.raises(InputError, match=said):
-        execute(settings_of(*flags_of(list(map(str, words))), environment={}), "")
+        execute(merge_settings(*parse_flags(list(map(str, words))), environment={}), "")
     assert not (tmp_path / "out").exists()
 
 
@@ -204,7 +204,7 @@ def test_partitions_without_a_use_are_refused(folder, stops, more, said):  # noq
     words += [word.format(table=folder / "zones.csv") for word in more]
     words += ["--columns", "source=stop"] if "{table}" in more else []
     with pytest.raises((UsageError, InputError), match=said):
-        settings_of(*flags_of(words), environment={})
+        merge_settings(*parse_flags(words), environment={})
 
 
 def test_a_layout_numbers_the_parts_of_all_folders():
@@ -248,14 +248,14 @@ def test_partitions_become_columns_of_a_delta_table(folder, stops, runs, tmp_pat
 def test_partitions_in_an_object_store(folder, stops, runs, tmp_path, monkeypatch):  # noqa: F811, ARG001
     pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
     pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
-    from pipelines.output.store import store_of
+    from pipelines.output.store import open_store
 
     monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
     with served(monkeypatch):
         url = "s3://bucket/partitions"
         assert [run(folder, url, "--shard", f"{index}/2") for index in range(2)] == [0, 0]
         assert finish.main([url]) == 0
-        store, expected = store_of(url), bytes_of(runs / "zone")
+        store, expected = open_store(url), bytes_of(runs / "zone")
         with store.local(list(expected)) as here:
             assert bytes_of(here) == expected
         assert sorted(name for name in store.versions() if "part-" in name) == sorted(expected)

@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipelines.cli.options import flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.monitoring import dashboard_plugin
 from pipelines.scheduling.cluster import cluster_for
 from tests.monitoring.test_dashboard_access import FACTS, WEBSOCKET
@@ -61,7 +61,7 @@ def own(tmp_path_factory):
     before = listening(os.getpid())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", str(temporary))
-        settings = settings_of(*flags_of(["edges.parquet", "--sources", "1", "--output", "out"]))
+        settings = merge_settings(*parse_flags(["edges.parquet", "--sources", "1", "--output", "out"]))
         with cluster_for(settings, "cpu", 2, 0) as client:
             in_workers = [listening(pid) for pid in client.run(os.getpid).values()]
             yield client, listening(os.getpid()) - before, in_workers

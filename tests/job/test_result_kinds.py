@@ -27,7 +27,7 @@ from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output.checksums import checksums_in
 from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
-from pipelines.output.run_folder import digest_of
+from pipelines.output.run_folder import compute_digest
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
@@ -258,7 +258,7 @@ def forge(folder, change, **footers):
     path, entry = folder / manifest["parts"][0]["file"], manifest["parts"][0]
     graph = read_graph(manifest["settings"]["edges"], device="cpu", weighted=manifest["algorithm"] == "sssp")
     table = change(pq.read_table(path))
-    checksums = checksums_in([table], graph, graph.numbers_of(entry["sources"]), table.schema.names)
+    checksums = checksums_in([table], graph, graph.to_numbers(entry["sources"]), table.schema.names)
     footer = json.loads(pq.read_metadata(path).metadata[FOOTER_KEY]) | {"rows": table.num_rows} | footers
     footer["checksums"] = [f"{checksum:016x}" for checksum in checksums]
     with pq.ParquetWriter(path, table.schema) as writer:
@@ -267,7 +267,7 @@ def forge(folder, change, **footers):
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     entry |= {"rows": table.num_rows, "sha256": sha256, "bytes": path.stat().st_size}
     entry["checksum"] = f"{sum(checksums) % 2**64:016x}"
-    manifest["digest"] = digest_of(manifest["graph"]["fingerprint"], manifest["parts"])
+    manifest["digest"] = compute_digest(manifest["graph"]["fingerprint"], manifest["parts"])
     (folder / "_manifest.json").write_text(json.dumps(manifest))
     (folder / "_SUCCESS").write_text(hashlib.sha256((folder / "_manifest.json").read_bytes()).hexdigest())
 
@@ -366,7 +366,7 @@ def test_results_need_certified_distances(case, edges, one_worker, monkeypatch, 
     elif outcome["summary"] is not None:
         footer = json.loads(pq.read_metadata(tmp_path / "part-000000.parquet").metadata[FOOTER_KEY])
         graph = read_graph(edges, device="cpu")
-        assert not rejected & set(graph.numbers_of(footer["sources"]).tolist())
+        assert not rejected & set(graph.to_numbers(footer["sources"]).tolist())
 
 
 def test_a_merged_search_without_memory_is_tried_once_more_and_then_reported_for_every_source(one_worker, monkeypatch):

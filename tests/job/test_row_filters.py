@@ -13,8 +13,8 @@ import pytest
 from kepler_traverse import graph_from_edges
 from kepler_traverse.graph import storage
 from pipelines import batch_sources, verify
-from pipelines.cli.settings import settings_of
-from pipelines.run.prepare import origin_of, read_options
+from pipelines.cli.settings import merge_settings
+from pipelines.run.prepare import digest_inputs, read_options
 
 ROADS = pd.DataFrame(
     {
@@ -99,13 +99,13 @@ def test_a_cached_graph_is_not_that_of_another_filter(edges, tmp_path):
 
 def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_path):
     given = {"edges": [str(edges)], "all_sources": True, "plan": True, "only_vertices": str(tmp_path / "inside.txt")}
-    before = origin_of(settings_of(given))
+    before = digest_inputs(merge_settings(given))
     (tmp_path / "inside.txt").write_text("1\n")
-    assert origin_of(settings_of(given)) != before
+    assert digest_inputs(merge_settings(given)) != before
 
 
 def test_settings_of_runs_before_there_were_filters_are_read():
-    given = asdict(settings_of({"edges": ["e.csv"], "all_sources": True, "plan": True}))
+    given = asdict(merge_settings({"edges": ["e.csv"], "all_sources": True, "plan": True}))
     for key in ("where", "only_vertices"):
         del given[key]
     assert read_options(SimpleNamespace(**given))["where"] is None

@@ -88,7 +88,7 @@ CASES = {
 
 def page_index(data):
     """Yield, per column of each row group, the first row of each page, and its smallest and largest value."""
-    footer = row_groups._footer_of(pa.py_buffer(data))
+    footer = row_groups._read_footer(pa.py_buffer(data))
     columns = [entry for group in footer[4][1].values for entry in group[1][1].values]
     for entry in columns:
         values, places = Reader(data, entry[6][1]).struct(), Reader(data, entry[4][1]).struct()

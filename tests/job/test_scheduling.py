@@ -19,8 +19,8 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.storage import write_graph
 from pipelines.batch_sources import main
-from pipelines.cli.options import flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.run import prepare
 from pipelines.run.graph_cache import cached_graph
 from pipelines.scheduling import cluster
@@ -260,7 +260,7 @@ def run(capsys, *argv):
 
 
 def prepared(*argv):
-    return prepare.prepare(settings_of(*flags_of([str(word) for word in argv])))
+    return prepare.prepare(merge_settings(*parse_flags([str(word) for word in argv])))
 
 
 def test_the_next_run_of_the_same_files_takes_its_graph_from_the_cache(edges, tmp_path, capsys, monkeypatch):
@@ -285,13 +285,13 @@ def test_a_plan_puts_nothing_into_the_cache(edges, tmp_path):
 
 
 def test_an_edge_list_that_was_written_anew_is_read_anew_also_where_its_size_and_date_are_the_same(edges):
-    settings = settings_of(*flags_of([str(edges), "--sources", "1", "--output", "out"]))
-    first = prepare.origin_of(settings)
-    assert prepare.origin_of(settings) == first
+    settings = merge_settings(*parse_flags([str(edges), "--sources", "1", "--output", "out"]))
+    first = prepare.digest_inputs(settings)
+    assert prepare.digest_inputs(settings) == first
     before = edges.stat()
     edges.write_bytes(edges.read_bytes())
     os.utime(edges, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert prepare.origin_of(settings) != first
+    assert prepare.digest_inputs(settings) != first
 
 
 GRAPH = graph_from_edges(np.array([1, 2, 3]), np.array([2, 3, 1]))

@@ -13,11 +13,11 @@ import pytest
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.multi_source.outputs import RESULTS
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-from pipelines.cli.options import OPTIONS, Settings, UsageError, flags_of
-from pipelines.cli.settings import KNOWN_KEYS, settings_of
+from pipelines.cli.options import OPTIONS, Settings, UsageError, parse_flags
+from pipelines.cli.settings import KNOWN_KEYS, merge_settings
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run import prepare
-from pipelines.run.question import question_of
+from pipelines.run.question import make_question
 from pipelines.worker import planning, plugin
 from tests.support.processes import ran
 
@@ -33,7 +33,7 @@ H_BF = "algorithm = 'sssp'\nstrategy = 'h_bf'\n[knobs]\n"
 
 
 def settings(*argv):
-    return settings_of(*flags_of(list(argv)))
+    return merge_settings(*parse_flags(list(argv)))
 
 
 def written(tmp_path, text):
@@ -95,7 +95,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     monkeypatch.setattr(planning, "SSSP", registry)
     chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
-    request = prepare.request_of(chosen, question_of(chosen))
+    request = prepare.make_request(chosen, make_question(chosen))
     graph = SimpleNamespace(device="cuda")
     work = plugin.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
     planning.plan_for(graph, work.request)
@@ -233,7 +233,7 @@ def test_ids_below_zero_are_given_with_a_blank_or_an_equals_sign(ids, flag):
 
 
 def test_a_value_below_zero_is_the_value_of_no_other_option():
-    flags, _ = flags_of(["--json", "--sources", "-5,3", "--", "-7", "--sources"])
+    flags, _ = parse_flags(["--json", "--sources", "-5,3", "--", "-7", "--sources"])
     assert (flags["edges"], flags["sources"]) == (["-7", "--sources"], ["-5", "3"])
 
 

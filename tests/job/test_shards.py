@@ -14,7 +14,7 @@ import pytest
 from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, finish
 from pipelines.cli.options import UsageError
-from pipelines.cli.shards import Shard, shard_of
+from pipelines.cli.shards import Shard, parse_shard
 from pipelines.output import commits
 from pipelines.output.commits import COMMITS, CommitLog, with_commits
 from pipelines.output.run_folder import LOCK, MANIFEST, read_manifest
@@ -451,10 +451,10 @@ SLURM = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY
 )
 def test_a_shard_is_named_or_comes_from_the_environment(text, environment, expected):
     if isinstance(expected, Shard):
-        assert shard_of(text, environment) == expected
+        assert parse_shard(text, environment) == expected
         return
     with pytest.raises(UsageError, match=expected):
-        shard_of(text, environment)
+        parse_shard(text, environment)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from distributed.security import Security
 from kepler_traverse import plan_bfs, read_graph
 from kepler_traverse.search.results import checksum
 from pipelines.batch_sources import main
-from pipelines.output.run_folder import digest_of
+from pipelines.output.run_folder import compute_digest
 from pipelines.scheduling import cluster
 from tests.support.clusters import dask_program
 from tests.support.processes import PATIENCE, ran
@@ -102,7 +102,7 @@ def test_tls_workers_with_addresses_and_certificates_of_their_own_do_the_job(enc
     graph = read_graph([job[0]])
     plan = plan_bfs(graph)
     answers = [{"checksum": f"{checksum(plan(source)):016x}"} for source in range(12)]
-    assert summary["digest"] == digest_of(graph.fingerprint, answers)
+    assert summary["digest"] == compute_digest(graph.fingerprint, answers)
 
 
 @pytest.mark.parametrize("how", ["plain", "foreign", "no certificates"])

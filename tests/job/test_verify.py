@@ -15,10 +15,10 @@ import pytest
 from kepler_traverse import plan_bfs, plan_sssp, read_graph
 from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
-from pipelines.cli.settings import settings_of
+from pipelines.cli.settings import merge_settings
 from pipelines.output.manifest_types import FORMAT
 from pipelines.output.part_file import FOOTER_KEY, Answer, checked_part, part_name, write_part
-from pipelines.output.run_folder import MANIFEST, SUCCESS, digest_of, fingerprint_of
+from pipelines.output.run_folder import MANIFEST, SUCCESS, compute_digest, compute_fingerprint
 from pipelines.run.prepare import read_options
 from pipelines.verification import part_checks
 from tests.support.plans import table_of
@@ -43,8 +43,8 @@ def digest(ids):
 
 def seal(folder, manifest):
     """Write a manifest that agrees with its parts, and the mark for it."""
-    manifest["fingerprint"] = fingerprint_of(manifest["identity"])
-    manifest["digest"] = digest_of(manifest["graph"]["fingerprint"], manifest["parts"])
+    manifest["fingerprint"] = compute_fingerprint(manifest["identity"])
+    manifest["digest"] = compute_digest(manifest["graph"]["fingerprint"], manifest["parts"])
     (folder / MANIFEST).write_text(json.dumps(manifest))
     (folder / SUCCESS).write_text(hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() + "\n")
 
@@ -63,7 +63,7 @@ class Output:
         if targets is not None:
             flags["targets"] = str(folder / "targets.txt")
             (folder / "targets.txt").write_text("\n".join(map(str, targets)))
-        settings = settings_of({
+        settings = merge_settings({
             "edges": [str(self.edges)], "output": str(self.folder), "algorithm": algorithm, "random_sources": n_sources,
             **flags,
         })  # fmt: skip
@@ -88,7 +88,7 @@ class Output:
             "sources": n_sources, "duplicate_sources": 0, "batches": -(-n_sources // 4),
             "parts": [], "tables": [], "failed": [], "retried": [],
         }  # fmt: skip
-        self.run = fingerprint_of(identity)
+        self.run = compute_fingerprint(identity)
         for number in range(self.manifest["batches"]):
             self.manifest["parts"].append(self.write(number))
         seal(self.folder, self.manifest)
@@ -245,7 +245,7 @@ def test_rows_that_are_wrong_in_a_part_that_agrees_with_its_manifest_are_found(t
 
 def test_swapped_sources_are_found_although_all_hashes_agree(output, capsys):
     def swapped(result):
-        first, second = (output.graph.numbers_of(output.sources[:2])).tolist()
+        first, second = (output.graph.to_numbers(output.sources[:2])).tolist()
         return replace(result, source={first: second, second: first}.get(result.source, result.source))
 
     output.rewrite(0, change=swapped)

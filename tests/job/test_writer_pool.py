@@ -26,7 +26,7 @@ from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import write_graph
 from pipelines.output.buffer_pool import Buffers
 from pipelines.output.part_file import plain
-from pipelines.output.rows import is_made_on_host, rows_of
+from pipelines.output.rows import is_made_on_host, make_rows
 from pipelines.question import Question
 from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
@@ -64,7 +64,7 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
     plan = plan_bfs_many(graph, n_sources=9, result=kept)
     group = plan.run(range(9))
     question = Question(algorithm="bfs", result=result, certify="none", limit=None)
-    expected = list(rows_of(question, graph, plan.query, group))
+    expected = list(make_rows(question, graph, plan.query, group))
     with running(None if HAS_GPU else {"block": 64}):
         there = graph.to("cuda")
         move = namespace(there.offsets).asarray
@@ -77,7 +77,7 @@ def test_rows_of_a_group_on_a_gpu_are_those_of_the_same_group_on_the_cpu(result,
         predecessor = None if group.predecessor is None else laid_out(group.predecessor)
         group = replace(group, distance=laid_out(group.distance), predecessor=predecessor)
         assert is_made_on_host(question, plan.query, there)
-        found = list(rows_of(question, there, plan.query, group))
+        found = list(make_rows(question, there, plan.query, group))
     for one, other in zip(expected, found, strict=True):
         assert one.counts == other.counts
         assert (one.answer.sources, one.answer.checksums) == (other.answer.sources, other.answer.checksums)

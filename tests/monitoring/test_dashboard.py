@@ -295,7 +295,7 @@ def test_messages_are_sent_together_and_never_waited_for(client, run):  # noqa: 
 def test_the_page_shows_how_full_and_busy_a_worker_is_or_its_gpu_where_it_has_one(metrics, shown):
     services, extra = {"dashboard": 8080}, {"gpu": {"memory-total": 139 * 2**30, "name": "H200"}}
     worker = types.SimpleNamespace(metrics=metrics, extra=extra, services=services, host="10.0.0.1")
-    *state, link = dashboard_page.state_of(worker, "10.0.0.1:4000")
+    *state, link = dashboard_page.describe_worker(worker, "10.0.0.1:4000")
     assert tuple(state) == shown
     assert link == "http://10.0.0.1:8080/metrics"
 

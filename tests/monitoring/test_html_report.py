@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pipelines.monitoring import html_report
-from pipelines.monitoring.svg import ticks_of
+from pipelines.monitoring.svg import make_ticks
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from tests.support.fake_runs import HOSTILE, Text, batch, made_up
 from tests.support.processes import ran
@@ -22,14 +22,14 @@ def addresses(source):
 
 
 def test_report_is_self_contained():
-    source = html_report.page_of(made_up(5), "command")
+    source = html_report.render_page(made_up(5), "command")
     assert addresses(source) == []
     assert "default-src 'none'" in {name: value for tag, name, value in Text(source).attributes if tag == "meta"}["content"]
 
 
 def test_the_report_of_thousands_of_batches_is_below_three_megabytes_and_of_one_batch_complete():
-    assert len(html_report.page_of(made_up(8000, n_workers=100), "command")) < 3e6
-    words = Text(html_report.page_of(made_up(1), "command"))
+    assert len(html_report.render_page(made_up(8000, n_workers=100), "command")) < 3e6
+    words = Text(html_report.render_page(made_up(1), "command"))
     assert words.after("sources done") == "4 of 4"
 
 
@@ -40,7 +40,7 @@ def test_ids_errors_and_paths_cannot_break_out_of_their_place_in_the_report(algo
     manifest = made_up(4, status="failed", failed=failed, retried=retried, algorithm=algorithm, ended_by=HOSTILE)
     manifest["parts"][0] |= {"slowest": [HOSTILE, 1.0], "worker": f"tcp://{HOSTILE}"}
     manifest["settings"]["output"] = HOSTILE
-    source = html_report.page_of(manifest, f"command {HOSTILE}")
+    source = html_report.render_page(manifest, f"command {HOSTILE}")
     assert HOSTILE not in source
     assert "<script" not in source
     assert HOSTILE in "".join(Text(source).words)
@@ -52,7 +52,7 @@ def test_report_escapes_unprintable_characters_and_writes_invalid_text():
     manifest = made_up(4, status="failed", failed=failed, ended_by=f"first\n{odd}")
     manifest["settings"]["output"] = odd
     manifest["parts"][0]["slowest"] = [odd, 1.0]
-    source = html_report.page_of(manifest, odd)
+    source = html_report.render_page(manifest, odd)
     assert source.encode("utf-8")
     words = " ".join(Text(source).words)
     assert words.count(r"\x1b[31m\x00\x9b\u202e\ud800") >= 5
@@ -68,7 +68,7 @@ def test_the_report_says_what_failed_and_how_to_finish():
         {"file": "part-000005.parquet", "sources": lost[1:3], "error": "MemoryError: no memory"},
     ]
     manifest["retried"] = [{"file": "part-000005.parquet", "why": "its worker died"}]
-    words = Text(html_report.page_of(manifest, "python -m pipelines.batch_sources e.csv --output out --resume"))
+    words = Text(html_report.render_page(manifest, "python -m pipelines.batch_sources e.csv --output out --resume"))
     assert words.after("failed sources") == "3"
     assert words.after("retries") == "1"
     assert "python -m pipelines.batch_sources e.csv --output out --resume" in words.words
@@ -82,7 +82,7 @@ def test_the_report_says_what_failed_and_how_to_finish():
 def test_report_says_how_many_results_were_certified(how):
     manifest = made_up(6)
     manifest["settings"]["certify"] = how
-    said = Text(html_report.page_of(manifest, "command")).after("certificates")
+    said = Text(html_report.render_page(manifest, "command")).after("certificates")
     assert {"all": "all 24 results", "sample": "6 of 24 results", "none": "no result was certified"}[how] in said
 
 
@@ -91,10 +91,10 @@ def test_parts_of_unknown_time_and_a_run_without_any_part_are_reported_as_such()
     for part in manifest["parts"][:2]:
         for key in ("worker", "started", "ended", "phases", "edges", "distances", "slowest"):
             del part[key]
-    text = " ".join(Text(html_report.page_of(manifest, "command")).words)
+    text = " ".join(Text(html_report.render_page(manifest, "command")).words)
     assert "No times are known for 8 sources" in text
     assert "24 of 24" in text
-    empty = Text(html_report.page_of(made_up(0, status="interrupted", sources=9), "command"))
+    empty = Text(html_report.render_page(made_up(0, status="interrupted", sources=9), "command"))
     assert empty.after("sources done") == "0 of 9"
     assert any("not computed: 9." in word for word in empty.words)
 
@@ -115,7 +115,7 @@ def plots_of(source):
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_report_plots_are_whole_svg_inside_their_image(algorithm):
     manifest = made_up(40, n_workers=6, algorithm=algorithm)
-    plots = plots_of(html_report.page_of(manifest, "command"))
+    plots = plots_of(html_report.render_page(manifest, "command"))
     assert len(plots) == 6
     for plot in plots:
         root = ElementTree.fromstring(plot)
@@ -132,7 +132,7 @@ def test_report_plots_are_whole_svg_inside_their_image(algorithm):
 
 def test_report_plots_show_all_pairs_and_all_seconds():
     manifest = made_up(40, n_workers=6)
-    rates, _, _, phases, reach, histogram = plots_of(html_report.page_of(manifest, "command"))
+    rates, _, _, phases, reach, histogram = plots_of(html_report.render_page(manifest, "command"))
     titles = [each.text for each in ElementTree.fromstring(histogram).iter("title")]
     assert titles == [f"distance {i}: {40 * n} pairs" for i, n in enumerate([4, 12, 20, 4])]
     assert ElementTree.fromstring(reach).findall(".//circle")[-1].find("title").text == "up to 3: 100.0 %"
@@ -145,7 +145,7 @@ def test_report_plots_show_all_pairs_and_all_seconds():
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (0, 1.03), (-0.5, 6.5), (0, 7e9), (3, 3.0001), (0, 0)])
 @pytest.mark.parametrize("whole", [False, True])
 def test_ticks_are_round_and_within_the_range(start, end, whole):
-    ticks = ticks_of(start, end, whole=whole)
+    ticks = make_ticks(start, end, whole=whole)
     assert len(ticks) <= 6
     assert all(start <= tick <= end * (1 + 1e-9) for tick in ticks)
     if whole and end > start:
@@ -163,7 +163,7 @@ def test_report_imports_no_plotting_library_and_the_scheduler_nothing_of_the_lib
 @pytest.mark.parametrize(("result", "says"), [("summary", "all 12 traversals"), ("nearest", "together was certified")])
 def test_the_report_says_what_was_written_and_what_was_proven(result, says):
     manifest = made_up(3, result=result, means=OUTPUT_SCHEMAS[result].means)
-    words = Text(html_report.page_of(manifest, "command"))
+    words = Text(html_report.render_page(manifest, "command"))
     assert f"bfs from 12 sources: {result}" in words.words
     assert words.after("result") == f"{result}: {OUTPUT_SCHEMAS[result].means}"
     assert says in words.after("certificates")

@@ -205,7 +205,7 @@ def test_constants_are_adjusted_to_choose_a_fast_strategy(monkeypatch):
     """``b`` is a little faster than ``a`` on most graphs, and much slower on some, which one constant cannot distinguish."""
     monkeypatch.setattr(fit, "amounts_of", lambda line, _costs: {"edge": 1e9 * line["edges"]})
     monkeypatch.setattr(fit, "strategy_of", lambda line: line["strategy"])
-    monkeypatch.setattr(fit, "key_of", lambda algorithm, strategy: f"{algorithm} {strategy}")
+    monkeypatch.setattr(fit, "cost_key", lambda algorithm, strategy: f"{algorithm} {strategy}")
     lines = []
     for edges, ratio in enumerate([0.85] * 5 + [5.0] * 2, 1):
         lines += [line(name, edges * each, graph=str(edges), edges=edges) for name, each in (("a", 1.0), ("b", ratio))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kepler_traverse.search.frames import Column, arrow_table, columns_of
+from kepler_traverse.search.frames import Column, arrow_table, make_columns
 
 
 def tuned_plan(registry, graph, tuning, *, n_sources, strategy, result="distances", limit=None, targets=None, **others):
@@ -17,6 +17,6 @@ def tuned_plan(registry, graph, tuning, *, n_sources, strategy, result="distance
 
 def table_of(graph, result, query):
     """Return the records of one traversal as a table ``source, vertex, distance[, predecessor]``."""
-    columns = columns_of(graph, result, query)
+    columns = make_columns(graph, result, query)
     source = Column.of_vertices(graph, np.full(len(columns["vertex"].values), result.source))
     return arrow_table({"source": source, **columns})

@@ -199,7 +199,7 @@ def test_halves_of_characters_are_unknown_vertices(wrong):
     names = graph_from_names()
     for many in ([wrong], ["a"] * 100 + [wrong]):  # a few are looked up one by one, many are hashed
         with pytest.raises(UnknownVertexError, match="not in the graph"):
-            names.numbers_of(many)
+            names.to_numbers(many)
     with pytest.raises(UnknownVertexError):
         paths(bfs(names, "a"), [wrong])
 

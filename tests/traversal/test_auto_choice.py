@@ -40,8 +40,8 @@ class ScriptedRun:
             constants[f"bfs {name}"]["start"] = 1e6 * each * estimated[name] / taken[name]
         constants["bfs switch repeated"] = {"start": 1e15}
         costs = Costs(device="cpu", measured_on=MACHINE, nanoseconds=constants)
-        monkeypatch.setattr(many_module, "costs_of", lambda _device: costs)
-        monkeypatch.setattr(many_module, "machine_of", lambda _device: MACHINE)
+        monkeypatch.setattr(many_module, "load_costs", lambda _device: costs)
+        monkeypatch.setattr(many_module, "get_machine", lambda _device: MACHINE)
         graph = build([(v, (v + 1) % N) for v in range(N)])
         strategies = [self.strategy(name, groups[name]) for name in taken]
         self.plan = MultiSourcePlan(graph, "bfs", strategies, STRATEGIES, "auto", Query(predecessors=False), n_sources)

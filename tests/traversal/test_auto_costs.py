@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kepler_traverse.auto import calibration, survey
-from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, costs_of
+from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, load_costs
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.multi_source.planning import one_at_a_time
@@ -38,7 +38,7 @@ def shape_of(n=1000, m=5000, depth=20, **others):
 
 @pytest.mark.parametrize(("algorithm", "row"), ROWS, ids=lambda value: getattr(value, "name", value))
 def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sources(algorithm, row):
-    costs = costs_of(row.device)
+    costs = load_costs(row.device)
     terms = row.terms(shape_of(), 64, 32, costs.measured_on)
     assert set(terms) <= set(SPEED_OF_TERM[row.device])
     if row.name in WITHOUT_CONSTANTS:
@@ -188,28 +188,28 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_machine_speeds_are_measured_once_and_stored_per_user(folder, monkeypatch):
-    found = calibration.machine_of("cpu")
+    found = calibration.get_machine("cpu")
     (file,) = folder.iterdir()
     assert file.stat().st_mode & 0o077 == 0
     calibration._load_or_measure.cache_clear()
     monkeypatch.setattr(calibration, "_measure_cpu", lambda: pytest.fail("measured again"))
-    assert calibration.machine_of("cpu") == found
+    assert calibration.get_machine("cpu") == found
 
 
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"cores": 2}', "[1]", '{"cores":2,"cache":1,"copy":-1,"load":1,"step":1}', "nul"]
 )
 def test_a_file_that_says_no_machine_is_measured_again(folder, text):
-    calibration.machine_of("cpu")
+    calibration.get_machine("cpu")
     (file,) = folder.iterdir()
     file.write_text(text)
     calibration._load_or_measure.cache_clear()
-    assert calibration.machine_of("cpu").copy > 0
+    assert calibration.get_machine("cpu").copy > 0
     assert json.loads(file.read_text())["copy"] > 0
 
 
 def test_a_file_that_others_may_write_to_is_not_believed(folder):
-    found = calibration.machine_of("cpu")
+    found = calibration.get_machine("cpu")
     (file,) = folder.iterdir()
     file.write_text(json.dumps(vars(found) | {"copy": 123.0}))
     assert calibration._read(file).copy == 123.0
@@ -220,7 +220,7 @@ def test_a_file_that_others_may_write_to_is_not_believed(folder):
 def test_missing_cache_folder_is_no_error(monkeypatch):
     monkeypatch.setattr(calibration.numba_cache, "own_folder", lambda: None)
     calibration._load_or_measure.cache_clear()
-    assert calibration.machine_of("cpu").step > 0
+    assert calibration.get_machine("cpu").step > 0
     calibration._load_or_measure.cache_clear()
 
 
@@ -229,7 +229,7 @@ def test_machine_without_memory_for_measuring_uses_the_default_speeds(folder, mo
         raise MemoryError
 
     monkeypatch.setattr(calibration, "_measure_cpu", short)
-    assert calibration._load_or_measure("cpu") == costs_of("cpu").measured_on
+    assert calibration._load_or_measure("cpu") == load_costs("cpu").measured_on
     assert not list(folder.iterdir())
 
 

@@ -197,7 +197,7 @@ def test_an_estimate_carries_its_bound():
     estimate = frame.attrs["kepler_traverse.estimate"]
     assert estimate["sources"] < 300
     assert estimate["epsilon"] <= 0.15
-    assert betweenness.bound_of(estimate["sources"] - 1, 0.2, 300, 300) > 0.15  # no source too many
+    assert betweenness.error_bound(estimate["sources"] - 1, 0.2, 300, 300) > 0.15  # no source too many
     assert 0 < np.abs(frame["betweenness"].to_numpy() - exact).max() <= 0.15
     frame = bfs_many(graph, "all", result="betweenness", epsilon=1e-4)
     assert "kepler_traverse.estimate" not in frame.attrs
@@ -208,7 +208,7 @@ def test_the_bound_holds_as_often_as_it_says():
     """Of means of samples of one 0-1 population, at the most unequal share, at most ``delta`` are farther than the bound."""
     population, rng = [0] * 50 + [1] * 50, random.Random(1)
     for k in (5, 40, 90):
-        bound = betweenness.bound_of(k, 0.2, 100, 1)
+        bound = betweenness.error_bound(k, 0.2, 100, 1)
         far = sum(abs(sum(rng.sample(population, k)) / k - 0.5) > bound for _ in range(2000))
         assert far <= 400
 
@@ -256,7 +256,7 @@ def certified(graph, source, row, change):
         graph=graph,
         algorithm="bfs",
         query=plan_bfs_many(graph, n_sources=1).query,
-        options=betweenness.question_of(graph, "bfs"),
+        options=betweenness.make_question(graph, "bfs"),
     )
     loads = betweenness.Betweenness(asked)
     sums = betweenness.ExactSums(row.size, -64)

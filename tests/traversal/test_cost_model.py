@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kepler_traverse.auto.costs import costs_of
+from kepler_traverse.auto.costs import load_costs
 from kepler_traverse.bfs import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP_MULTI_SOURCE
@@ -15,7 +15,7 @@ LATTICES = (14_400, 57_120, 237), (57_600, 229_440, 477), (230_400, 919_680, 957
 
 
 def seconds(algorithm, rows, name, shape, n_sources):
-    costs = costs_of("cuda")
+    costs = load_costs("cuda")
     row = next(row for row in rows if (row.device, row.name) == ("cuda", name))
     return costs.seconds(algorithm, row, shape, n_sources, row.group_size(n_sources), costs.measured_on)
 

@@ -10,9 +10,9 @@ import pytest
 from kepler_traverse import cuda, plan_bfs_many, plan_sssp_many
 from kepler_traverse.cpu import distance_stats as on_cpu
 from kepler_traverse.cuda import distance_stats as on_gpu
-from kepler_traverse.search.distance_stats import DistanceStats, levels_of, summary_of_distances, summary_of_levels
+from kepler_traverse.search.distance_stats import DistanceStats, count_levels, summary_of_distances, summary_of_levels
 from pipelines.output.part_stats import histogram_of_group, histogram_of_levels, histogram_of_rows, merged
-from pipelines.output.rows import rows_of as made
+from pipelines.output.rows import make_rows as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
 from tests.support.devices import count_allocations, host, on_a_device, orders, running
@@ -24,7 +24,7 @@ N_LEVELS = [1, 2, 31, 33, 1023, 1025, 3000]
 KINDS = [np.float32, np.float64]
 
 
-def rows_of(n: int, kind, k: int = 4) -> np.ndarray:
+def make_rows(n: int, kind, k: int = 4) -> np.ndarray:
     """Distances of which some are unreached, 0, subnormal or negative; and a source with one distance."""
     rng = np.random.default_rng(n)
     rows = rng.exponential(100, (k, n)).astype(kind)
@@ -57,7 +57,7 @@ def bits(found: DistanceStats) -> bytes:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", SIZES)
 def test_figures_are_those_of_each_distance_by_itself(n, kind, limit):
-    rows, offsets = rows_of(n, kind), offsets_of(n)
+    rows, offsets = make_rows(n, kind), offsets_of(n)
     found, histograms = counted(rows, offsets, limit)
     for i, row in enumerate(rows):
         reached = row[np.isfinite(row) & (row <= (np.inf if limit is None else limit))].astype(float)
@@ -85,7 +85,7 @@ def test_sum_is_folded_by_halves_within_and_over_reduction_blocks():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_statistics_of_a_source_do_not_depend_on_its_group(kind):
-    rows, offsets = rows_of(3000, kind), offsets_of(3000)
+    rows, offsets = make_rows(3000, kind), offsets_of(3000)
     together, histograms = counted(rows, offsets, 50.0)
     for i in range(len(rows)):
         alone, histogram = counted(rows[i : i + 1], offsets, 50.0)
@@ -99,7 +99,7 @@ def test_statistics_of_a_source_do_not_depend_on_its_group(kind):
 @pytest.mark.parametrize("n", SIZES)
 def test_a_gpu_finds_the_bits_of_a_cpu(monkeypatch, n, kind, mode):
     monkeypatch.setattr(on_gpu, "STRETCH", 512)
-    rows, offsets = rows_of(n, kind), offsets_of(n)
+    rows, offsets = make_rows(n, kind), offsets_of(n)
     for limit in (None, 50.0):
         expected, histograms = counted(rows, offsets, limit)
         with running(MODES[mode]):
@@ -151,7 +151,7 @@ def test_levels_are_counted_alike_on_either_device(monkeypatch, limit, kind, mod
 def levels_in(rows, offsets, limit) -> tuple[list, list]:
     """Return counts per source without trailing zeros, and edges; they are computed for a few sources at a time."""
     counts, edges = [], []
-    for some, stored in levels_of(rows, offsets, limit):
+    for some, stored in count_levels(rows, offsets, limit):
         assert some.size <= max(250, some.shape[1])
         counts += [np.trim_zeros(row, "b").tolist() for row in host(some)]
         edges += stored.tolist()
@@ -269,7 +269,7 @@ def test_bytes_needed_by_statistics_cover_their_allocations(monkeypatch, algorit
         taken, most = count_allocations(monkeypatch, on_gpu), 0
         there, offsets = cuda.cp.asarray(rows), cuda.cp.asarray(offsets_of(n))
         if algorithm == "bfs":
-            for counts, _ in levels_of(there, offsets, None):
+            for counts, _ in count_levels(there, offsets, None):
                 summary_of_levels(counts)
                 most, taken[1:] = max(most, sum(taken)), []  # the memory for all sources remains allocated
         else:

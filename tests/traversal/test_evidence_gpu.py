@@ -53,12 +53,12 @@ def small(monkeypatch):
 @pytest.fixture
 def scipy_instead(monkeypatch):
     def baseline_of(graph, algorithm):
-        return baselines.baseline_of(graph.to("cpu"), algorithm)
+        return baselines.choose_baseline(graph.to("cpu"), algorithm)
 
     def in_our_encoding(answer, graph, algorithm):
         return gpu.cuda.cp.asarray(baselines.in_our_encoding(answer, graph.to("cpu"), algorithm))
 
-    monkeypatch.setattr(gpu, "baseline_of", baseline_of)
+    monkeypatch.setattr(gpu, "choose_baseline", baseline_of)
     monkeypatch.setattr(gpu, "in_our_encoding", in_our_encoding)
 
 
@@ -84,7 +84,7 @@ def test_parity_counts_what_is_equal_and_what_differs(monkeypatch):
     monkeypatch.setattr(gpu, "in_our_encoding", one_off)
     wrong = gpu.measure_parity(OPTIONS)["rows"]["bfs"]
     assert (wrong["equal"], wrong["differing"], wrong["certified"]) == (0, wrong["results"], wrong["results"])
-    monkeypatch.setattr(gpu, "baseline_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(gpu, "choose_baseline", lambda *_: 1 / 0)
     assert "graph 0: ZeroDivisionError" in gpu.measure_parity(OPTIONS)["errors"][0]
 
 

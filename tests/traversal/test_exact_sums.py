@@ -101,7 +101,7 @@ def test_sssp_many_sums_integers_exactly(row):
         totals = [sum(exact(rows, weights, source, directed).values()) for source in sources]
         assert summary["sum"].to_numpy().tolist() == totals
         plan = plan_sssp_many(graph, n_sources=len(sources), strategy=row.name)
-        for group in plan.iter_groups(graph.numbers_of(sources)):
+        for group in plan.iter_groups(graph.to_numbers(sources)):
             certify_many(graph, group.sources, group.distance).require()
 
     check()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numba import get_num_threads, set_num_threads
 
 from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, paths, sssp_many, sssp_pairs
-from kepler_traverse.cpu.exact_sums import ExactSums, as_words, exponent_of, split
+from kepler_traverse.cpu.exact_sums import ExactSums, as_words, find_exponent, split
 from kepler_traverse.errors import CertificateError, InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds import flows as flows_module
 from kepler_traverse.kinds.conservation import require_listed
@@ -212,7 +212,7 @@ def test_exact_sums_are_those_of_python_integers(terms, exponent):
 
 @given(st.floats(-1e30, 1e30), st.integers(-20, 60))
 def test_a_float_is_split_into_the_nearest_integer_of_its_unit(value, exponent):
-    exponent = max(exponent, exponent_of(1e30))
+    exponent = max(exponent, find_exponent(1e30))
     low, high = split(value, exponent)
     assert (int(high) << 64) + int(low) == round(Fraction(value) / Fraction(2) ** exponent)
 

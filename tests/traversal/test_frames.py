@@ -186,11 +186,11 @@ def test_the_checksum_sees_a_change_and_not_the_strategy():
 
 def test_string_ids_are_looked_up_alike_for_many_and_few(towns):
     names = ["chur", "aalen", "bonn"] * 50
-    assert towns.numbers_of(names).tolist() == [2, 0, 1] * 50
+    assert towns.to_numbers(names).tolist() == [2, 0, 1] * 50
     with pytest.raises(UnknownVertexError, match="'essen'"):
-        towns.numbers_of([*names, "essen"])
-    assert towns.numbers_of(pd.Series(["bonn"])).tolist() == [1]
-    assert towns.numbers_of(pa.array(["bonn"])).tolist() == [1]
+        towns.to_numbers([*names, "essen"])
+    assert towns.to_numbers(pd.Series(["bonn"])).tolist() == [1]
+    assert towns.to_numbers(pa.array(["bonn"])).tolist() == [1]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

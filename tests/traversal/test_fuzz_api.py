@@ -371,11 +371,11 @@ def calls(path):
     )
     yield "Graph.to", GRAPH.to, {"device": ("cpu", one_of("cpu"))}
     yield (
-        "Graph.numbers_of",
-        GRAPH.numbers_of,
+        "Graph.to_numbers",
+        GRAPH.to_numbers,
         {"ids": ([1], list_of(is_id)), "role": ("source", lambda value: type(value) is str)},
     )
-    yield "Graph.numbers_of names", NAMES.numbers_of, {"ids": (["a"], list_of(is_name))}
+    yield "Graph.to_numbers names", NAMES.to_numbers, {"ids": (["a"], list_of(is_name))}
     yield "Graph.ids_at", GRAPH.ids_at, {"numbers": (np.array([1]), list_of(is_number))}
     yield (
         "convert.to_networkx",

@@ -130,7 +130,7 @@ def test_a_gpu_returns_the_same(name, kind):
     edges = [row[:2] for row in NAMED[name]]
     graph = build(edges, weights_for(edges, 4, kind), directed=False)
     sources = graph.ids[:: max(1, graph.n_vertices // 6)].tolist()
-    numbers = graph.numbers_of(sources)
+    numbers = graph.to_numbers(sources)
 
     def found(graph, algorithm, planned):
         def plan_for(n_sources, forms):  # noqa: ARG001  (rows, as strategies that search further return)

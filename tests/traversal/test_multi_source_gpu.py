@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kepler_traverse import certify, plan_bfs, plan_sssp
-from kepler_traverse._arrays import device_of
+from kepler_traverse._arrays import get_device
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.multi_source import bit_parallel_gpu
 from kepler_traverse.bfs.multi_source import source_per_block as bfs_blocks
@@ -118,7 +118,7 @@ def counted(plan, sources) -> list:
     """Levels of each source; they stay on the device, and may be gone with the next group."""
     rows = []
     for group in plan.iter_groups(sources):
-        assert device_of(group.counts) == "cuda"
+        assert get_device(group.counts) == "cuda"
         rows += list(host(group.counts))
     return [row[: np.flatnonzero(row)[-1] + 1].tolist() for row in rows]
 
@@ -178,7 +178,7 @@ def test_a_source_that_is_through_does_not_hold_up_the_others():
     tail = [(39, 200), *((v, v + 1) for v in range(200, 204))]
     graph = build([*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False)
     plan = plan_hops(graph.to("cuda"), "bit_parallel", n_sources=32, changes=FORCED_BITS["pull only"])
-    group = plan.run([0, 5, int(graph.numbers_of([101])[0])])
+    group = plan.run([0, 5, int(graph.to_numbers([101])[0])])
     assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
     traverse = plan._search._owned._search
     run = traverse.__closure__[-1].cell_contents
@@ -241,7 +241,7 @@ def test_targets_stop_the_searches_and_keep_their_distances(strategy, result):
 def test_targets_out_of_reach_are_found_to_be_so(strategy):
     graph = build(GRAPHS["two components and more"], directed=True)
     plan = plan_hops(graph.to("cuda"), n_sources=2, strategy=strategy, targets=[52, 3], result="targets")
-    assert host(plan.run(graph.numbers_of([50, 2])).distance).tolist() == [[-1, 2], [1, -1]]
+    assert host(plan.run(graph.to_numbers([50, 2])).distance).tolist() == [[-1, 2], [1, -1]]
 
 
 @pytest.mark.parametrize("strategy", ["bit_parallel", "source_per_block"])

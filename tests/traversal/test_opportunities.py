@@ -16,8 +16,8 @@ from kepler_traverse import bfs_many, cuda, graph_from_edges, plan_bfs_many, pla
 from kepler_traverse.cpu import opportunities as on_cpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds import opportunities_gpu as on_gpu
-from kepler_traverse.kinds.opportunities import Reduction, bands_of, reduction_of, sums_within
-from pipelines.output.rows import rows_of as made
+from kepler_traverse.kinds.opportunities import Reduction, find_bands, make_reduction, sums_within
+from pipelines.output.rows import make_rows as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
 from tests.support.devices import count_allocations, host, on_a_device, orders, running
@@ -202,7 +202,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
     planned, limit = (plan_bfs_many, "max_depth") if algorithm == "bfs" else (plan_sssp_many, "cutoff")
 
     def of(graph, result, *options):
-        asked = reduction_of(graph, algorithm, result, [0, 1, 3], *options)
+        asked = make_reduction(graph, algorithm, result, [0, 1, 3], *options)
         plan = planned(graph, n_sources=5, result="distances", strategy="one_at_a_time", **{limit: 3})
         question = Question(algorithm=algorithm, result=result, certify="none", limit=None, options=asked)
         return list(made(question, graph, plan.query, plan.run(sources)))
@@ -236,10 +236,10 @@ def test_cutoffs_beyond_every_distance_hold_no_unreached_vertex():
 def test_bands_are_those_of_a_cpu():
     cutoffs = np.array([0.0, 1e-40, 5.0, 9.0])
     rows = np.array([0, 1e-45, 1e-40, 2e-40, 5, 7, 9], np.float32)
-    expected = bands_of(rows, cutoffs)
+    expected = find_bands(rows, cutoffs)
     assert expected.tolist() == [0, 1e-40, 1e-40, 5, 5, 9, 9]
     with running(next(iter(MODES.values()))):
-        assert host(bands_of(cuda.cp.asarray(rows), cutoffs)).tolist() == expected.tolist()
+        assert host(find_bands(cuda.cp.asarray(rows), cutoffs)).tolist() == expected.tolist()
 
 
 def of_first(**options):
@@ -364,9 +364,9 @@ def test_opportunities_of_no_source_are_an_empty_frame():
 
 
 def test_a_reduction_keeps_integers_as_integers_without_a_decay():
-    kept = reduction_of(GRAPH, "sssp", "opportunities", [1], {"a": IDS}, None)
+    kept = make_reduction(GRAPH, "sssp", "opportunities", [1], {"a": IDS}, None)
     assert kept.values["a"].dtype == np.int64
-    assert reduction_of(GRAPH, "sssp", "opportunities", [1], {"a": IDS}, "linear:3").values["a"].dtype == np.float64
+    assert make_reduction(GRAPH, "sssp", "opportunities", [1], {"a": IDS}, "linear:3").values["a"].dtype == np.float64
 
 
 @pytest.mark.parametrize("decay", ["flat", "linear", "exp"])

@@ -120,7 +120,7 @@ def test_paths_of_any_graph_are_those_of_single_searches(rows, data):
 def test_paths_on_a_gpu_are_those_on_a_cpu(mode):
     edges = table_with_columns(lattice(6, 9))
     graph = graph_from_edges(edges, weight="weight", directed=False, edge_ids=True)
-    table = pair_table(*(graph.numbers_of(ids) for ids in some_pairs(graph, 30)))
+    table = pair_table(*(graph.to_numbers(ids) for ids in some_pairs(graph, 30)))
 
     def routes(graph):
         plan = REGISTRY.plan_multi_source(

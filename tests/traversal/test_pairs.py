@@ -101,7 +101,7 @@ def test_pairs_on_a_gpu_equal_full_distances_for_every_strategy(algorithm, mode)
     registry = BFS_REGISTRY if algorithm == "bfs" else SSSP_REGISTRY
     for rows in edges.values():
         graph = build(rows, weights_for(rows, 3), directed=False)
-        origins, destinations = graph.numbers_of(some_pairs(graph, 50)[0]), graph.numbers_of(some_pairs(graph, 50)[1])
+        origins, destinations = graph.to_numbers(some_pairs(graph, 50)[0]), graph.to_numbers(some_pairs(graph, 50)[1])
         table = pair_table(origins, destinations)
         single = plan_bfs(graph) if algorithm == "bfs" else plan_sssp(graph)
         full = {int(source): single.run(int(source)).distance.copy() for source in table.sources}

@@ -235,7 +235,7 @@ def test_predecessors_made_inside_the_search_are_those_made_after_it(kind):
         source, found = rows[0][0], []
         for is_inside in (True, False):
             search = near_far_gpu.plan(graph, Query(tuning=tuning.Tuning(predecessors_inside=is_inside)))
-            found.append(host(search(int(graph.numbers_of([source])[0])).predecessor).tolist())
+            found.append(host(search(int(graph.to_numbers([source])[0])).predecessor).tolist())
         assert found[0] == found[1]
 
 

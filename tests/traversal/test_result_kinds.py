@@ -14,7 +14,7 @@ from kepler_traverse.multi_source.entry_points import ArrayResult
 from kepler_traverse.search.frames import Column
 from pipelines.output.part_file import unfit_columns
 from pipelines.output.part_stats import merged
-from pipelines.output.rows import rows_of
+from pipelines.output.rows import make_rows
 from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.question import Question
 from tests.support.graphs import build, path
@@ -34,8 +34,8 @@ def median(monkeypatch):
         columns=("source", "median"),
         algorithms=("bfs",),
         numbers=1,
-        records_of=_medians,
-        columns_of=lambda _asked, values: {"median": Column(values["median"])},
+        make_records=_medians,
+        make_columns=lambda _asked, values: {"median": Column(values["median"])},
     )
     monkeypatch.setitem(RESULT_KINDS, kind.name, kind)
     monkeypatch.setitem(OUTPUT_SCHEMAS, kind.name, kind)
@@ -63,7 +63,7 @@ def test_hints_of_results_name_all_kinds_that_are_arrays():
 def test_rows_of_makes_the_rows_of_a_kind_that_was_added(median):
     plan = plan_bfs_many(GRAPH, n_sources=2, result=median.name)
     question = Question(algorithm="bfs", result=median.name, certify="none", limit=None)
-    (rows,) = rows_of(question, GRAPH, plan.query, plan.run([0, 3]))
+    (rows,) = make_rows(question, GRAPH, plan.query, plan.run([0, 3]))
     assert rows.answer.sources == [0, 3]
     assert rows.answer.table["median"].to_pylist() == [2.5, 1.5]
     assert merged(*rows.counts[2])["counts"] == [2, 3, 3, 2, 1, 1]

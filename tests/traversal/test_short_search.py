@@ -22,10 +22,10 @@ from kepler_traverse.multi_source import together
 from kepler_traverse.search import short_search
 from kepler_traverse.search.query import Nearest, Query, SourceValues
 from kepler_traverse.search.short_search import SOURCES
-from kepler_traverse.search.sparse import Marks, SparseDistances, offsets_of
+from kepler_traverse.search.sparse import Marks, SparseDistances, make_offsets
 from kepler_traverse.sssp import REGISTRY as SSSP
-from pipelines.cli.options import flags_of
-from pipelines.cli.settings import settings_of
+from pipelines.cli.options import parse_flags
+from pipelines.cli.settings import merge_settings
 from pipelines.job import run_job
 from pipelines.output.part_stats import merged
 from pipelines.run.prepare import prepare, with_threads
@@ -100,7 +100,7 @@ def test_certificate_is_that_of_all_distances(n, edges, limit, random):
         rows[i, v] = planted
         is_reached = rows != unreached
         row, vertex = (np.ascontiguousarray(axis, np.int32) for axis in np.nonzero(is_reached))  # as searches make them
-        wrong = SparseDistances(offsets_of(np.bincount(row, minlength=len(rows))), vertex, rows[is_reached], len(sources))
+        wrong = SparseDistances(make_offsets(np.bincount(row, minlength=len(rows))), vertex, rows[is_reached], len(sources))
         certificate = certify_many(graph, sources, wrong, limit)
         assert set(certificate.failures) & set(certify_many(graph, sources, rows, limit).failures)
         found, i = found.point_back(graph, sources), random.randrange(found.size)
@@ -510,4 +510,4 @@ def test_a_group_of_a_job_holds_as_many_sources_as_their_reach_allows():
     n = 20_000  # whole searches from so many sources would be a part each 13,000
     graph = graph_from_edges(np.arange(n), np.arange(1, n + 1), np.ones(n))
     argv = ["edges", "--algorithm", "sssp", "--all-sources", "--cutoff", "3", "--result", "summary", "--output", "out"]
-    assert prepare(settings_of(*flags_of(argv)), given=graph).plan.group == SOURCES
+    assert prepare(merge_settings(*parse_flags(argv)), given=graph).plan.group == SOURCES

@@ -67,7 +67,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
 
 def plan(graph, query, group: int):
     """Return ``traverse(source_vertices)`` for up to ``group`` vertex numbers at once."""
-    run = _Run(graph, group, query.tuning_of(BitParallelCpuTuning))
+    run = _Run(graph, group, query.get_tuning(BitParallelCpuTuning))
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         rounds, depth, limit = run.search(sources, query, lists)

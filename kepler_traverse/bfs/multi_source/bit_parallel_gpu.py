@@ -21,7 +21,7 @@ from ..._arrays import Array, hops_dtype
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, entries_of, struct_arguments
+from ...cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
 from ...cuda.launch import PackedLaunches, launch, prepare_items
 from ...search.strategy import MultiSourceOutcome
 from ..tuning import BitParallelGpuTuning
@@ -39,8 +39,8 @@ _DEFAULTS = BitParallelGpuTuning()
 _SIZES = (("WORDS", 32), ("LANES", 8), ("CHUNK", _DEFAULTS.chunk))
 
 
-_bits = entries_of(_BITS, _DEFAULTS.block, constants=_SIZES)
-_levels = entries_of(_LEVELS, _DEFAULTS.block, constants=(*_SIZES[:2], ("TILE", TILE)))
+_bits = make_entries(_BITS, _DEFAULTS.block, constants=_SIZES)
+_levels = make_entries(_LEVELS, _DEFAULTS.block, constants=(*_SIZES[:2], ("TILE", TILE)))
 _IDLE = _bits("bfs_bit_parallel_idle_warp", "offset_t* in_offsets, int64 n_vertices, uint32* idle")
 _START = _bits("bfs_bit_parallel_start", struct="StartArgs")
 _PULL = _bits("bfs_bit_parallel_pull_warp", struct="PullArgs")
@@ -76,7 +76,7 @@ def group_size(n_sources: int) -> int:
     return WORD * next((words for words in BITSET_WORDS if n_sources <= words * WORD), BITSET_WORDS[-1])
 
 
-def pitch_of(n: int) -> int:
+def row_pitch(n: int) -> int:
     """Elements between the distances of two sources: whole tiles."""
     return -(-n // TILE) * TILE
 
@@ -94,13 +94,13 @@ def memory(shape, query, group: int) -> int:
         # Old and new planes exist together while they are copied.
         planes = PLANES if more <= PLANES else PLANES * (2 ** (-(-more // PLANES)).bit_length())
     bitsets = (4 + planes) * group // 8 * n
-    tuning = query.tuning_of(BitParallelGpuTuning)
+    tuning = query.get_tuning(BitParallelGpuTuning)
     chunks = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
-    results = group * pitch_of(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
+    results = group * row_pitch(n) * hops_dtype(depth).itemsize if query.output == "all" else 0
     back = group * n * shape.index if query.predecessors else 0
     if query.output == "targets":
         columns = n if query.targets is None else query.targets.size  # targets per source may be all vertices
-        results = columns * group // 8 * (1 + planes) + group * pitch_of(columns) * hops_dtype(depth).itemsize
+        results = columns * group // 8 * (1 + planes) + group * row_pitch(columns) * hops_dtype(depth).itemsize
     counts = 24 * group * depth if query.output == "counts" else 0
     reverse = m * shape.index + 8 * n if shape.directed else 0
     return bitsets + 6 * (n // 8 + 4) + chunks + results + back + counts + reverse + 1024
@@ -176,7 +176,7 @@ def _push_capacity(n: int, m: int, tuning: BitParallelGpuTuning) -> int:
 
 def kernels(graph, query, group: int) -> list[Request]:
     """See ``MultiSourceStrategy.kernels``."""
-    variants = _variants(graph, group // WORD, ENTRIES, query.tuning_of(BitParallelGpuTuning))
+    variants = _variants(graph, group // WORD, ENTRIES, query.get_tuning(BitParallelGpuTuning))
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
 
@@ -204,7 +204,7 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, m, words = graph.n_vertices, graph.n_edges, group // WORD
         self._graph, self._query, self._words, self._n = graph, query, words, np.int64(n)
-        self._tuning = tuning = query.tuning_of(BitParallelGpuTuning)
+        self._tuning = tuning = query.get_tuning(BitParallelGpuTuning)
         reverse = graph.reverse
         self._incoming = (reverse.offsets, reverse.targets)
         self.kernels = kernels_for(graph, words, ENTRIES, tuning)
@@ -394,7 +394,7 @@ class _Run:
             seen = seen[columns]
             planes = cp.ascontiguousarray(planes.reshape(-1, n, self._words)[:n_planes, columns]).reshape(-1, self._words)
             n = columns.size
-        pitch = pitch_of(n)
+        pitch = row_pitch(n)
         if self._distance is None or self._distance.dtype != dtype:
             self._distance = None  # frees it before the next allocation
             self._distance = cp.empty((self._words * WORD, pitch), dtype)

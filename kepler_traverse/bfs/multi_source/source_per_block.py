@@ -22,7 +22,7 @@ from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shar
 from ...errors import StrategyError
 from ...search.strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from ..tuning import SourcePerBlockTuning
-from .bit_parallel_gpu import PREDECESSORS, kernels_for, pitch_of, predecessors_from_hops
+from .bit_parallel_gpu import PREDECESSORS, kernels_for, predecessors_from_hops, row_pitch
 
 _DEFAULTS = SourcePerBlockTuning()
 # Compiled into the kernel.
@@ -113,7 +113,7 @@ def _max_blocks(n: int, tuning: SourcePerBlockTuning) -> int:
 
 def memory(shape, query, group: int) -> int:
     """Bytes of a run: distances per source or per block; spilled queues and visited bits per block."""
-    n, depth, tuning = shape.n_vertices, 2 * shape.depth, query.tuning_of(SourcePerBlockTuning)
+    n, depth, tuning = shape.n_vertices, 2 * shape.depth, query.get_tuning(SourcePerBlockTuning)
     blocks = min(group, _max_blocks(n, tuning))
     n_arrays = group if query.output == "all" else blocks
     # Results of int8 exist together with the int16 that they are converted from.
@@ -123,7 +123,7 @@ def memory(shape, query, group: int) -> int:
     at_targets = 0 if query.targets is None else 4 * group * query.targets.size
     back = group * n * shape.index + (shape.n_edges * shape.index + 8 * n) * shape.directed if query.predecessors else 0
     spilled += _layout(n, tuning).outside
-    return n_arrays * pitch_of(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
+    return n_arrays * row_pitch(n) * width + blocks * spilled + counts + at_targets + back + 32 * group + 1024
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
@@ -164,7 +164,7 @@ def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.d
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
     """See ``MultiSourceStrategy.kernels``."""
-    tuning = query.tuning_of(SourcePerBlockTuning)
+    tuning = query.get_tuning(SourcePerBlockTuning)
     variants = _variants(graph, _layout(graph.n_vertices, tuning), tuning)
     return [Request(entry, graph.targets.dtype) for entry in variants.values()]
 
@@ -194,7 +194,7 @@ class _Run:
         n, self._query, self._graph, self._group = graph.n_vertices, query, graph, group
         if n > _MAX_VERTICES:
             raise StrategyError(f"strategy 'source_per_block' cannot take {_MAX_VERTICES + 1} vertices or more")
-        tuning = query.tuning_of(SourcePerBlockTuning)
+        tuning = query.get_tuning(SourcePerBlockTuning)
         layout = _layout(n, tuning)
         entries = _variants(graph, layout, tuning)
         start_compiling(Request(entry, graph.targets.dtype) for entry in entries.values())
@@ -202,7 +202,7 @@ class _Run:
         self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))
-        self._pitch = pitch_of(n)
+        self._pitch = row_pitch(n)
         self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.spill_capacity)), graph.targets.dtype)
         self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)

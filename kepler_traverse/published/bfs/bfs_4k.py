@@ -18,7 +18,7 @@ from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, entries_of
+from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
     MAX_CHILDREN,
     PackedLaunches,
@@ -47,7 +47,7 @@ _RESERVED = 2048  # bytes of a block's shared memory for other variables and for
 _TABLE_WORD = 8  # bytes
 
 _CONSTANTS = (("DUPLICATES", 1), ("APPEND", 2), ("HEAVY", 0), ("COUNTING", 0))
-_entry = entries_of(_FILE, 128, constants=_CONSTANTS)
+_entry = make_entries(_FILE, 128, constants=_CONSTANTS)
 MANY_BLOCKS = _entry("bfs_4k_many_blocks", struct="ManyBlocksArgs")
 SINGLE_BLOCK = _entry("bfs_4k_single_block", block=1024, struct="SingleBlockArgs")  # as many threads as a block may have
 # Launched by MANY_BLOCKS only. It is declared so that its arguments are checked like those of the others.

@@ -32,7 +32,7 @@ from ...bfs import gpu_steps
 from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, entries_of
+from ...cuda.kernel_spec import WARP, Entry, make_entries
 from ...cuda.launch import PackedLaunches, launch, resident_threads
 from ...search.strategy import Strategy, state_bytes
 from .params import GatherKnobs
@@ -47,7 +47,7 @@ _CULLING = {"bits": 1, "warp_culling": 2, "history_culling": 4}
 _COUNTED = ("inspected", "by_bits", "by_history", "by_warp", "queued")
 # Degrees from which on a block, and a warp, visits an adjacency list.
 _GATHERED_FROM = {"scan_warp_block": (BLOCK, WARP), "scan_warp": (NEVER, WARP), "scan": (NEVER, NEVER), "warp": (NEVER, 1)}
-_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
+_entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 _EXPAND = _entry("bfs_gather_expand", struct="ExpandArgs")
 _CONTRACT = _entry("bfs_gather_contract", struct="ContractArgs")
 _EXPAND_CONTRACT = _entry("bfs_gather_expand_contract", struct="ExpandContractArgs")
@@ -99,13 +99,13 @@ class VertexRun(gpu_steps.Run):
             "counted": self.on_device,
         }
 
-    def arguments_of(self, entry: Entry) -> dict[str, Any]:  # noqa: ARG002
+    def make_arguments(self, entry: Entry) -> dict[str, Any]:  # noqa: ARG002
         """Return ``arguments``, and those that only one kernel takes so."""
         return self.arguments()
 
     def launch(self, entry: Entry, work_items: int, **changed) -> None:
         """Launch a kernel. The address of the frontier tells which of the two queues is which."""
-        key, pack = self.frontier.queue.data.ptr, partial(self.arguments_of, entry)
+        key, pack = self.frontier.queue.data.ptr, partial(self.make_arguments, entry)
         self.launches[entry].launch(work_items, key, pack, **changed)
 
     def list_level(self, level: int, queue, counter) -> None:
@@ -151,7 +151,7 @@ class EdgeRun(VertexRun):
         self.expand(1)
         self.swap(self.frontier.read_counters()[0])
 
-    def arguments_of(self, entry: Entry) -> dict[str, Any]:
+    def make_arguments(self, entry: Entry) -> dict[str, Any]:
         frontier = self.frontier
         if entry is _EXPAND:
             edges = {"edges": frontier.next, "sources": self.next_sources}

@@ -33,7 +33,7 @@ from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, entries_of
+from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
     PackedLaunches,
     launch,
@@ -51,8 +51,8 @@ TILE = 1024  # vertices whose flags a block sums at once; Springer's listing has
 
 _KERNELS = Path(__file__).parent / "kernels"
 _QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
-_queues = entries_of(_QUEUES_FILE, BLOCK)
-_prefix = entries_of(_PREFIX_FILE, gpu_steps.BLOCK)
+_queues = make_entries(_QUEUES_FILE, BLOCK)
+_prefix = make_entries(_PREFIX_FILE, gpu_steps.BLOCK)
 _LEVEL = _queues("bfs_block_queues", struct="LevelArgs")
 _GRID = _queues("bfs_block_queues_grid", struct="GridArgs", is_cooperative=True)
 _SINGLE_BLOCK = _queues("bfs_block_queues_single_block", struct="SingleBlockArgs")

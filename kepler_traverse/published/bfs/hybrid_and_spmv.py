@@ -32,15 +32,15 @@ from ...bfs.cpu_steps import is_dense
 from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, entries_of
+from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import PackedLaunches, launch
 from ...search.strategy import Strategy, state_bytes
 
 BLOCK = 256
 
 _KERNELS = Path(__file__).parent / "kernels"
-_hybrid = entries_of(_KERNELS / "hybrid.cu", BLOCK)
-_spmv = entries_of(_KERNELS / "spmv.cu", BLOCK)
+_hybrid = make_entries(_KERNELS / "hybrid.cu", BLOCK)
+_spmv = make_entries(_KERNELS / "spmv.cu", BLOCK)
 _LAYER_PUSH = _hybrid("bfs_layer_push_thread", struct="PushArgs")
 _PULL = _hybrid("bfs_pull_thread", struct="PullArgs")
 _PRODUCT = _spmv(

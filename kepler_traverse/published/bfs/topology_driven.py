@@ -19,7 +19,7 @@ from ...bfs import gpu_steps
 from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, Entry, entries_of
+from ...cuda.kernel_spec import WARP, Entry, make_entries
 from ...cuda.launch import PackedLaunches, launch
 from ...search.strategy import Strategy, state_bytes
 from .params import DeferKnobs, VirtualWarpKnobs
@@ -28,8 +28,8 @@ BLOCK = 256
 
 _KERNELS = Path(__file__).parent / "kernels"
 _GRAPH = "offset_t* offsets, vertex_t* targets"
-_scan = entries_of(_KERNELS / "topology_driven.cu", BLOCK)
-_hops = entries_of(_KERNELS / "bellman_ford_hops.cu", BLOCK)
+_scan = make_entries(_KERNELS / "topology_driven.cu", BLOCK)
+_hops = make_entries(_KERNELS / "bellman_ford_hops.cu", BLOCK)
 _LEVEL = _scan("bfs_scan_level_thread", struct="LevelArgs")
 _REDIRECTED = _scan("bfs_scan_redirected_thread", struct="RedirectedArgs")
 _VIRTUAL_WARP = _scan("bfs_scan_virtual_warp", struct="VirtualWarpArgs")

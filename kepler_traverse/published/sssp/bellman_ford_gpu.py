@@ -26,7 +26,7 @@ import numpy as np
 
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, entries_of
+from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import PackedLaunches, launch, resident_threads
 from ...search.strategy import Strategy, state_bytes
 from ...sssp import gpu_steps
@@ -36,8 +36,8 @@ from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppin
 
 _KERNELS = Path(__file__).parent / "kernels"
 _TOPOLOGY_FILE, _WORK_FRONT_FILE = _KERNELS / "topology_driven.cu", _KERNELS / "workfront_sweep.cu"
-_topology = entries_of(_TOPOLOGY_FILE, BLOCK)
-_work_front_entry = entries_of(_WORK_FRONT_FILE, BLOCK)
+_topology = make_entries(_TOPOLOGY_FILE, BLOCK)
+_work_front_entry = make_entries(_WORK_FRONT_FILE, BLOCK)
 _SWEEP = _topology("sssp_sweep_thread", struct="SweepArgs")
 _MASK = {
     "relax": _topology("sssp_mask_relax_thread", struct="MaskArgs"),

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, entries_of
+from ...cuda.kernel_spec import WARP, Entry, make_entries
 from ...cuda.launch import MAX_CHILDREN, PackedLaunches, launch, max_grid, n_blocks, resident_threads
 from ...errors import FrontierOverflowError, StrategyError
 from ...search.strategy import Strategy
@@ -43,7 +43,7 @@ _BEFORE_ALL_ROUNDS = 0xFFFFFFFF
 _INFINITE_KEY = 0x7F800000
 
 _CONSTANTS = (("DUPLICATES", 1), ("CLASSES", 1), ("MODIFIERS", 1), ("ENQUEUE", 2), ("HEAVY", 1), ("COUNTING", 0))
-_entry = entries_of(_FILE, BLOCK, constants=_CONSTANTS)
+_entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
 RELAX = _entry("h_bf_relax", struct="RelaxArgs")
 RELAX_HUBS = _entry("h_bf_relax_hubs", struct="RelaxHubsArgs")
 # Launched by RELAX only. It is declared so that its arguments are checked like those of the others.

@@ -26,14 +26,14 @@ import numpy as np
 
 from ...cuda import cp
 from ...cuda.compiler import kernel
-from ...cuda.kernel_spec import WARP, entries_of
+from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import PackedLaunches, launch
 from ...search.strategy import Outcome
 from ...sssp import gpu_steps
 from .params import BLOCK
 
 _FILE = Path(__file__).parent / "kernels" / "threshold_methods.cu"
-_entry = entries_of(_FILE, BLOCK)
+_entry = make_entries(_FILE, BLOCK)
 _LIGHTEST = _entry(
     "sssp_piles_lightest_warp",
     "offset_t* offsets, vertex_t* targets, weight_t* weights, int64 n_vertices, ordered_t* lightest",
@@ -237,9 +237,9 @@ def by_vertices(graph, with_edges: bool):
 def memory(n_thresholds: int, lightest: bool = False):
     """Return the ``memory`` of a strategy: the state of any GPU traversal, the piles, and the lightest edges."""
 
-    def bytes_of(n_vertices: int, n_edges: int, predecessors: bool) -> int:
+    def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:
         index = 4 if n_vertices < 2**31 else 8
         piles = n_vertices * (index * (n_thresholds + 2) + 8 * lightest)
         return piles + 8 * (2 * n_thresholds + 1) + gpu_steps.memory(n_vertices, n_edges, predecessors)
 
-    return bytes_of
+    return estimate_bytes

@@ -24,7 +24,7 @@ from ...cuda.interleaved import (
     sums_up_to,
     words_per_thread,
 )
-from ...cuda.kernel_spec import WARP, entries_of
+from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
     launch,
     launch_blocks,
@@ -48,7 +48,7 @@ _NARROW = 128  # vertices of a level that one block per 32 sources sweeps
 _EDGES = 3  # upward edges per vertex that the estimate of memory assumes
 _FILE = Path(__file__).parents[1] / "kernels" / "hierarchy_sweep.cu"
 _CONSTANTS = (("WORDS", 4),)
-_entry = entries_of(_FILE, _SEARCH_BLOCK, constants=_CONSTANTS)
+_entry = make_entries(_FILE, _SEARCH_BLOCK, constants=_CONSTANTS)
 _SEARCH = _entry("hierarchy_search_upward", struct="SearchArgs")
 _CLEAR = _entry("hierarchy_clear_lines_warp", struct="ClearArgs", block=_LEVEL_BLOCK, item_threads=WARP)
 _PLACE = _entry("hierarchy_place_sums", struct="PlaceArgs")

@@ -48,7 +48,7 @@ def memory(shape, query, group: int) -> int:
     find overflows of one search at a time.
     """
     n = shape.n_vertices
-    blocks = min(group, _max_blocks(n, query.tuning_of(SourcePerBlockTuning)))
+    blocks = min(group, _max_blocks(n, query.get_tuning(SourcePerBlockTuning)))
     n_arrays = group if query.output == "all" or query.limit is None else blocks  # an overflow is found in all distances
     at_targets = group * query.targets.size if query.output == "targets" and query.targets is not None else 0
     back = group * n * shape.index if query.predecessors else 0
@@ -101,7 +101,7 @@ def _variant(n: int, tuning: SourcePerBlockTuning) -> Entry:
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
     """See ``MultiSourceStrategy.kernels``."""
-    entry = _variant(graph.n_vertices, query.tuning_of(SourcePerBlockTuning))
+    entry = _variant(graph.n_vertices, query.get_tuning(SourcePerBlockTuning))
     return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
 
 
@@ -127,7 +127,7 @@ class _Run:
     def __init__(self, graph, query, group: int):
         n, index, real = graph.n_vertices, graph.targets.dtype, graph.weights.dtype
         self._graph, self._query = graph, query
-        tuning = query.tuning_of(SourcePerBlockTuning)
+        tuning = query.get_tuning(SourcePerBlockTuning)
         self._kernel = kernel(_variant(n, tuning), index, real)
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), blocks_at_once(self._kernel)))
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)

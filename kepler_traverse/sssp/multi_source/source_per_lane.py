@@ -42,7 +42,7 @@ def memory(shape, query, group: int) -> int:
 
     32 distances and two masks per vertex, edge chunks, distances per source, and the arrays that compute predecessors.
     """
-    n, tuning = shape.n_vertices, query.tuning_of(SourcePerLaneTuning)
+    n, tuning = shape.n_vertices, query.get_tuning(SourcePerLaneTuning)
     n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
     state = n * (GROUP * shape.weight + 8) + 8 * n_chunks
     columns = query.targets.size if query.output == "targets" and query.targets is not None else n
@@ -68,7 +68,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     }
 
 
-def _chunks_of(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
+def _size_chunks(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
     """Return whether degrees are uneven, and the number of edges of a chunk."""
     mean, _, largest = degree_statistics(graph.offsets)
     is_uneven = largest >= tuning.uneven_from * mean
@@ -77,8 +77,8 @@ def _chunks_of(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)
     """See ``MultiSourceStrategy.kernels``."""
-    tuning = query.tuning_of(SourcePerLaneTuning)
-    entry = _ENTRY.variant(block=tuning.block, CHUNK=_chunks_of(graph, tuning)[1])
+    tuning = query.get_tuning(SourcePerLaneTuning)
+    entry = _ENTRY.variant(block=tuning.block, CHUNK=_size_chunks(graph, tuning)[1])
     return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
 
 
@@ -106,9 +106,9 @@ class _Run:
 
     def __init__(self, graph, query):
         n, self._graph, self._query = graph.n_vertices, graph, query
-        self._tuning = tuning = query.tuning_of(SourcePerLaneTuning)
+        self._tuning = tuning = query.get_tuning(SourcePerLaneTuning)
         self._real = real = graph.weights.dtype
-        is_uneven, chunk = _chunks_of(graph, tuning)
+        is_uneven, chunk = _size_chunks(graph, tuning)
         self._kernel = kernel(_ENTRY.variant(block=tuning.block, CHUNK=chunk), graph.targets.dtype, real)
         self._distances = cp.empty((n, GROUP), real)
         self._keys = self._distances.view(f"i{real.itemsize}")

@@ -13,7 +13,7 @@ from ..._arrays import as_distance
 from ...cpu import threads
 from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
 from .. import cpu_steps
-from ..near_far_cpu import NEVER, State, new_state, pile_width, rounds_of, search
+from ..near_far_cpu import NEVER, State, count_rounds, new_state, pile_width, search
 
 SOURCES_PER_CORE = 8  # of a group, so that cores end at about the same time
 group_size = per_core(SOURCES_PER_CORE)
@@ -68,7 +68,7 @@ def plan(graph, query, _group: int):
             sizes, bounds = new_state(kind)
             state = State(piles[thread], last_queued[thread], is_far[thread], found, sizes, bounds)
             search(*edges, numbers[i], limit, targets, width, NEVER, state)
-            rounds[i], stops[i] = rounds_of(sizes), bounds[1]
+            rounds[i], stops[i] = count_rounds(sizes), bounds[1]
             if counts_overflows:
                 overflows[i] = _overflows(*edges, found)
             if is_at_targets:

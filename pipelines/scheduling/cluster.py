@@ -118,14 +118,16 @@ def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
 @contextlib.contextmanager
 def pinned(debug: bool = False) -> Iterator[None]:
     """Pin Dask's settings, and silence its log: a worker that dies and comes back is this job's business."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.WARNING if debug else logging.CRITICAL)
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client")]  # Dask gives both a level
+    before = [logger.level for logger in loggers]
     try:
+        for logger in loggers:
+            logger.setLevel(logging.WARNING if debug else logging.CRITICAL)
         with dask.config.set(_PINNED):
             yield
     finally:
-        logger.setLevel(before)
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 @contextlib.contextmanager

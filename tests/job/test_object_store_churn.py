@@ -16,7 +16,7 @@ import pytest
 
 from pipelines import batch_sources
 from pipelines.output.run_folder import MANIFEST
-from tests.support.object_store import served
+from tests.support.object_store import objects, served
 
 pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
 pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
@@ -53,11 +53,6 @@ def start(tmp_path):
         child.join()
 
 
-def objects(bucket):
-    """The objects of the run as the server holds them."""
-    return {name.removeprefix("run/"): key.value for name, key in list(bucket.keys.items()) if name.startswith("run/")}
-
-
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
 def test_shards_that_are_killed_all_the_time_lose_nothing(tmp_path, start, monkeypatch):
@@ -71,10 +66,6 @@ def test_shards_that_are_killed_all_the_time_lose_nothing(tmp_path, start, monke
     expected = json.loads((tmp_path / "alone" / MANIFEST).read_text())["digest"]
     begun, kills, luck = time.monotonic(), 0, random.Random(7)
     with served(monkeypatch) as server:
-        from moto.core import DEFAULT_ACCOUNT_ID
-        from moto.s3.models import s3_backends
-
-        bucket = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets["bucket"]
         server.fail_share, server.cut_share, server.slow_share = 0.01, 0.01, 0.001
         words += ["--output", URL, "--batch-size", "1", "--workers", "1", "--no-report"]
         running = {index: start("batch_sources", *words, "--shard", f"{index}/{SHARDS}") for index in range(SHARDS)}
@@ -97,7 +88,7 @@ def test_shards_that_are_killed_all_the_time_lose_nothing(tmp_path, start, monke
                 kills += 1
             if kills % 30 == 1:
                 print(
-                    f"{time.monotonic() - begun:.0f} s: {kills} kills, {len(bucket.keys)} objects, {dict(server.log)}",
+                    f"{time.monotonic() - begun:.0f} s: {kills} kills, {len(objects('run'))} objects, {dict(server.log)}",
                     flush=True,
                 )
         shards_took = time.monotonic() - begun
@@ -105,14 +96,15 @@ def test_shards_that_are_killed_all_the_time_lose_nothing(tmp_path, start, monke
         for call in calls:
             call.join()
         took = time.monotonic() - begun
-        found = objects(bucket)
+        found = objects("run")
         log = dict(server.log)
     said = [json.loads(line) for line in (tmp_path / "finish.log").read_text().splitlines() if line.startswith("{")]
     assert [call.exitcode for call in calls] == [0, 0], (tmp_path / "finish.log").read_text()
     assert [each["digest"] for each in said] == [expected] * 2
     assert sorted(each["was_finished"] for each in said) == [False, True]
-    manifest = json.loads(found.pop(MANIFEST))
-    assert found.pop("_SUCCESS").decode().strip() == hashlib.sha256(objects(bucket)[MANIFEST]).hexdigest()
+    manifest_text = found.pop(MANIFEST)
+    manifest = json.loads(manifest_text)
+    assert found.pop("_SUCCESS").decode().strip() == hashlib.sha256(manifest_text).hexdigest()
     assert {name: hashlib.sha256(data).hexdigest() for name, data in found.items()} == {
         part["file"]: part["sha256"] for part in manifest["parts"]
     }

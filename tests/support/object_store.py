@@ -59,8 +59,17 @@ class Server:
         return [whole[: len(whole) // 2]]  # fewer bytes than the header says
 
 
+def objects(folder: str) -> dict[str, bytes]:
+    """Return the objects of a folder of the bucket, as the server holds them."""
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.s3.models import s3_backends
+
+    keys = list(s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets["bucket"].keys.items())
+    return {name.removeprefix(f"{folder}/"): key.value for name, key in keys if name.startswith(f"{folder}/")}
+
+
 @contextlib.contextmanager
-def served(monkeypatch: Any) -> Iterator[Server]:
+def served(monkeypatch: Any, host: str = "127.0.0.1") -> Iterator[Server]:
     """Start a server with a bucket called ``bucket``; the environment names it."""
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
@@ -72,10 +81,10 @@ def served(monkeypatch: Any) -> Iterator[Server]:
             pass
 
     app = Server(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    server = make_server(host, 0, app, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    app.url = f"http://127.0.0.1:{server.server_port}"
+    app.url = f"http://{host}:{server.server_port}"
     values = {"ACCESS_KEY_ID": "AKIDOFTHETEST", "SECRET_ACCESS_KEY": "SECRETOFTHETEST", "REGION": "us-east-1"}
     for name, value in (values | {"ENDPOINT_URL": app.url, "ALLOW_HTTP": "true"}).items():
         monkeypatch.setenv(f"AWS_{name}", value)

@@ -31,7 +31,7 @@ from .cli import signals
 from .cli.options import SETTINGS, Once, OnceParser, Settings
 from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, show
-from .output.layout import PARTITION_NAME, part_number
+from .output.layout import PARTITION_NAME
 from .output.load_tables import LOAD_FACTS, read_facts
 from .output.manifest_types import NAMED_OPTIONS, Manifest
 from .output.rows import get_names
@@ -161,10 +161,9 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
         prover, part_of = Retraversal(graph, question, identity["batch_size"], findings), AgainPart
     layout = read_layout(manifest)
     for name, entry in {entry["file"]: entry for entry in manifest["parts"]}.items():
-        number = part_number(name)
-        if number is not None and layout.has(name):  # any other is a fault already
+        if layout.has(name):  # any other is a fault already
             with store.local([name]) as here:
-                part_of(here / name, entry, manifest["fingerprint"], number, prover, findings).check()
+                part_of(here / name, entry, layout, prover, findings).check()
     if manifest["status"] == "done" and not findings.faults:
         tables = answered_tables(settings)
         tables |= {name: partial(_table_of_graph, make, graph) for name, make in tables_of_graph(settings).items()}

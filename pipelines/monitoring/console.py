@@ -28,7 +28,7 @@ from kepler_traverse.search.exact import describe_distances
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
 from ..cli.terminal import printable, say, show
 from ..output.load_tables import explained
-from ..output.manifest_types import Manifest, PartEntry, StrategyChoice
+from ..output.manifest_types import Manifest, PartEntry
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
@@ -168,9 +168,10 @@ def _workers_table(chronicle: RunStats) -> Table:
     return table
 
 
-def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: StrategyChoice | None = None) -> None:
-    """Print the plan of the run; ``choice`` is the manifest entry of the candidates."""
-    graph, plan = prepared.graph, prepared.plan
+def show_plan(settings: Settings, prepared: Prepared) -> None:
+    """Print the plan of the run."""
+    graph, plan, sizing = prepared.graph, prepared.plan, prepared.sizing
+    choice = None if prepared.choice is None else prepared.choice.record
     notes = weights_not_used(settings, graph.report.facts())
     # The plan is for the threads of one worker of several, and the choice for those that the run has.
     strategy = plan.strategy.name if choice is None else choice["first"]
@@ -229,7 +230,7 @@ def show_plan(settings: Settings, prepared: Prepared, sizing: Sizing, choice: St
         ),
         *([("why", plan.why if is_planned else hierarchy)] if is_planned or hierarchy else []),
         *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
-        *_sources_and_batches(settings, prepared, sizing),
+        *_sources_and_batches(settings, prepared),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),
         *((f"memory: {name}", in_units(size)) for name, size in sizing.memory.items()),
         ("output", f"at most {in_units(sizing.output_bytes)} before compression"),
@@ -415,13 +416,13 @@ def _kind(graph: Graph) -> str:
     return f"{'directed' if graph.directed else 'undirected'}, {weights}"
 
 
-def _sources_and_batches(settings: Settings, prepared: Prepared, sizing: Sizing) -> list[tuple[str, str]]:
+def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[str, str]]:
     if not OUTPUT_SCHEMAS[settings.result].takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
     return [
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
         *(("estimate", bound_text(each)) for each in estimate_of_plan(prepared).values()),
-        ("batches", f"{sizing.n_batches:,} of {sizing.batch_size:,} sources, one part file each"),
+        ("batches", f"{prepared.sizing.n_batches:,} of {prepared.sizing.batch_size:,} sources, one part file each"),
     ]
 
 

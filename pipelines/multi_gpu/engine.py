@@ -177,7 +177,7 @@ class MgEngine:
             output_bytes=load.n_sources * load.most_rows * load.row_bytes,
         )
 
-    def choose(self, prepared: Prepared, sizing: Sizing) -> None:
+    def choose(self, prepared: Prepared) -> None:
         """Return None: there is only one strategy."""
 
     def answer(self, run: BatchRun) -> None:
@@ -189,8 +189,7 @@ class MgEngine:
         run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})
 
     def _answer(self, run: BatchRun, observer: BatchObserver) -> None:
-        request = run.prepared.request
-        answers = _BatchTraverser(self._graph, self._plan, request)
+        answers = _BatchTraverser(self._graph, self._plan, run.prepared.request)
         if self._graph.n_edges:
             self._together.load(self._graph)
         for part, sources in run.batches.items():
@@ -198,9 +197,7 @@ class MgEngine:
             context = BatchContext()
             rows = answers.of(part, sources, False, context)
             with writing_to(run.folder), context.clock("write"):
-                summary = write_part(
-                    run.folder, part, run.fingerprint, rows, result=request.result, sort=request.options.sort
-                )
+                summary = write_part(run.folder, part, run.layout, rows)
             with signals.held():  # an interrupt waits until the results are in the manifest
                 for source, reason in context.failed:
                     observer.failed(part, [source], reason)

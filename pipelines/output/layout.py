@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from urllib.parse import unquote
@@ -37,20 +37,27 @@ def partition_name(column: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts of a run.
+    """The parts of a run, and what they have in common.
 
     Attributes
     ----------
     result : str
+        Name of the output schema, stored in each part with its description.
     batch_size : int
         Sources of a part that is not the last one, of its partition if there are any.
     partitions : mapping of str to int
         The number of sources by the folder of their parts; without partitions that of all by ``""``.
+    sort : {"source", "distance"}
+        Order of the rows of a part: that of the sources, or that of ``part_file.by_distance``.
+    run : str
+        Fingerprint of the run, stored in each part.
     """
 
-    result: str
-    batch_size: int
-    partitions: Mapping[str, int]
+    result: str = "distances"
+    batch_size: int = 1
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    sort: str = "source"
+    run: str = ""
 
     @cached_property
     def _folders(self) -> list[str]:
@@ -79,7 +86,7 @@ class Layout:
 
     def folder(self, number: int) -> str:
         """Return the folder of a part, with a slash, or ``""``."""
-        name = self._folders[bisect_right(self._ends, number)]
+        name = self._folders[bisect_right(self._ends, number)] if len(self._folders) > 1 else "".join(self._folders)
         return f"{name}/" if name else ""
 
     def name(self, number: int) -> str:

@@ -29,7 +29,7 @@ from kepler_traverse.runtime.regular_files import read_json, size_and_digest
 
 from .buffer_pool import BUFFERS
 from .checksums import MASK, checksums_in
-from .layout import part_name
+from .layout import Layout, part_name
 from .manifest_types import FORMAT, Footer, PartEntry, PartSummary, checked
 from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
@@ -56,29 +56,20 @@ class NotWantedError(KeplerError):
 def write_part(
     folder: Path,
     number: int,
-    run: str,
+    layout: Layout,
     answers: Iterable[Answer],
     is_wanted: Callable[[], bool] = lambda: True,
-    result: str = "distances",
-    sort: str = "source",
-    within: str = "",
 ) -> PartSummary | None:
     """Write one batch.
 
     Parameters
     ----------
-    run : str
-        Fingerprint of the run, stored in the file.
+    layout : Layout
+        That of the run. The folder of a partition is made if it does not exist.
     answers : iterable of Answer
         Only about one row group of their rows is held at a time, unless they are sorted by distance.
     is_wanted : callable
         Called just before the file is renamed. A worker that hung must not replace a part that was reassigned.
-    result : str
-        Name of the output schema, stored in the file with its description.
-    sort : {"source", "distance"}
-        Order of the rows: that of the sources, or that of ``by_distance``.
-    within : str
-        Folder of its partition, with a slash, which is made if it does not exist.
 
     Returns
     -------
@@ -95,22 +86,23 @@ def write_part(
     first = next(answers, None)
     if first is None:
         return None
-    form, answers = OUTPUT_SCHEMAS[result], itertools.chain([first], answers)
-    if sort == "distance":
+    form, answers = OUTPUT_SCHEMAS[layout.result], itertools.chain([first], answers)
+    if layout.sort == "distance":
         form, answers = replace(form, order=BY_DISTANCE, repeated=()), _sorted(answers)
-    name = within + part_name(number, result)
+    path = folder / layout.name(number)
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
-        answered = _PartResults(number, run, form, answers)
+        answered = _PartResults(number, layout, answers)
         digest = (_write_matrix if form.lists else _write_rows)(partial, form, answered)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
-        (folder / within).mkdir(exist_ok=True)
-        os.replace(partial, folder / name)
-        sync_folder(folder / within)
+        path.parent.mkdir(exist_ok=True)
+        os.replace(partial, path)
+        sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+    name = layout.name(number)
     return {"file": name, "rows": answered.rows, "sha256": digest, "checksum": f"{answered.checksum:016x}", "bytes": size}
 
 
@@ -157,8 +149,8 @@ class _PartResults:
         Sums over the sources that were taken.
     """
 
-    def __init__(self, number: int, run: str, form: ResultKind, answers: Iterable[Answer]):
-        self._number, self._run, self._form, self._answers = number, run, form, answers
+    def __init__(self, number: int, layout: Layout, answers: Iterable[Answer]):
+        self._number, self._layout, self._answers = number, layout, answers
         self._sources: list[object] = []
         self._checksums: list[int] = []
         self.rows = 0
@@ -178,9 +170,9 @@ class _PartResults:
         footer = {
             "format": FORMAT,
             "version": __version__,
-            "run": self._run,
+            "run": self._layout.run,
             "part": self._number,
-            "result": self._form.name,
+            "result": self._layout.result,
             "rows": self.rows,
             "sources": self._sources,
             "checksums": [f"{checksum:016x}" for checksum in self._checksums],
@@ -336,12 +328,10 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
 def checked_part(
     folder: Path,
     number: int,
-    run: str,
+    layout: Layout,
     sources: list[Any],
     graph: Graph,
     known: PartEntry | None,
-    result: str = "distances",
-    within: str = "",
 ) -> PartSummary | None:
     """Return the summary of a part on disk if it is complete and correct, else None.
 
@@ -352,15 +342,13 @@ def checked_part(
     known : dict, optional
         Entry of the part in the manifest; without it all checksums are recomputed from the rows.
         It is returned unchanged, so it must have been validated before.
-    result : str
-        Name of the output schema.
 
     Raises
     ------
     OutputError
         The file exists but cannot be read, or it is not a regular file.
     """
-    name = within + part_name(number, result)
+    name = layout.name(number)
     path = folder / name
     try:
         size, digest = size_and_digest(path)
@@ -373,12 +361,12 @@ def checked_part(
     if known is not None:
         whole = known["sha256"] == digest and known["sources"] == sources  # some sources may have failed
         return known if whole else None
-    form = OUTPUT_SCHEMAS[result]
+    form = OUTPUT_SCHEMAS[layout.result]
     try:
         with open_part(path) as file:
             footer = read_footer(file)
             columns = [name for name in file.schema.names if name != "predecessor"]  # its pages have checksums of their own
-            same = footer["run"] == run and footer["part"] == number and footer["result"] == result
+            same = (footer["run"], footer["part"], footer["result"]) == (layout.run, number, layout.result)
             if not same or footer["sources"] != sources or unfit_columns(file.schema, form, graph):
                 return None
             checksums = checksums_in(file.tables(), graph, graph.to_numbers(sources), columns)

@@ -208,7 +208,8 @@ def read_layout(manifest: Manifest) -> Layout:
     """Return which sources are in which part of a run."""
     identity = manifest["identity"]
     partitions = identity.get("partitions", {"": manifest["sources"]})
-    return Layout(manifest["result"], identity["batch_size"], partitions)
+    sort, run = identity.get("sort", "source"), manifest["fingerprint"]
+    return Layout(manifest["result"], identity["batch_size"], partitions, sort, run)
 
 
 def compute_fingerprint(identity: Identity) -> str:
@@ -227,16 +228,12 @@ def refuse_another_run(
     store: Store,
     manifest: Manifest,
     identity: Identity,
-    layout: Layout,
-    tables: Collection[str],
     is_shard: bool = False,
-    names: Collection[str] | None = None,
     sources: Sequence[Any] = (),
 ) -> None:
-    """Raise OutputError unless the manifest is of the same run and the folder has no parts or tables beyond its own.
+    """Raise OutputError unless the manifest is of the same run.
 
-    ``names`` are those of its files, if they are known; a shard in an object store leaves them to ``finish``. With
-    ``sources``, those of a sample, the manifest may be of a run with the first of them.
+    With ``sources``, those of a sample, the manifest may be of a run with the first of them.
     """
     before: dict[str, Any] = dict(manifest["identity"])
     now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
@@ -248,8 +245,10 @@ def refuse_another_run(
         if is_of_sample:
             shown += "; this sample does not begin with that of the run, so that it is a new run in a new folder"
         raise OutputError(f"{store}: {what}: {shown}")
-    if names is None:
-        names = [] if is_shard and not store.is_local else list(store.versions())
+
+
+def refuse_further_files(store: Store, names: Collection[str], layout: Layout, tables: Collection[str]) -> None:
+    """Raise OutputError for a part or a table that a run with this layout and these tables does not have."""
     for name in sorted(names):
         if part_number(name) is not None and not layout.has(name):
             raise OutputError(

@@ -25,7 +25,7 @@ from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import render_page
 from ..output.layout import in_order
-from ..output.manifest_types import FORMAT, Built, Identity, Manifest, PartEntry, PartSummary
+from ..output.manifest_types import FORMAT, Built, Manifest, PartEntry, PartSummary
 from ..output.part_file import checked_part
 from ..output.run_folder import (
     MANIFEST,
@@ -37,7 +37,9 @@ from ..output.run_folder import (
     graph_folder,
     is_as_stored,
     mark_fits,
+    read_layout,
     refuse_another_run,
+    refuse_further_files,
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
@@ -49,10 +51,9 @@ from .answered_tables import answered_tables, list_tables, tables_of_graph
 from .engine import NOTHING_GIVEN, BatchRun, Engine, Given, KeplerEngine
 from .environment import versions
 from .finishing import finish_run
-from .memory_plan import Sizing
 from .prepare import Prepared
 from .question import make_identity
-from .strategy_choice import StrategyChoice, current
+from .strategy_choice import current
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -144,29 +145,33 @@ def _execute(
             batch_size = settings.batch_size
             if before is not None and batch_size == "auto":  # so that the parts hold the same sources
                 batch_size = before["identity"].get("batch_size", "auto")
-            sizing = engine.size(prepared, batch_size)
-            layout = prepared.layout(sizing.batch_size)
-            fingerprint = prepared.graph.fingerprint if not settings.plan else ""
-            identity = make_identity(prepared.request, fingerprint, prepared.names, sizing.batch_size, prepared.partitions)
-            choice = engine.choose(prepared, sizing)
+            prepared.sizing = engine.size(prepared, batch_size)
+            prepared.choice = engine.choose(prepared)
         if settings.plan:
             if settings.resume:
                 say("note: --plan shows the whole run, also what --resume would find done")
-            console.show_plan(settings, prepared, sizing, None if choice is None else choice.record)
+            console.show_plan(settings, prepared)
             return None
         assert output is not None  # merge_settings requires --output, except with --plan
+        manifest = _new_manifest(settings, prepared)
+        layout, may_extend = read_layout(manifest), prepared.names if shard is None else ()
+
+        def refuse(before: Manifest) -> None:
+            refuse_another_run(output, before, manifest["identity"], not is_alone, may_extend)
+            if is_alone or output.is_local:  # finish lists the parts of a shared run in an object store, which may be many
+                refuse_further_files(output, output.versions(), layout, list_tables(settings))
+
         if before is not None:
-            may_extend = prepared.names if shard is None else ()
-            tables = list_tables(settings)
-            refuse_another_run(output, before, identity, layout, tables, not is_alone, sources=may_extend)
+            refuse(before)
         with OutputFolder(output, index, count) as folder:
-            if choice is not None and before is not None:
-                choice.resume(before.get("choice"))
-            folder.manifest = _new_manifest(settings, prepared, sizing, identity, choice)
+            if prepared.choice is not None and before is not None:
+                prepared.choice.resume(before.get("choice"))
+                manifest["strategy"] = prepared.choice.strategy
+            folder.manifest = manifest
             if shard is not None:
                 before = folder.join(before, may_be_there=settings.resume or not is_alone)
-                refuse_another_run(output, before, identity, layout, list_tables(settings), not is_alone)
-            job = _Job(settings, prepared, sizing, folder, resume_command, engine, choice, shard)
+                refuse(before)
+            job = _Job(settings, prepared, folder, resume_command, engine, shard)
             if before is not None:
                 job.keep_what_is_done(before, by_record=not (is_alone or output.is_local))
                 if supervision.needs_workers:
@@ -214,10 +219,9 @@ def proposed(settings: Settings) -> Iterator[None]:
         raise CapacityError(text) from error
 
 
-def _new_manifest(
-    settings: Settings, prepared: Prepared, sizing: Sizing, identity: Identity, choice: StrategyChoice | None
-) -> Manifest:
-    graph = prepared.graph
+def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
+    graph, sizing, choice = prepared.graph, prepared.sizing, prepared.choice
+    identity = make_identity(prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions)
     return {
         "format": FORMAT,
         "status": "running",
@@ -265,17 +269,14 @@ class _Job:
         self,
         settings: Settings,
         prepared: Prepared,
-        sizing: Sizing,
         folder: OutputFolder,
         resume_command: str,
         engine: Engine,
-        choice: StrategyChoice | None,
         shard: Shard | None = None,
     ):
-        self._settings, self._prepared, self._sizing = settings, prepared, sizing
-        self._folder, self._resume_command, self._engine, self._choice = folder, resume_command, engine, choice
-        self._shard = shard
-        self._layout, numbers = prepared.layout(sizing.batch_size), prepared.numbers
+        self._settings, self._prepared, self._folder = settings, prepared, folder
+        self._resume_command, self._engine, self._shard = resume_command, engine, shard
+        self._layout, numbers = read_layout(folder.manifest), prepared.numbers
         self._bounds = list(self._layout.bounds())
         parts = range(self._layout.n_parts) if shard is None else filter(shard.takes, range(self._layout.n_parts))
         self._batches = {part: numbers[slice(*self._bounds[part])].tolist() for part in parts}
@@ -303,8 +304,7 @@ class _Job:
                 summary = record
             elif name in there:
                 with store.local([name]) as here:
-                    facts = (manifest["fingerprint"], names, self._prepared.graph, record, manifest["result"])
-                    summary = checked_part(here, part, *facts, within=self._layout.folder(part))
+                    summary = checked_part(here, part, self._layout, names, self._prepared.graph, record)
             if summary is not None:
                 entry: PartEntry = {**summary, "sources": names}
                 if entry["file"] in known:
@@ -436,12 +436,10 @@ class _Job:
         return BatchRun(
             batches=self._batches,
             prepared=self._prepared,
-            sizing=self._sizing,
             folder=self._folder.path,
             graph=self._folder.graph,
             url="" if self._folder.store.is_local else str(self._folder.store),
-            fingerprint=self._folder.manifest["fingerprint"],
-            choice=self._choice,
+            layout=self._layout,
             announce=self._announce,
             watch=self._watched,
             finish=lambda times: self._finish(times, kept),
@@ -465,8 +463,8 @@ class _Job:
             try:
                 yield _ManifestObserver(self, progress)
             finally:
-                if self._choice is not None:
-                    self._folder.manifest["strategy"] = current(self._choice.record)
+                if self._prepared.choice is not None:
+                    self._folder.manifest["strategy"] = current(self._prepared.choice.record)
 
 
 def _sum(*of: dict[str, float]) -> dict[str, float]:

@@ -29,6 +29,7 @@ from kepler_traverse.runtime.object_stores import URL
 from ..cli.options import OPTIONS, Settings
 from ..cli.shards import parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
+from ..output.layout import Layout
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
@@ -38,7 +39,7 @@ from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
 from ..scheduling.package_version import version_here
-from ..scheduling.scheduler import BatchObserver, Window
+from ..scheduling.scheduler import BatchObserver, Patience, Window
 from ..worker import lean_imports
 from ..worker.batch_context import BatchContext
 from ..worker.device_errors import is_sticky
@@ -72,13 +73,11 @@ class BatchRun:
 
     batches: dict[int, list[int]]  # vertex numbers of the sources by part; entries do not change while the engine runs
     prepared: Prepared  # the result of ``Engine.prepare``; the engine may release it
-    sizing: Sizing
+    layout: Layout
     # The output folder of the parts, and where the graph is stored for worker processes if it is stored nowhere else.
     folder: Path
     graph: Path
     url: str  # the object store of the run, if it has one
-    fingerprint: str  # fingerprint of the run
-    choice: StrategyChoice | None  # the result of ``Engine.choose``; None if there is nothing to choose
     # Called with the client once the cluster has started, and with the seconds of each step so far; the client is None if
     # this process runs the batches.
     announce: Callable[[Client | None, dict[str, float]], None]
@@ -104,8 +103,8 @@ class Engine(Protocol):
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         """Choose workers and batch size; raise CapacityError if the run does not fit."""
 
-    def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
-        """Return the choice between several strategies, by estimates; None if there is nothing to choose.
+    def choose(self, prepared: Prepared) -> StrategyChoice | None:
+        """Return the choice between several strategies for ``prepared.sizing``, by estimates; None if there is none.
 
         This sets the fields of ``prepared.request`` that the workers' plans need.
         """
@@ -222,10 +221,10 @@ class KeplerEngine:
             each.name: state_bytes(prepared, each.group, each.nbytes) for each in candidates if math.isfinite(each.seconds)
         }
 
-    def choose(self, prepared: Prepared, sizing: Sizing) -> StrategyChoice | None:
+    def choose(self, prepared: Prepared) -> StrategyChoice | None:
         if self._settings.strategy != "auto" or not isinstance(prepared.plan, MultiSourcePlan):
             return None
-        first = prepared.plan.strategy.name
+        first, sizing = prepared.plan.strategy.name, prepared.sizing
         size, request = sizing.batch_size, replace(prepared.request, chosen=first)
         prepared.request = request
         if len(sizing.strategies) < 2:
@@ -253,7 +252,7 @@ class KeplerEngine:
         return not self._is_external and sizing.writers > 1 and can_write_in_background(sizing.batch_size, n_vertices)
 
     def answer(self, run: BatchRun) -> None:
-        if run.sizing.in_process:
+        if run.prepared.sizing.in_process:
             self._answer_here(run)
         else:
             self._answer_on_cluster(run)
@@ -266,7 +265,7 @@ class KeplerEngine:
         worker, plan = TraversalWorker(self.work(run), address=name), prepared.plan
         del prepared.plan  # a change of the strategy releases it
         # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
-        is_for_its_threads = prepared.threads in (0, run.sizing.threads)
+        is_for_its_threads = prepared.threads in (0, run.prepared.sizing.threads)
         held = plan if is_for_its_threads else None
         del plan
         worker.hold(graph, held)
@@ -293,7 +292,7 @@ class KeplerEngine:
         from ..scheduling.existing_cluster import check_existing, check_newcomers
         from ..worker.plugin import TraversalPlugin
 
-        work, sizing, n_vertices = self.work(run), run.sizing, run.prepared.graph.n_vertices
+        work, sizing, n_vertices = self.work(run), run.prepared.sizing, run.prepared.graph.n_vertices
         if self._is_external:
             check_existing(self._settings, work.device, _shared_folders(run), run.url)
         started = time.perf_counter()
@@ -316,11 +315,10 @@ class KeplerEngine:
             run.announce(client, times)
             with run.watch(client) as observer:
                 executor = DaskExecutor(client, _submitter(run, client, token))
-                needed = sizing.shared_bytes + sizing.worker_bytes
-                newcomers = (
-                    functools.partial(check_newcomers, client, needed=needed, url=run.url) if self._is_external else None
-                )
-                window = self.window(run, executor, observer, n_vertices, newcomers)
+                if self._is_external:
+                    needed = sizing.shared_bytes + sizing.worker_bytes
+                    executor.admit = functools.partial(check_newcomers, client, needed=needed, url=run.url)
+                window = self.window(run, executor, observer, n_vertices)
                 try:
                     window.run(list(run.batches))
                 finally:
@@ -336,48 +334,33 @@ class KeplerEngine:
     def work(self, run: BatchRun) -> Work:
         """Return what all batches share."""
         request = run.prepared.request
-        if run.choice is not None:
-            request = replace(request, chosen=run.choice.strategy)
+        if run.prepared.choice is not None:
+            request = replace(request, chosen=run.prepared.choice.strategy)
         is_apart = self._is_external and bool(run.url)  # then nothing but the store is shared with the workers
         cache = self._settings.graph_cache or ""
         if run.prepared.folder is None or not URL.match(cache):
             cache = f"{run.url}/{run.graph.name}"
         return Work(
             request=request,
-            run=run.fingerprint,
+            layout=run.layout,
             graph_folder=run.prepared.folder or run.graph,
             graph_cache=cache if is_apart else "",
             origin=run.prepared.origin or origin_of_graph(run.prepared.graph),
             output=None if is_apart else run.folder,
-            layout=run.prepared.layout(run.sizing.batch_size) if run.prepared.partitions else None,
             url=run.url,
             device=run.prepared.graph.device,
-            threads=0 if self._is_external else run.sizing.threads,
-            writers=1 if self._is_external else run.sizing.writers,
+            threads=0 if self._is_external else run.prepared.sizing.threads,
+            writers=1 if self._is_external else run.prepared.sizing.writers,
             version=version_here() if self._is_external else "",
         )
 
-    def window(
-        self,
-        run: BatchRun,
-        executor: BatchExecutor,
-        observer: BatchObserver,
-        n_vertices: int,
-        newcomers: Callable[[list[str]], None] | None = None,
-    ) -> Window:
+    def window(self, run: BatchRun, executor: BatchExecutor, observer: BatchObserver, n_vertices: int) -> Window:
         """Return the window of tasks for the batches of a run."""
-        deadline = self._settings.batch_deadline
-        return Window(
-            executor,
-            observer,
-            run.folder,
-            deadline=None if deadline == "auto" else deadline,
-            patience=self._settings.worker_timeout,
-            first=2 * run.sizing.writers if self._writes_beside(run.sizing, n_vertices) else 1,
-            newcomers=newcomers,
-            choice=run.choice,
-            notice=self._settings.notice,
-        )
+        settings, sizing = self._settings, run.prepared.sizing
+        deadline = None if settings.batch_deadline == "auto" else settings.batch_deadline
+        patience = Patience(deadline, settings.worker_timeout, settings.notice)
+        first = 2 * sizing.writers if self._writes_beside(sizing, n_vertices) else 1
+        return Window(executor, observer, run.folder, patience, first, run.prepared.choice)
 
 
 def _shared_folders(run: BatchRun) -> list[Path]:
@@ -397,7 +380,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
     request = replace(prepared.request, certify="none")  # they are computed and certified again
     with tempfile.TemporaryDirectory(prefix="kepler-") as folder:
         rows = answers_for(prepared.graph, prepared.plan, request).of(0, numbers, False, BatchContext())
-        part = write_part(Path(folder), 0, "", rows, result=request.result, sort=request.options.sort)
+        part = write_part(Path(folder), 0, prepared.layout(len(numbers)), rows)
         if part is None:
             return None
         sampled = part["bytes"]

@@ -31,7 +31,7 @@ from ..output.run_folder import (
     is_as_stored,
     mark_fits,
     read_layout,
-    refuse_another_run,
+    refuse_further_files,
     refuse_others_files,
     size_and_digest_in,
     sweep,
@@ -121,7 +121,7 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
     if new or not checked:
         there = store.versions()
         refuse_others_files(store, there)
-        refuse_another_run(store, manifest, manifest["identity"], layout, tables, names=there)
+        refuse_further_files(store, there, layout, tables)
         unsure = [part for part in new if not is_as_stored(part, there)]
         with ThreadPoolExecutor() as pool:
             are_whole = list(pool.map(lambda each: _is_whole(store, each), unsure))

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +56,10 @@ from .answered_tables import read_source_table
 from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph, local_cache
-from .memory_plan import BATCHES_PER_WORKER, DISTANCES_AT_ONCE, Load, Machine, sources_per_part
+from .memory_plan import BATCHES_PER_WORKER, DISTANCES_AT_ONCE, Load, Machine, Sizing, sources_per_part
 from .partitions import by_partition
 from .question import ids_in, ids_like, numbers_of_ids, read_question
+from .strategy_choice import StrategyChoice
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
@@ -82,13 +83,17 @@ class Prepared:
     duplicates: int  # number of sources that were given more than once
     seconds: dict[str, float]  # seconds of reading, of building if the graph was not loaded, of planning and of compiling
     partitions: dict[str, int] | None = None  # sources by the folder of their parts, in the order of ``numbers``
+    # The results of ``Engine.size`` and ``Engine.choose``.
+    sizing: Sizing = field(init=False)
+    choice: StrategyChoice | None = None
     per_part: int | None = None  # sources whose results fill a part, if that was measured
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
     build_limit: int | None = None  # bytes of memory beyond which the graph is built in files; None if it never is
 
     def layout(self, batch_size: int) -> Layout:
         """Return which sources are in which part."""
-        return Layout(self.request.result, batch_size, self.partitions or {"": int(self.numbers.size)})
+        partitions = self.partitions or {"": int(self.numbers.size)}
+        return Layout(self.request.result, batch_size, partitions, self.request.options.sort)
 
     def release(self) -> None:
         """Release the memory of the graph before the workers load theirs."""

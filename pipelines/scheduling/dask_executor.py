@@ -23,10 +23,16 @@ class DaskExecutor:
     ----------
     submit : callable
         ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
+
+    Attributes
+    ----------
+    admit : callable
+        See ``BatchExecutor``; all workers of an own cluster can take part.
     """
 
     def __init__(self, client: Client, submit: Callable[[Task], Future[Any]]):
         self._client, self.submit = client, submit
+        self.admit: Callable[[list[str]], object] = lambda _: None
 
     def get_outcomes(self, future: Future[Any]) -> list[BatchOutcome] | None:
         if future.status != "finished":

@@ -82,6 +82,9 @@ class BatchExecutor(Protocol):
         ``deadline`` is the number of seconds in which this process must answer again, or else hangs.
         """
 
+    def admit(self, workers: list[str], /) -> object:
+        """Raise ClusterError unless workers that have joined can take part."""
+
     def paused(self, workers: Iterable[str]) -> dict[str, Any]:
         """Return the facts of those of the workers that Dask has paused for their memory."""
 

@@ -122,6 +122,9 @@ class InProcessExecutor:
             keys: list[Any] = list(self._pending)
         return WorkerStates(workers={NAME}, running={NAME}, processing={NAME: keys})
 
+    def admit(self, workers: list[str], /) -> None:
+        """Do nothing: no worker joins."""
+
     def paused(self, workers: Iterable[str]) -> dict[str, Any]:  # noqa: ARG002
         return {}
 

@@ -13,9 +13,8 @@ import queue
 import time
 import uuid
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kepler_traverse.errors import NegativeCycleError, OutputError
 
@@ -57,6 +56,18 @@ class BatchObserver(Protocol):
         """Show a message about workers or batches at once."""
 
 
+class Patience(NamedTuple):
+    """How many seconds a run waits."""
+
+    # For a batch until its worker is considered hung and is restarted; None derives it from the slowest batch.
+    deadline: float | None = None
+    workers: float = 60.0  # without any worker until the run ends
+    notice: float = 20.0  # for running tasks after an interrupt; a second signal ends the job at once
+
+
+USUAL = Patience()
+
+
 class Window:
     """Runs batches on an executor, with a few tasks per worker in flight.
 
@@ -64,18 +75,10 @@ class Window:
     ----------
     folder : Path
         Where tasks write their heartbeat files.
-    deadline : float or None
-        Seconds after which the worker of a batch is considered hung and restarted; None derives it from the slowest batch.
-    patience : float
-        Seconds without any worker after which the run ends.
     first : int
         Batches per task until the time of a batch is known.
-    newcomers : callable, optional
-        ``newcomers(addresses)`` raises ClusterError if workers that have joined cannot take part.
     choice : StrategyChoice, optional
         Chooses the strategy of each task; without it tasks name no strategy.
-    notice : float
-        Seconds that running tasks have to end after an interrupt. A second signal ends the job at once.
     """
 
     def __init__(
@@ -83,16 +86,12 @@ class Window:
         executor: BatchExecutor,
         observer: BatchObserver,
         folder: Path,
-        deadline: float | None = None,
-        patience: float = 60.0,
+        patience: Patience = USUAL,
         first: int = 1,
-        newcomers: Callable[[list[str]], None] | None = None,
         choice: StrategyChoice | None = None,
-        notice: float = 20.0,
     ):
-        self._executor, self._observer, self._folder = executor, observer, folder
-        self._deadline, self._notice = deadline, notice
-        self._monitor = WorkerMonitor(executor, observer, patience, newcomers)
+        self._executor, self._observer, self._folder, self._patience = executor, observer, folder, patience
+        self._monitor = WorkerMonitor(executor, observer, patience.workers)
         self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
         self._in_flight: dict[BatchFuture, Task] = {}
@@ -332,7 +331,7 @@ class Window:
         if not self._monitor.is_due():
             return
         self._report_retries()
-        deadline = self._deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+        deadline = self._patience.deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
         for worker, theirs in self._monitor.check(self._in_flight, deadline):
             self._restart(worker, theirs, deadline)
 
@@ -355,7 +354,7 @@ class Window:
         if self._in_flight:
             self._observer.draining(len(self._in_flight))
         now = time.monotonic()
-        until, settled = now + self._notice, now + _DROP_SECONDS
+        until, settled = now + self._patience.notice, now + _DROP_SECONDS
         while (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._executor.is_connected():
             for task in dropped:  # a task that began before it learned of this must not write an unknown part
                 task.mark.unlink(missing_ok=True)

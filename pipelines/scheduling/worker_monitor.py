@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from kepler_traverse.runtime.display import in_units
@@ -44,8 +44,6 @@ class WorkerMonitor:
     ----------
     patience : float
         Seconds without any worker after which the run ends.
-    newcomers : callable, optional
-        ``newcomers(addresses)`` raises ClusterError if workers that have joined cannot take part.
 
     Attributes
     ----------
@@ -53,14 +51,8 @@ class WorkerMonitor:
         Workers that take tasks.
     """
 
-    def __init__(
-        self,
-        executor: BatchExecutor,
-        notices: Notices,
-        patience: float,
-        newcomers: Callable[[list[str]], None] | None = None,
-    ):
-        self._executor, self._notices, self._patience, self._newcomers = executor, notices, patience, newcomers
+    def __init__(self, executor: BatchExecutor, notices: Notices, patience: float):
+        self._executor, self._notices, self._patience = executor, notices, patience
         self.n_running = 1
         self._seen_at = time.monotonic()
         self._checked_at = 0.0
@@ -127,8 +119,7 @@ class WorkerMonitor:
             self._notices.notice(f"lost: {_named(lost)}; {count}")
         if joined:
             self._notices.notice(f"joined: {_named(joined)}; {count}")
-            if self._newcomers is not None:
-                self._newcomers(sorted(joined))
+            self._executor.admit(sorted(joined))
         resumed = (self._paused & workers) - not_running
         self._paused &= not_running
         if resumed:

@@ -21,6 +21,7 @@ from kepler_traverse.search import results
 from kepler_traverse.search.exact import narrow_distances
 
 from ..output.checksums import MASK
+from ..output.layout import Layout, part_number
 from ..output.manifest_types import Footer, PartEntry
 from ..output.matrix_file import is_matrix
 from ..output.part_file import by_distance, read_footer, unfit_columns
@@ -73,7 +74,7 @@ class Prover:
 
     def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:
         self.graph, self._findings, self._limits = graph, findings, question.limits
-        self.sort, self.most_rows = question.options.sort, graph.n_vertices
+        self.most_rows = graph.n_vertices
         self.limit = question.limit
         self.algorithm = question.algorithm
         self.form = OUTPUT_SCHEMAS[question.result]
@@ -143,16 +144,15 @@ class Part:
     ----------
     entry : dict
         Its entry in the manifest.
-    run : str
-        Fingerprint of the run.
+    layout : Layout
+        That of the run.
     prover : Prover
-        Whose ``form`` the rows must have. A source has at most ``most_rows`` of them, and ``sort`` is their order.
+        Whose ``form`` the rows must have. A source has at most ``most_rows`` of them.
     """
 
-    def __init__(self, path: Path, entry: PartEntry, run: str, number: int, prover: Prover, findings: Findings) -> None:
-        self._path, self._entry, self._run, self._number = path, entry, run, number
-        self._prover, self._findings = prover, findings
-        self._graph, self._result = prover.graph, prover.form.name
+    def __init__(self, path: Path, entry: PartEntry, layout: Layout, prover: Prover, findings: Findings) -> None:
+        self._path, self._entry, self._layout, self._number = path, entry, layout, part_number(entry["file"]) or 0
+        self._prover, self._findings, self._graph = prover, findings, prover.graph
 
     def check(self) -> None:
         """Add the faults of the file to the findings."""
@@ -195,12 +195,14 @@ class Part:
             self._add("damaged part", f"its footer is not that of a part of this job ({error})")
             return None
         of_run, number = footer["run"], footer["part"]
-        if of_run != self._run:
-            self._add("another run", f"it was written by another run ({str(of_run)[:16]}, not {self._run[:16]})")
+        if of_run != self._layout.run:
+            self._add("another run", f"it was written by another run ({str(of_run)[:16]}, not {self._layout.run[:16]})")
         if number != self._number:
             self._add("another run", f"it was written as part {number}")
-        if footer["result"] != self._result:
-            self._add("another result", f"it was written as {footer['result']!r}, and the run is for {self._result!r}")
+        if footer["result"] != self._layout.result:
+            self._add(
+                "another result", f"it was written as {footer['result']!r}, and the run is for {self._prover.form.name!r}"
+            )
             return None
         if footer["sources"] != self._entry["sources"]:
             self._add("sources", "its sources are not those that the manifest names")
@@ -258,7 +260,7 @@ class Part:
 
     def _tables(self, file: PartReader, footer: Footer) -> Iterator[pa.Table]:
         """Yield the rows of the sources, one after the other, in one table or several."""
-        if self._prover.sort == "source":
+        if self._layout.sort == "source":
             yield from self._groups(file)
             return
         if file.n_rows > len(footer["sources"]) * self._prover.most_rows:

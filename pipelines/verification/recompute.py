@@ -38,7 +38,6 @@ class Retraversal:
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
-        self.sort = question.options.sort
         request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)

@@ -51,7 +51,7 @@ class Work:
     """What every batch of a run shares; small enough to be sent to each worker."""
 
     request: Request
-    run: str  # fingerprint of the run
+    layout: Layout
     # Absolute, and the same on every worker.
     graph_folder: Path
     output: Path | None  # None for a folder of each worker, which sends its heartbeats as events
@@ -60,7 +60,6 @@ class Work:
     writers: int = 1  # maximum number of threads per worker that write parts while it traverses
     # Version of this package on the driver, set if workers may have another one; see ``package_version.version_here``.
     version: str = ""
-    layout: Layout | None = None  # with the folders of the parts; None if there are none
     url: str = ""  # the object store to which parts are moved from ``output``; "" if they stay there
     # The cache in an object store of which each host copies the graph of this origin; "" if all see ``graph_folder``.
     graph_cache: str = ""
@@ -320,17 +319,7 @@ class TraversalWorker:
     ) -> BatchOutcome:
         """Write a part and return its outcome."""
         with context.clock("write"):
-            asked, layout = self.work.request, self.work.layout
-            summary = write_part(
-                self._store.path,
-                part,
-                self.work.run,
-                rows,
-                mark.is_wanted,
-                asked.result,
-                asked.options.sort,
-                layout.folder(part) if layout is not None else "",
-            )
+            summary = write_part(self._store.path, part, self.work.layout, rows, mark.is_wanted)
             stored = None if summary is None else self._store.move_in(summary["file"])
             if summary is not None and stored is not None:
                 summary["stored"] = stored

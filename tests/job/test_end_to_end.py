@@ -15,6 +15,7 @@ from kepler_traverse import graph_from_edges, plan_sssp
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.search.results import checksum
 from pipelines.batch_sources import main
+from pipelines.output.layout import Layout
 from pipelines.output.part_file import Answer, checked_part, write_part
 from tests.support import oracle
 from tests.support.plans import table_of
@@ -318,11 +319,11 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
         Answer.of_one(s, table_of(graph, run, plan.query), checksum(run, graph.returns_integers))
         for s, run in zip(sources, runs, strict=True)
     ]
-    written = write_part(tmp_path, 0, "run", answers)
+    written = write_part(tmp_path, 0, Layout(run="run"), answers)
     assert pq.read_table(tmp_path / "part-000000.parquet").num_rows == written["rows"] == 3 + 1 + 4
 
     def check(run="run", sources=sources):
-        return checked_part(tmp_path, 0, run, sources, graph, None)
+        return checked_part(tmp_path, 0, Layout(run=run), sources, graph, None)
 
     assert check() == written
     assert check(run="another") is None
@@ -330,12 +331,12 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
     # A complete file with rows other than those computed.
     rows = [row for answer in answers for row in answer.each()]
     wrong = [Answer.of_one(s, table if s != sources[0] else table.slice(1), total) for s, table, total in rows]
-    write_part(tmp_path, 0, "run", wrong)
+    write_part(tmp_path, 0, Layout(run="run"), wrong)
     assert check() is None
 
 
 def test_outcome_of_a_batch_is_below_a_kilobyte(tmp_path):
     table = pa.table({"source": [1, 1], "vertex": [1, 2], "distance": pa.array([0, 1], pa.int32())})
-    summary = write_part(tmp_path, 7, "f" * 64, [Answer.of_one(i, table, 2**64 - 1) for i in range(500)])
+    summary = write_part(tmp_path, 7, Layout(run="f" * 64), [Answer.of_one(i, table, 2**64 - 1) for i in range(500)])
     assert len(pickle.dumps(summary)) < 1024
     assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)

@@ -29,7 +29,7 @@ from pipelines.scheduling.existing_cluster import (
     version_here,
 )
 from pipelines.scheduling.heartbeat import Mark
-from pipelines.scheduling.scheduler import Window
+from pipelines.scheduling.scheduler import Patience, Window
 from tests.support.clusters import threads_of_this_process
 from tests.support.processes import PATIENCE, SILENT, started
 
@@ -235,7 +235,9 @@ class Scheduler:
 def test_events_of_workers_are_reported_once(tmp_path):
     looks = [("ab", "ab"), ("b", "b"), ("bc", "bc"), ("bc", "b"), ("bc", "b"), ("bc", "bc"), ("bc", "bc")]
     scheduler, observer, joined = Scheduler(looks), RecordingObserver(), []
-    window = Window(DaskExecutor(scheduler, None), observer, tmp_path, newcomers=joined.append)
+    executor = DaskExecutor(scheduler, None)
+    executor.admit = joined.append
+    window = Window(executor, observer, tmp_path)
     for _ in looks:
         scheduler.look(window)
     more = "start the workers with a larger --memory-limit, or 0 for none"
@@ -259,7 +261,7 @@ def test_workers_that_are_lost_at_once_are_one_line(tmp_path):
 
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
-    window = Window(DaskExecutor(scheduler, None), RecordingObserver(), tmp_path, patience=5)
+    window = Window(DaskExecutor(scheduler, None), RecordingObserver(), tmp_path, Patience(workers=5))
     task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
     window._in_flight[InFlight()] = task
     scheduler.look(window)

@@ -19,6 +19,7 @@ import pytest
 from kepler_traverse import read_graph
 from kepler_traverse.errors import OutputError
 from pipelines import batch_sources, verify
+from pipelines.output.layout import Layout
 from pipelines.output.manifest_types import Manifest, adapter
 from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name
 from pipelines.output.run_folder import MANIFEST, SUCCESS, check_folder
@@ -316,7 +317,7 @@ def test_every_wrong_footer_is_found_and_such_a_part_is_computed_again(run):
     path = run.folder / part_name(1)
     whole, footer, entry = path.read_bytes(), footer_of(path), run.manifest["parts"][1]
     graph = read_graph(run.edges, device="cpu")
-    known = (run.folder, 1, footer["run"], footer["sources"], graph, None)
+    known = (run.folder, 1, Layout(run=footer["run"]), footer["sources"], graph, None)
     assert checked_part(*known) == {key: entry[key] for key in ("file", "rows", "sha256", "checksum", "bytes")}
     tried = 0
     for wrong in footers(footer):
@@ -357,7 +358,7 @@ def test_columns_of_another_kind_are_found(run, name, kind):
     resealed(run, 1)
     code, text = run.verify()
     assert (code, path.name in text) == (5, True), text
-    known = (run.folder, 1, footer["run"], footer["sources"], read_graph(run.edges, device="cpu"), None)
+    known = (run.folder, 1, Layout(run=footer["run"]), footer["sources"], read_graph(run.edges, device="cpu"), None)
     assert checked_part(*known) is None
 
 

@@ -178,11 +178,12 @@ def what_a_run_does(argv, folder, monkeypatch):
         return asdict(settings)
     kepler = engine.KeplerEngine(settings)
     prepared = kepler.prepare(None)
-    sizing = kepler.size(prepared, settings.batch_size)
+    prepared.sizing = sizing = kepler.size(prepared, settings.batch_size)
     identity = make_identity(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
-    choice = kepler.choose(prepared, sizing)
-    result_folder = SimpleNamespace(path=folder, graph=folder, store=LocalStore(folder), manifest={"fingerprint": ""})
-    the_job = driver._Job(settings, prepared, sizing, result_folder, "", kepler, choice, parse_shard(settings.shard, {}))
+    prepared.choice = kepler.choose(prepared)
+    manifest = driver._new_manifest(settings, prepared)
+    result_folder = SimpleNamespace(path=folder, graph=folder, store=LocalStore(folder), manifest=manifest)
+    the_job = driver._Job(settings, prepared, result_folder, "", kepler, parse_shard(settings.shard, {}))
     window = kepler.window(the_job.batch_run(), None, None, prepared.graph.n_vertices)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)
@@ -196,8 +197,8 @@ def what_a_run_does(argv, folder, monkeypatch):
     return [
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
-        sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._monitor._patience, made,
-        window._notice, sorted(the_job._batches), prepared.per_part, console.estimate_of_plan(prepared),
+        sizing.workers, sizing.threads, sizing.batch_size, window._patience, window._monitor._patience, made,
+        sorted(the_job._batches), prepared.per_part, console.estimate_of_plan(prepared),
         prepared.layout(sizing.batch_size).partitions,
     ]  # fmt: skip
 

@@ -11,6 +11,7 @@ import pytest
 
 from kepler_traverse import graph_from_edges
 from kepler_traverse.graph.storage import write_graph
+from pipelines.output.layout import Layout
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from pipelines.worker.traverse import BatchTraverser
@@ -65,7 +66,7 @@ def one_worker(tmp_path):
             algorithm="sssp", strategy="auto", limit=None, targets=None, result="predecessors", certify="all", knobs=None,
             at_once=8,
         ),
-        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1,
+        layout=Layout("predecessors"), graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1,
     )  # fmt: skip
 
     def start():

@@ -26,6 +26,7 @@ from kepler_traverse.search.plan import Plan
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output.checksums import checksums_in
+from pipelines.output.layout import Layout
 from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
 from pipelines.output.run_folder import compute_digest
 from pipelines.output.schemas import OUTPUT_SCHEMAS
@@ -335,7 +336,8 @@ def one_worker(edges, tmp_path):
         asked = {"limit": None, "targets": targets, "result": result_of(case), "certify": "all", "knobs": None} | options
         algorithm = "sssp" if "sssp" in CASES[case] else "bfs"
         request = Request(algorithm=algorithm, strategy="auto", at_once=graph.n_vertices, **asked)
-        work = Work(request=request, run="run", graph_folder=tmp_path / "graph", output=tmp_path, device="cpu", threads=1)
+        places = {"graph_folder": tmp_path / "graph", "output": tmp_path}
+        work = Work(request=request, layout=Layout(result_of(case)), device="cpu", threads=1, **places)
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1), address="")))
         (outcome,) = plugin.answer([(0, list(range(N_SOURCES)))], False, tmp_path / "mark")

@@ -15,6 +15,7 @@ from kepler_traverse.multi_source.outputs import RESULTS
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from pipelines.cli.options import OPTIONS, Settings, UsageError, parse_flags
 from pipelines.cli.settings import KNOWN_KEYS, merge_settings
+from pipelines.output.layout import Layout
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run import prepare
 from pipelines.run.question import make_question
@@ -97,7 +98,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
     request = prepare.make_request(chosen, make_question(chosen))
     graph = SimpleNamespace(device="cuda")
-    work = plugin.Work(request=request, run="", graph_folder=CONF, output=CONF, device="cuda", threads=1)
+    work = plugin.Work(request=request, layout=Layout(), graph_folder=CONF, output=CONF, device="cuda", threads=1)
     planning.plan_for(graph, work.request)
     assert given["knobs"] == chosen.knobs
     assert given["strategy"] == "h_bf"

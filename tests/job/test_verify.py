@@ -16,6 +16,7 @@ from kepler_traverse import plan_bfs, plan_sssp, read_graph
 from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import merge_settings
+from pipelines.output.layout import Layout
 from pipelines.output.manifest_types import FORMAT
 from pipelines.output.part_file import FOOTER_KEY, Answer, checked_part, part_name, write_part
 from pipelines.output.run_folder import MANIFEST, SUCCESS, compute_digest, compute_fingerprint
@@ -115,7 +116,7 @@ class Output:
                 )
             )
         result = self.manifest["identity"]["result"]
-        entry = write_part(self.folder, number, run or self.run, answers, result=result)
+        entry = write_part(self.folder, number, Layout(result, run=run or self.run), answers)
         return entry | {"sources": [source for answer in answers for source in answer.sources]}
 
     def rewrite(self, number, **changes):
@@ -293,7 +294,7 @@ def test_a_wrong_predecessor_is_found(tmp_path, capsys):
 def test_a_part_that_no_manifest_lists_is_not_kept_if_a_predecessor_is_damaged(tmp_path):
     output = Output(tmp_path, "weights", algorithm="sssp", result="predecessors")
     path = output.folder / "part-000000.parquet"
-    known = output.folder, 0, output.run, output.sources[:4], output.graph, None, "predecessors"
+    known = output.folder, 0, Layout("predecessors", run=output.run), output.sources[:4], output.graph, None
     assert checked_part(*known)["rows"] == pq.read_metadata(path).num_rows
     pages = pq.read_metadata(path).row_group(0).column(3)
     assert pages.path_in_schema == "predecessor"

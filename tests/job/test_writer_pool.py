@@ -25,6 +25,7 @@ from kepler_traverse.errors import OutputError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import write_graph
 from pipelines.output.buffer_pool import Buffers
+from pipelines.output.layout import Layout
 from pipelines.output.part_file import plain
 from pipelines.output.rows import is_made_on_host, make_rows
 from pipelines.question import Question
@@ -99,7 +100,7 @@ def answered(tmp_path):
                 algorithm=algorithm, strategy="auto", limit=None, targets=None, result=result, knobs=None, at_once=at_once,
                 **{"certify": "all"} | more,
             ),
-            run="run", graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
+            layout=Layout(result), graph_folder=tmp_path / f"graph-{folder.name}", output=folder, device="cpu", threads=1,
         )  # fmt: skip
         plugin = TraversalPlugin(work, "plugin")
         asyncio.run(plugin.setup(SimpleNamespace(state=SimpleNamespace(nthreads=1), address="")))
@@ -317,7 +318,7 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
             algorithm="bfs", strategy="auto", limit=None, targets=None, result="distances", certify="all", knobs=None,
             at_once=12,
         ),
-        run="run", graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
+        layout=Layout(), graph_folder=tmp_path / "graph", output=folder, device="cpu", threads=1, writers=8,
     )  # fmt: skip
     monkeypatch.setattr(traversal_worker, "writers_for", lambda *_: 8)
     write, second = traversal_worker.write_part, threading.Event()

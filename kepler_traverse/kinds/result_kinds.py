@@ -359,11 +359,10 @@ class ResultKind:
         ``rows(question, n_vertices, depth)`` returns the number of records of a source, estimated and at most.
     order : tuple of str
         Columns by which the records of a part file ascend.
-    repeated : tuple of str
-        Columns that are the same for most sources: those of kinds with a record per vertex that a source reaches.
-    lists : tuple of str
-        Columns with a list per record: a value per vertex, in the order of _vertices.pq. The job writes such a kind as
-        Arrow files.
+    written_as : {"records", "vertices", "lists"}
+        What the rows of a source are in part files: records that are made of a group of sources; a row per vertex that it
+        reaches, of which the column of vertices is the same for most sources; or one row with a list of its distances to
+        all vertices, in the order of _vertices.pq, in an Arrow file.
     adds_to : {"sources", "kept columns", "pairs", ""}
         The given table that a finished run writes with the records: that of sources, the same if columns of it are kept,
         or that of pairs.
@@ -423,8 +422,7 @@ class ResultKind:
     columns: tuple[str, ...]
     rows: Callable[[Any, int, int], tuple[int, int]] = _per_source
     order: tuple[str, ...] = ("source",)
-    repeated: tuple[str, ...] = ()
-    lists: tuple[str, ...] = ()
+    written_as: Literal["records", "vertices", "lists"] = "records"
     adds_to: Literal["sources", "kept columns", "pairs", ""] = "sources"
     one_search: bool = False
     algorithms: tuple[str, ...] = ("bfs", "sssp")
@@ -514,12 +512,12 @@ class ResultKind:
     @property
     def suffix(self) -> str:
         """The ending of the names of part files: a matrix is written as Arrow files, which readers map into memory."""
-        return "arrow" if self.lists else "parquet"
+        return "arrow" if self.written_as == "lists" else "parquet"
 
     @property
     def has_all_vertices(self) -> bool:
         """Whether the records of a source are those of all vertices that it reaches, made from its array of distances."""
-        return bool(self.repeated or self.lists)
+        return self.written_as != "records"
 
     def likely_kernels(self, hops: bool, weights: Any) -> list[Any]:
         """Return requests for the kernels that make the records and statistics, to compile them ahead."""
@@ -547,17 +545,17 @@ class ResultKind:
             Vertices that a search visits; all by default.
         """
         rows, most = self.rows(question, n_vertices, depth)
-        if self.repeated and visited is not None:
+        if self.written_as == "vertices" and visited is not None:
             rows = min(rows, visited)
         named = question.options.values if self.names_columns else ()
         ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
         has_distance = "distance" in self.columns or "eccentricity" in self.columns
-        return RowSize(rows, most, 0 if self.lists else ids, int(has_distance), self.numbers + len(named))
+        return RowSize(rows, most, 0 if self.written_as == "lists" else ids, int(has_distance), self.numbers + len(named))
 
     @property
     def is_distances(self) -> bool:
         """Whether the records of a source are its distances, which a certificate checks without another traversal."""
-        return bool(self.repeated) and "distance" in self.columns
+        return self.written_as == "vertices" and "distance" in self.columns
 
     def keeps_for(self, counts_hops: bool, has_targets: bool) -> str:
         """Return the output that a plan needs of each search; see ``Query.output``."""
@@ -582,7 +580,7 @@ _OF_VERTICES: dict[str, Any] = {
     **_made_by("distances", "make_frame", make_records="make_records", make_columns="columns_of_records"),
     "rows": _per_vertex,
     "order": ("source", "vertex"),
-    "repeated": ("vertex",),
+    "written_as": "vertices",
     "adds_to": "",
     "on_gpu": (),
 }
@@ -619,7 +617,7 @@ _KINDS = (
         means="a record for each source: its distances to all vertices, in the order of _vertices.pq",
         columns=("source", "distance"),
         rows=_per_vertex,
-        lists=("distance",),
+        written_as="lists",
         adds_to="",
         on_gpu=(),
         options=("targets",),

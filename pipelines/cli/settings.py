@@ -479,7 +479,7 @@ _OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
 def unfit_for_mg(settings: Settings) -> str | None:
     """Return why the engine ``cugraph-mg`` does not support the settings, or None if it does."""
     kind = OUTPUT_SCHEMAS[settings.result]
-    if kind.lists or kind.has_predecessors or kind.one_search or kind.needs_pairs or kind.takes_cutoffs or kind.adds_up:
+    if kind.suffix == "arrow" or kind.has_predecessors or not kind.takes_limits:
         return f"it writes no {kind.name}; take --result distances"
     for key, (values, why, other) in _OF_MG.items():
         if settings.value(key) not in values:

@@ -88,12 +88,12 @@ def write_part(
         return None
     form, answers = OUTPUT_SCHEMAS[layout.result], itertools.chain([first], answers)
     if layout.sort == "distance":
-        form, answers = replace(form, order=BY_DISTANCE, repeated=()), _sorted(answers)
+        form, answers = replace(form, order=BY_DISTANCE, written_as="records"), _sorted(answers)
     path = folder / layout.name(number)
     partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         answered = _PartResults(number, layout, answers)
-        digest = (_write_matrix if form.lists else _write_rows)(partial, form, answered)
+        digest = (_write_matrix if form.suffix == "arrow" else _write_rows)(partial, form, answered)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
@@ -273,7 +273,7 @@ def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
         options={"version": "2.6", "compression": "zstd", "compression_level": 1, "write_page_checksum": True},
         dictionary=tuple(name for name in (GROUP, "source", "target") if name in schema.names),
         differences=tuple(name for name in ("vertex", "distance") if name in whole),
-        repeated=form.repeated,
+        repeated=("vertex",) if form.written_as == "vertices" else (),
         order=form.order,
     )
     return RowGroupWriter(file, schema, encoding)
@@ -308,7 +308,7 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
     ids: Any = graph.ids
     for field in schema:
         kind = field.type
-        if field.name in form.lists:
+        if form.written_as == "lists" and field.name == "distance":
             wrong = unfit_lists(schema, graph.n_vertices)
             if wrong:
                 return wrong

@@ -77,8 +77,8 @@ def _moved(array: Any) -> Any:
     return here
 
 
-class Vertices:
-    """Columns of reached vertices; they are reused if a source reaches the same vertices as the one before, as most do.
+class HostRows:
+    """Makes the rows of a source from its distances in host memory, by the way in which a kind is written.
 
     Parameters
     ----------
@@ -86,22 +86,10 @@ class Vertices:
         On either device.
     """
 
+    widens = True  # whether hops of two bytes become int32
+
     def __init__(self, graph: Graph):
         self._graph = graph
-        self._zeros: pa.Array | None = None
-        self._last: tuple[Selection | None, int] = (None, 0)
-        # Determined here, because the graph in host memory lacks the weights.
-        self._is_signed = graph.weights is not None and graph.has_negative_weights
-
-    def listed(self, traversal: Traversal) -> pa.Table:
-        """Return the record of one source in a matrix."""
-        distance = traversal.distance
-        unreached = unreached_in_file(is_hops(distance.dtype), self._graph.returns_integers, self._is_signed)
-        name = self.graph.ids_at(np.array([traversal.source]))
-        return pa.table(
-            {"source": name, "distance": make_list(distance, is_reached(distance), unreached)},
-            metadata={UNREACHED_KEY: str(unreached)},
-        )
 
     @cached_property
     def graph(self) -> Graph:
@@ -113,7 +101,44 @@ class Vertices:
         here |= {"weights": None, "edge_rows": None, "edges_of_rows": None}
         return replace(graph, ids=graph.ids if graph.has_string_ids else to_host(graph.ids), **here)
 
-    def source_column(self, source: int, size: int) -> pa.DictionaryArray:
+    def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], int | None]:
+        """Return the rows, their columns without the source, and the stored edges of their vertices if these are known."""
+        raise NotImplementedError
+
+
+class ListRows(HostRows):
+    """A row with the list of all distances."""
+
+    widens = False
+
+    def __init__(self, graph: Graph):
+        super().__init__(graph)
+        # Determined here, because the graph in host memory lacks the weights.
+        self._is_signed = graph.weights is not None and graph.has_negative_weights
+
+    def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], None]:  # noqa: ARG002
+        distance = written.distance
+        unreached = unreached_in_file(is_hops(distance.dtype), self._graph.returns_integers, self._is_signed)
+        name = self.graph.ids_at(np.array([written.source]))
+        columns = {"source": name, "distance": make_list(distance, is_reached(distance), unreached)}
+        return pa.table(columns, metadata={UNREACHED_KEY: str(unreached)}), {}, None
+
+
+class VertexRows(HostRows):
+    """A row per vertex; columns are reused if a source reaches the same vertices as the one before, as most do."""
+
+    def __init__(self, graph: Graph):
+        super().__init__(graph)
+        self._zeros: pa.Array | None = None
+        self._last: tuple[Selection | None, int] = (None, 0)
+
+    def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], int]:
+        selection, edges = self._select(written)
+        columns = columns_of_source(asked, written, selection)
+        source = self._source_column(written.source, selection.size)
+        return pa.table({"source": source} | {name: arrow_array(each) for name, each in columns.items()}), columns, edges
+
+    def _source_column(self, source: int, size: int) -> pa.DictionaryArray:
         """Return a column that repeats a source's id, as a dictionary array; ``part_file.plain`` expands it."""
         graph = self.graph
         if self._zeros is None or len(self._zeros) < size:
@@ -122,14 +147,17 @@ class Vertices:
         name = pa.array(name) if isinstance(name, np.ndarray) else name
         return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
 
-    def of(self, traversal: Traversal) -> tuple[Selection, int]:
+    def _select(self, traversal: Traversal) -> tuple[Selection, int]:
         """Return the vertices that a traversal in host memory reaches, and their stored edges."""
         last, edges = self._last
-        found = select(self.graph, traversal.distance, last=last, empty=BUFFERS.empty)
-        if found is not last:
+        selection = select(self.graph, traversal.distance, last=last, empty=BUFFERS.empty)
+        if selection is not last:
             edges = count_edges(self.graph, traversal)
-        self._last = found, edges  # threads may overwrite each other here; each continues with its own ``found``
-        return found, edges
+        self._last = selection, edges  # threads may overwrite each other here; each continues with its own ``selection``
+        return selection, edges
+
+
+HOST_ROWS: dict[str, type[HostRows]] = {"vertices": VertexRows, "lists": ListRows, "records": HostRows}
 
 
 def make_rows(
@@ -138,7 +166,7 @@ def make_rows(
     query: Query,
     traversals: Traversals,
     target_order: np.ndarray | None = None,
-    vertices: Vertices | None = None,
+    host_rows: HostRows | None = None,
 ) -> Iterator[Rows]:
     """Yield the rows of each source of a group, in order.
 
@@ -152,17 +180,16 @@ def make_rows(
         May be the result of ``on_host``, if ``is_made_on_host``.
     target_order : int64 array, optional
         Vertex numbers of the targets, in the order of the rows.
-    vertices : Vertices, optional
-        Those of the graph, reused from group to group.
+    host_rows : HostRows, optional
+        One of the graph, used again from group to group.
     """
     asked = asked_of(question, graph, query, target_order)
-    kind = asked.kind
-    if not is_rows(traversals.distance):
+    if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
         return _of_records(asked, traversals)
-    if is_made_on_host(question, query, graph):
-        here = traversals if namespace(traversals.distance) is np else on_host(traversals)
-        return _of_all_reached(asked, vertices or Vertices(graph), here)
-    return (_of_vertices if kind.repeated else _of_records)(asked, traversals)
+    if not is_made_on_host(question, query, graph):
+        return _of_vertices(asked, traversals)
+    here = traversals if namespace(traversals.distance) is np else on_host(traversals)
+    return _of_all_reached(asked, host_rows or HOST_ROWS[asked.kind.written_as](graph), here)
 
 
 def asked_of(question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None) -> Asked:
@@ -214,21 +241,14 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         pass
 
 
-def _of_all_reached(asked: Asked, vertices: Vertices, traversals: Traversals) -> Iterator[Rows]:
-    """Yield the rows of each source, in host memory; sources that reach the same vertices share their columns."""
-    query, kind, asked = asked.query, asked.kind, replace(asked, graph=vertices.graph)
+def _of_all_reached(asked: Asked, host_rows: HostRows, traversals: Traversals) -> Iterator[Rows]:
+    """Yield the rows of each source, in host memory."""
+    query, asked = asked.query, replace(asked, graph=host_rows.graph)
     for i in range(len(traversals)):
-        traversal = _of_one(traversals, i, widens=not kind.lists)
+        traversal = _of_one(traversals, i, host_rows.widens)
         written = traversal.cut(query.limit, query.targets)
-        columns, edges = {}, None
-        if kind.lists:
-            table = vertices.listed(written)
-        else:
-            selection, edges = vertices.of(written)
-            columns = columns_of_source(asked, replace(written, predecessor=traversal.predecessor), selection)
-            source = vertices.source_column(traversal.source, selection.size)
-            table = pa.table({"source": source} | {name: arrow_array(column) for name, column in columns.items()})
-        if "distance" in kind.columns:  # from the search's array, in one pass
+        table, columns, edges = host_rows.make(asked, replace(written, predecessor=traversal.predecessor))
+        if "distance" in asked.kind.columns:  # from the search's array, in one pass
             total = checksum(written, asked.graph.returns_integers)
         else:
             total = checksum_of_rows(traversal.source, bits_of_columns(columns))
@@ -250,15 +270,15 @@ def _of_vertices(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
         yield Rows(Answer.of_one(get_id(graph, traversal.source), table, total), counts)
 
 
-def _of_one(traversals: Traversals, i: int, widens: bool = True) -> Traversal:
+def _of_one(traversals: Traversals, i: int, widens: bool) -> Traversal:
     """Return the distances of one source in memory of their own, because rows outlive the plan's next run.
 
     Hops are int32, or int16 if they fit and ``widens`` is false.
     """
-    bfs, found = traversals.algorithm == "bfs", traversals.distance
-    hops = np.int32 if widens or found.dtype.itemsize > 2 else np.int16
-    distance = BUFFERS.empty(found.shape[1], hops if bfs else found.dtype)
-    np.copyto(distance, found[i])
+    bfs, rows = traversals.algorithm == "bfs", traversals.distance
+    hops = np.int32 if widens or rows.dtype.itemsize > 2 else np.int16
+    distance = BUFFERS.empty(rows.shape[1], hops if bfs else rows.dtype)
+    np.copyto(distance, rows[i])
     return Traversal(
         algorithm=traversals.algorithm,
         source=int(traversals.sources[i]),
@@ -285,7 +305,7 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
         elif not stats.edges:
             stats.add_group(graph, query, group)
         table, ends = arrow_table(columns), np.cumsum(records.sizes)
-        if asked.kind.repeated:  # as they are encoded where each source has a table of its own
+        if asked.kind.written_as == "vertices":  # as they are encoded where each source has a table of its own
             names, places = arrow_array(Column.of_vertices(graph, group.sources)), np.arange(len(group), dtype=np.int32)
             repeated = pa.DictionaryArray.from_arrays(np.repeat(places, records.sizes), names)
             table = table.set_column(table.schema.get_field_index("source"), "source", repeated)

@@ -235,7 +235,7 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
         raise InputError(
             f"{store}: parts of --result {kind.name} have shares of the loads, which are no table; take _loads.pq"
         )
-    if kind.lists:
+    if kind.suffix == "arrow":
         raise InputError(f"{store}: parts of --result {kind.name} are Arrow files; a table of {name} has Parquet files")
     column, values = read_layout(manifest).partition_values()
     if column and name == "iceberg":

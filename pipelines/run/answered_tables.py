@@ -80,7 +80,7 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
             return cells_table(graph, of, read_pairs(graph, settings, str(settings.pairs)) if of == "pairs" else None)
 
         return {CELLS: list_cells}
-    return {VERTICES: vertices_table} if kind.lists else {}
+    return {VERTICES: vertices_table} if kind.written_as == "lists" else {}
 
 
 def adds_to_sources(settings: Settings) -> bool:

@@ -384,7 +384,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
         if part is None:
             return None
         sampled = part["bytes"]
-        if not OUTPUT_SCHEMAS[request.result].lists:  # without the footer, most of which every part has once
+        if OUTPUT_SCHEMAS[request.result].suffix == "parquet":  # without the footer, most of which every part has once
             sampled -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
     return max(1, size * len(numbers) // max(sampled, 1))
 

@@ -31,7 +31,7 @@ from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
 from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
-from ..output.rows import Vertices, answer_of_loads, asked_of, get_id, get_names, is_made_on_host, make_rows, on_host
+from ..output.rows import HOST_ROWS, answer_of_loads, asked_of, get_id, get_names, is_made_on_host, make_rows, on_host
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
@@ -100,7 +100,7 @@ class BatchTraverser:
         self._is_warm = False
         # A plan with one candidate returns before its last kernel has ended. Measured times need a wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
-        self._vertices = Vertices(graph)
+        self._host_rows = HOST_ROWS[OUTPUT_SCHEMAS[request.result].written_as](graph)
 
     def let_go(self) -> None:
         """Release the plan. Batches that it has traversed can still be written."""
@@ -152,7 +152,7 @@ class BatchTraverser:
 
         Yields each part in order, so that ``rows_of_batch`` can generate its rows while the next sources are traversed.
         """
-        _ = self._vertices.graph  # here, because the writer threads do not use the device
+        _ = self._host_rows.graph  # here, because the writer threads do not use the device
         together = BatchContext(progress=progress)
         part_of = {source: part for part, sources in batches for source in sources}
         pieces = self._pieces(batches, part_of, together)
@@ -221,7 +221,7 @@ class BatchTraverser:
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[Answer]:
         clock, tally = context.clock, context.tally
         with clock("rows"):  # part of the work is done here, the rest per source
-            made = make_rows(self._request, self._graph, self._query, traversals, self._target_order, self._vertices)
+            made = make_rows(self._request, self._graph, self._query, traversals, self._target_order, self._host_rows)
         while True:
             with clock("rows"):
                 rows = next(made, None)

@@ -15,7 +15,7 @@ from kepler_traverse.errors import InputError
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import run_job, verify
 from pipelines.batch_sources import main
-from pipelines.output.rows import Vertices
+from pipelines.output.rows import HostRows
 from pipelines.run.answered_tables import rows_by_pair
 from tests.support.devices import on_a_device, running
 
@@ -361,7 +361,7 @@ def test_paths_of_a_graph_in_memory_need_its_rows(edges, trips, tmp_path):
 def test_ids_of_a_graph_with_edge_rows_are_copied_from_a_gpu(edges):
     graph = read_graph(edges, device="cpu", edge_ids=True)
     with running({"block": 64}):
-        there = Vertices(graph.to("cuda"))
+        there = HostRows(graph.to("cuda"))
         assert np.asarray(there.graph.ids).tolist() == np.asarray(graph.ids).tolist()
         assert there.graph.device == "cpu"
 

@@ -27,43 +27,21 @@ _FILE = Path(__file__).with_name("costs.json")
 #   extra_round          additional rounds because weights are uneven
 #   row, write, clear    bytes that are accessed sequentially
 #   miss                 loads that miss the cache
-SPEED_OF_TERM = {
+_TERMS_OF_SPEED = {
     "cpu": {
-        "start": "step",
-        "sort": "step",
-        "reverse": "copy",
-        "count": "step",
-        "level": "step",
-        "chain": "step",
-        "share": "step",
-        "lookup": "step",
-        "edge": "step",
-        "again": "step",
-        "extra_round": "step",
-        "vertex": "step",
-        "row": "step",
-        "write": "copy",
-        "clear": "copy",
-        "miss": "load",
+        "step": "start sort count level chain share lookup edge again extra_round vertex row",
+        "copy": "reverse write clear",
+        "load": "miss",
     },
     "cuda": {
-        "start": "step",
-        "sort": "step",
-        "reverse": "copy",
-        "count": "step",
-        "level": "step",
-        "chain": "load",
-        "extra_round": "load",
-        "share": "load",
-        "uneven": "load",
-        "spill": "load",
-        "edge": "copy",
-        "again": "load",
-        "vertex": "copy",
-        "row": "copy",
-        "write": "copy",
-        "miss": "copy",
+        "step": "start sort count level",
+        "copy": "reverse edge vertex row write miss",
+        "load": "chain extra_round share uneven spill again",
     },
+}
+SPEED_OF_TERM = {
+    device: {term: speed for speed, terms in of_device.items() for term in terms.split()}
+    for device, of_device in _TERMS_OF_SPEED.items()
 }
 _MAX_SCALED = 16.0  # a calibration on a busy machine must not distort the estimates
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from .._arrays import NO_PREDECESSOR, Array, as_distance
+from .._arrays import NO_PREDECESSOR, Array, as_distance, is_reached, unreached_value
 from ..cpu import threads
 from ..cpu.atomics import (
     atomic_add,
@@ -53,6 +53,7 @@ class Run:
         # With negative weights a path may lead through vertices beyond the limit: no pruning then.
         limit = np.inf if query.limit is None or graph.has_negative_weights else query.limit
         self.limit = as_distance(limit, real)
+        self.may_overflow = self.limit == np.inf and may_overflow(graph)
         self.predecessor = np.empty(n, index) if query.predecessors else None
         self.queue, self.next_queue = np.empty((2, n), index)
         self.queued_in = np.empty(n, np.int32)  # the round that last put a vertex on the queue, for one entry a round
@@ -71,42 +72,10 @@ class Run:
         graph = self.graph
         if graph.has_negative_weights:
             _decode(self.keys, self.distance)
-        edges = (graph.offsets, graph.targets, graph.weights, self.distance)
-        if may_overflow(graph):
-            self.counters[0] = 0
-            threads.run(_count_overflows, _chunks(graph), *edges, self.limit, self.counters)
-            if self.counters[0]:
-                raise overflow_error(graph)
-        self.find_predecessors(source)
-
-    def find_predecessors(self, source: int) -> None:
-        """Compute predecessors from final distances, if there is an array for them."""
-        if self.predecessor is None:
-            return
-        graph, layer = self.graph, self.queued_in  # the rounds are over, so the array is free
-        edges = (graph.offsets, graph.targets, graph.weights, self.distance)
-        self.predecessor.fill(NO_PREDECESSOR)
-        self.predecessor[source] = source
-        if graph.has_negative_weights:
-            layer.fill(_UNRESOLVED)
-            layer[source] = 0
-            self.queue[0] = source
-            size = 1
-        else:
-            threads.run(_point_to_nearer, _chunks(graph), *edges, self.predecessor)
-            size = _list_resolved(self.distance, self.predecessor, layer, self.queue)
-            if size == int(np.isfinite(self.distance).sum()):
-                return
-        depth = 0
-        while size:
-            depth += 1
-            self.counters[0] = 0
-            state = (self.queue[:size], depth, layer, self.predecessor, self.next_queue, self.counters)
-            threads.run(_point_along_tight, _shares(size), *edges, *state)
-            self.queue, self.next_queue = self.next_queue, self.queue
-            size = int(self.counters[0])
-        if bool((np.isfinite(self.distance) & (self.predecessor == NO_PREDECESSOR)).any()):
-            raise closed_cycle_error(self.distance.dtype)
+        if self.may_overflow and count_overflows(graph, self.distance):
+            raise overflow_error(graph)
+        if self.predecessor is not None:  # the rounds are over, so the other arrays are free
+            _find_predecessors(graph, source, self.distance, self.predecessor, self.queued_in, self.queue, self.next_queue)
 
 
 def _shares(n_frontier: int) -> int:
@@ -128,14 +97,48 @@ def may_overflow(graph) -> bool:
     return heaviest * graph.n_vertices >= float(np.finfo(graph.weights.dtype).max)
 
 
+def count_overflows(graph, distance, run=threads.run) -> int:
+    """Count the edges that lead to a vertex which a search without a limit reached at no finite distance."""
+    counters = np.zeros(1, np.int64)
+    run(_count_overflows, _chunks(graph), graph.offsets, graph.targets, graph.weights, distance, counters)
+    return int(counters[0])
+
+
 def point_back(graph, sources, distance) -> np.ndarray:
     """Return predecessors from the distances of several searches. Both arrays have shape (k, n_vertices)."""
-    run, predecessor = Run(graph, Query(limit=None)), np.empty(distance.shape, graph.targets.dtype)
+    predecessor, index = np.empty(distance.shape, graph.targets.dtype), graph.targets.dtype
+    layer, queues = np.empty(graph.n_vertices, np.int32), np.empty((2, graph.n_vertices), index)
     for i, source in enumerate(np.asarray(sources).tolist()):
-        run.distance[:] = distance[i]
-        run.find_predecessors(source)
-        predecessor[i] = run.predecessor
+        _find_predecessors(graph, source, distance[i], predecessor[i], layer, *queues)
     return predecessor
+
+
+def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, next_queue) -> None:
+    """Write the predecessors that follow from final distances; the last three arrays, over all vertices, are scratch."""
+    unreached, counters = unreached_value(distance.dtype), np.zeros(1, np.int64)
+    edges, reached = (graph.offsets, graph.targets, graph.weights, distance, unreached), is_reached(distance)
+    predecessor.fill(NO_PREDECESSOR)
+    predecessor[source] = source
+    if graph.has_negative_weights:
+        layer.fill(_UNRESOLVED)
+        layer[source] = 0
+        queue[0] = source
+        size = 1
+    else:
+        threads.run(_point_to_nearer, _chunks(graph), *edges, predecessor)
+        size = _list_resolved(distance, predecessor, layer, queue)
+        if size == np.count_nonzero(reached):
+            return
+    depth = 0
+    while size:
+        depth += 1
+        counters[0] = 0
+        state = (queue[:size], depth, layer, predecessor, next_queue, counters)
+        threads.run(_point_along_tight, _shares(size), *edges, *state)
+        queue, next_queue = next_queue, queue
+        size = int(counters[0])
+    if bool((reached & (predecessor == NO_PREDECESSOR)).any()):
+        raise closed_cycle_error(distance.dtype)
 
 
 def plan_short(graph, query, _group: int):
@@ -192,12 +195,12 @@ def _decode(keys, distance):
 
 
 @njit(cache=True, nogil=True)
-def _count_overflows(next_chunk, n_chunks, offsets, targets, weights, distance, limit, counters):
+def _count_overflows(next_chunk, n_chunks, offsets, targets, weights, distance, counters):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         end = (chunk + 1) * _CHUNK
         for u in range(chunk * _CHUNK, end if end < distance.size else distance.size):
-            if np.isfinite(distance[u]) and limit == np.inf:
+            if np.isfinite(distance[u]):
                 for e in range(offsets[u], offsets[u + 1]):
                     if np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]]):
                         atomic_add(counters, 0, 1)
@@ -205,17 +208,17 @@ def _count_overflows(next_chunk, n_chunks, offsets, targets, weights, distance, 
 
 
 @njit(cache=True, nogil=True)
-def _point_to_nearer(next_chunk, n_chunks, offsets, targets, weights, distance, predecessor):
+def _point_to_nearer(next_chunk, n_chunks, offsets, targets, weights, distance, unreached, predecessor):
     """Set predecessors to the smallest tight in-neighbor that is strictly nearer, so that they form no cycle."""
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         end = (chunk + 1) * _CHUNK
         for u in range(chunk * _CHUNK, end if end < distance.size else distance.size):
             d = distance[u]
-            if d < np.inf:
+            if d < unreached:
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
-                    if d < distance[v] < np.inf and d + weights[e] == distance[v]:
+                    if d < distance[v] < unreached and d + weights[e] == distance[v]:
                         atomic_umin(predecessor, v, u)
         chunk = atomic_add(next_chunk, 0, 1)
 
@@ -234,7 +237,19 @@ def _list_resolved(distance, predecessor, layer, queue):
 
 @njit(cache=True, nogil=True)
 def _point_along_tight(
-    next_share, n_shares, offsets, targets, weights, distance, frontier, depth, layer, predecessor, next_queue, counters
+    next_share,
+    n_shares,
+    offsets,
+    targets,
+    weights,
+    distance,
+    unreached,
+    frontier,
+    depth,
+    layer,
+    predecessor,
+    next_queue,
+    counters,
 ):
     """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero or less."""
     share = atomic_add(next_share, 0, 1)
@@ -244,7 +259,7 @@ def _point_along_tight(
             u = frontier[i]
             for e in range(offsets[u], offsets[u + 1]):
                 v = targets[e]
-                if not (np.isfinite(distance[v]) and distance[u] + weights[e] == distance[v]):
+                if not (distance[v] < unreached and distance[u] + weights[e] == distance[v]):
                     continue
                 if layer[v] == _UNRESOLVED and compare_and_swap(layer, v, _UNRESOLVED, depth) == _UNRESOLVED:
                     next_queue[atomic_add(counters, 0, 1)] = v

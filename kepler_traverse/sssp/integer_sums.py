@@ -17,11 +17,10 @@ from .._arrays import MAX_INTEGER, NO_PREDECESSOR, as_distance
 from ..cpu import threads
 from ..errors import NegativeCycleError, PrecisionError
 from ..search.strategy import MultiSourceOutcome, Outcome, per_core
-from . import negative_cycles
+from . import cpu_steps, negative_cycles
 from .tuning import FIRST_CYCLE_SEARCH
 
 _LOWEST = -(2**62)  # where falling distances stop: the sum with a weight above it stays within int64
-_UNRESOLVED = -1
 SOURCES_PER_THREAD = 8  # of a group, so that threads end at about the same time
 group_size = per_core(SOURCES_PER_THREAD)
 
@@ -31,9 +30,9 @@ def plan(graph, query):
     many = _plan(graph, query)
 
     def traverse(source: int) -> Outcome:
-        found = many(np.array([source], np.int64))
-        predecessor = None if found.predecessor is None else found.predecessor[0]
-        return Outcome(found.distance[0], predecessor, found.limits[0], found.rounds[0])
+        outcome = many(np.array([source], np.int64))
+        predecessor = None if outcome.predecessor is None else outcome.predecessor[0]
+        return Outcome(outcome.distance[0], predecessor, outcome.limits[0], outcome.rounds[0])
 
     return traverse
 
@@ -98,14 +97,7 @@ def _plan(graph, query):
             threads.for_each(search_one, sources.size)
             if overflows.any() and limit is None:
                 raise overflow_error()
-        predecessor = None
-        if query.predecessors:
-            predecessor = np.empty(distance.shape, host.targets.dtype)
-
-            def find_predecessors(i: int, _thread: int) -> None:
-                _predecessors(*edges, numbers[i], negative, distance[i], predecessor[i])
-
-            threads.for_each(find_predecessors, sources.size)
+        predecessor = cpu_steps.point_back(host, sources, distance) if query.predecessors else None
         if query.output == "targets":
             distance = distance[:, query.targets]
         move = cuda.cp.asarray if device == "cuda" else np.asarray
@@ -190,43 +182,3 @@ def _relax(offsets, targets, weights, frontier, count, distance, parent, queued_
                     following[size] = v
                     size += 1
     return following[:size]
-
-
-@njit(cache=True, nogil=True)
-def _predecessors(offsets, targets, weights, source, negative, distance, predecessor):
-    """The predecessors that every strategy gives; ``results.Traversal`` says which these are."""
-    predecessor[:] = NO_PREDECESSOR
-    predecessor[source] = source
-    layer = np.full(distance.size, _UNRESOLVED, np.int64)
-    frontier = np.empty(distance.size, np.int64)
-    size = 0
-    for u in range(distance.size if not negative else 0):
-        if distance[u] == MAX_INTEGER:
-            continue
-        for e in range(offsets[u], offsets[u + 1]):
-            v = targets[e]
-            is_tight = distance[u] < distance[v] < MAX_INTEGER and distance[v] - distance[u] == weights[e]
-            if is_tight and predecessor[v] == NO_PREDECESSOR:
-                predecessor[v] = u  # in ascending order, so the first is the smallest
-    for v in range(distance.size):
-        if predecessor[v] != NO_PREDECESSOR:
-            layer[v] = 0
-            frontier[size] = v
-            size += 1
-    depth = 0
-    while size:
-        depth += 1
-        following, n_following = np.empty(distance.size, np.int64), 0
-        for i in range(size):
-            u = frontier[i]
-            for e in range(offsets[u], offsets[u + 1]):
-                v = targets[e]
-                if distance[v] == MAX_INTEGER or distance[v] - distance[u] != weights[e]:
-                    continue
-                if layer[v] == _UNRESOLVED:
-                    layer[v] = depth
-                    following[n_following] = v
-                    n_following += 1
-                if layer[v] == depth and (predecessor[v] == NO_PREDECESSOR or u < predecessor[v]):
-                    predecessor[v] = u
-        frontier, size = following, n_following

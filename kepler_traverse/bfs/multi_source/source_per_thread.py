@@ -58,12 +58,12 @@ def plan(graph, query, _group: int):
         counts = np.zeros((k, min(np.iinfo(dtype).max, n) + 1 if query.output == "counts" else 0), np.int64)
 
         def search_one(i: int, thread: int) -> None:
-            found = distance[i if is_kept else thread]
+            row = distance[i if is_kept else thread]
             targets = shared if lists is None else lists.of(i)
-            wanted = (limit, np.iinfo(dtype).max, targets, queues[thread], found, counts[i])
+            wanted = (limit, np.iinfo(dtype).max, targets, queues[thread], row, counts[i])
             levels[i], stops[i] = _search(graph.offsets, graph.targets, numbers[i], *wanted)
             if is_at_targets:
-                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = found[targets]
+                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = row[targets]
 
         threads.for_each(search_one, k)
         return distance, at_targets, counts

@@ -9,7 +9,7 @@
 ``heap``: Dijkstra's algorithm. H-BF, section 3, and Table 2, where it is Boost's with a relaxed heap.
     Here a binary heap with decrease-key. Targets end the search.
 
-All give the canonical predecessors (``cpu_steps.Run.find_predecessors``), for which all threads visit the edges once more.
+All give the canonical predecessors (``cpu_steps.Run.finish``), for which all threads visit the edges once more.
 Only a time without predecessors is therefore the time of one core.
 """
 

@@ -7,7 +7,6 @@ free.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ..._arrays import as_distance
 from ...cpu import threads
@@ -63,16 +62,16 @@ def plan(graph, query, _group: int):
         rounds, stops, overflows = np.empty(k, np.int64), np.empty(k, kind), np.zeros(k, np.int64)
 
         def search_one(i: int, thread: int) -> None:
-            found = distance[i if is_kept else thread]
+            row = distance[i if is_kept else thread]
             targets = shared if lists is None else lists.of(i)
             sizes, bounds = new_state(kind)
-            state = State(piles[thread], last_queued[thread], is_far[thread], found, sizes, bounds)
+            state = State(piles[thread], last_queued[thread], is_far[thread], row, sizes, bounds)
             search(*edges, numbers[i], limit, targets, width, NEVER, state)
             rounds[i], stops[i] = count_rounds(sizes), bounds[1]
             if counts_overflows:
-                overflows[i] = _overflows(*edges, found)
+                overflows[i] = cpu_steps.count_overflows(graph, row, threads.run_alone)
             if is_at_targets:
-                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = found[targets]
+                at_targets[i if lists is None else slice(*lists.offsets[i : i + 2])] = row[targets]
 
         threads.for_each(search_one, k)
         if overflows.any():
@@ -82,14 +81,3 @@ def plan(graph, query, _group: int):
         return MultiSourceOutcome(distance if is_kept else at_targets, predecessor, limits, rounds.tolist())
 
     return traverse
-
-
-@njit(cache=True, nogil=True)
-def _overflows(offsets, targets, weights, distance):
-    """Count the edges that lead to a vertex which is reached at no finite distance."""
-    found = 0
-    for u in range(distance.size):
-        if distance[u] != np.inf:
-            for e in range(offsets[u], offsets[u + 1]):
-                found += np.isinf(distance[u] + weights[e]) and np.isinf(distance[targets[e]])
-    return found

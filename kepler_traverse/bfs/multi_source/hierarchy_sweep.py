@@ -21,15 +21,18 @@ _LANES = LANES[np.dtype(np.int32)]
 group_size = per_core(_LANES)
 
 
-def memory(shape, query, group: int) -> int:
-    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core."""
+def memory(shape, query, group: int, weight: int = 0) -> int:
+    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core.
+
+    ``weight``: bytes of a weighted distance; 0 for hops.
+    """
     cores = threads.count()
     if looks_up(query, shape.n_vertices):
         needs_reverse = shape.directed and query.output == "paths"
-        reverse = 8 * shape.n_vertices + shape.index * shape.n_edges
+        reverse = 8 * shape.n_vertices + (shape.index + weight) * shape.n_edges
         return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse * needs_reverse
     is_kept = query.output == "all" or (query.output == "targets" and query.targets is None)
-    rows = -(-group // _LANES) * _LANES * hops_dtype(shape.depth).itemsize if is_kept else 0
+    rows = -(-group // _LANES) * _LANES * (weight or hops_dtype(shape.depth).itemsize) if is_kept else 0
     counts = 8 * 2 * group * shape.depth if query.output == "counts" else 0
     predecessors = group * shape.index if query.predecessors else 0
     return shape.n_vertices * (rows + predecessors + (64 + 1 + 16) * cores) + counts
@@ -61,12 +64,7 @@ def plan(graph, query, group: int):
     bound = unreached if query.limit is None else kind.type(min(int(query.limit) + 1, int(unreached)))
     if looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, bound)
-    if query.output == "targets" and query.targets is not None:
-        places, swept = hierarchy.restricted(query.targets)
-        columns = places[hierarchy.position[query.targets]]
-    else:
-        places, swept = np.empty(0, np.int32), hierarchy.downward
-        columns = hierarchy.position
+    places, swept, columns = part_to_sweep(hierarchy, query)
     # One state per sweep and not per thread: lines are held until the type of the distances is known.
     n_rows = -(-group // lanes) * lanes
     states = [SweepState(graph.n_vertices, swept.offsets.size - 1, kind) for _ in range(n_rows // lanes)]
@@ -110,6 +108,14 @@ def plan(graph, query, group: int):
         return MultiSourceOutcome(distance, predecessor, limits, rounds)
 
     return traverse
+
+
+def part_to_sweep(hierarchy, query):
+    """Return the places of positions that are swept, empty for all; the edges of the sweep; and the place of each column."""
+    if query.output == "targets" and query.targets is not None:
+        places, swept = hierarchy.restricted(query.targets)
+        return places, swept, places[hierarchy.position[query.targets]]
+    return np.empty(0, np.int32), hierarchy.downward, hierarchy.position
 
 
 def _plan_lookups(graph, query, bound):

@@ -16,46 +16,29 @@ from fractions import Fraction
 import numpy as np
 
 from ..._arrays import EXACT_BELOW, as_distance
+from ...bfs.multi_source import hierarchy_sweep as of_hops
 from ...cpu import threads
-from ...hierarchy.lookup import BYTES_PER_VERTEX, Lookups, looks_up
+from ...hierarchy.lookup import Lookups, looks_up
 from ...hierarchy.sweep import DOUBLINGS, LANES, UNREACHED, SweepState, search, write_rows
 from ...search.results import Routes
-from ...search.strategy import MultiSourceOutcome, per_core, sources_per_worker
+from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps
 from . import source_per_thread
 
-_LANES = LANES[np.dtype(np.int32)]
-group_size = per_core(_LANES)
+group_size = of_hops.group_size
 
 
 def memory(shape, query, group: int) -> int:
-    """Bytes of a run: distances of a group; lines, marks, and the state of an upward search per core."""
-    cores = threads.count()
-    if looks_up(query, shape.n_vertices):
-        needs_reverse = shape.directed and query.output == "paths"
-        reverse = 8 * shape.n_vertices + (shape.index + shape.weight) * shape.n_edges
-        return BYTES_PER_VERTEX * shape.n_vertices * cores + reverse * needs_reverse
-    rows = -(-group // _LANES) * _LANES if query.output == "all" or query.targets is None else 0
-    single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if query.predecessors else 0
-    predecessors = group * shape.index if query.predecessors else 0
-    return shape.n_vertices * (shape.weight * rows + predecessors + (64 + 1 + 16) * cores) + single
+    """Bytes of a run: those of a sweep for hops, with wider distances; and what finds predecessors."""
+    has_state = query.predecessors and not looks_up(query, shape.n_vertices)
+    single = cpu_steps.memory(shape.n_vertices, shape.n_edges, True) if has_state else 0
+    return of_hops.memory(shape, query, group, shape.weight) + single
 
 
-def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001  (all take a group)
-    """Amounts of the terms of the cost: those of a sweep, and of writing its distances as rows."""
-    # A group that is smaller than the lanes takes as long as a full one.
-    if shape.keep == "paths":
-        per_worker = sources_per_worker(n_sources, machine.cores)
-        hops = shape.likely_depth / 2  # of a path between two random vertices
-        return {"lookup": per_worker * hops, "chain": per_worker * shape.per_source * hops}
-    per_worker = sources_per_worker(-(-n_sources // _LANES) * _LANES, machine.cores)
-    if shape.keep == "targets":
-        return {"start": 2 * per_worker, "clear": shape.n_vertices}
-    return {
-        "start": per_worker,
-        "vertex": per_worker * shape.n_vertices,
-        "write": per_worker * shape.n_vertices * max(shape.weight, 4),
-    }
+def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
+    """Amounts of the terms of the cost: those of a sweep for hops, where wider distances are written as rows."""
+    amounts = of_hops.terms(shape, n_sources, group, machine)
+    return amounts | {"write": amounts.get("write", 0) * max(shape.weight, 4)}
 
 
 def plan(graph, query, group: int):
@@ -68,12 +51,7 @@ def plan(graph, query, group: int):
     unit, bound = kind.type(hierarchy.unit), _first_beyond(query.limit, hierarchy, kind)
     # No distance of these is ever rounded; those of integers are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[kind]
-    if query.output == "targets" and query.targets is not None:
-        places, swept = hierarchy.restricted(query.targets)
-        columns = places[hierarchy.position[query.targets]]
-    else:
-        places, swept = np.empty(0, np.int32), hierarchy.downward
-        columns = hierarchy.position
+    places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
     n_rows = -(-group // lanes) * lanes
     rows = np.empty((n_rows, columns.size), kind)
     states = [SweepState(graph.n_vertices, swept.offsets.size - 1, integers) for _ in range(threads.max_threads())]

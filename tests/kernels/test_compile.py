@@ -43,7 +43,7 @@ from kepler_traverse.kinds import betweenness_gpu, flows_gpu, k_nearest_gpu, opp
 from kepler_traverse.published.bfs import bfs_4k, expand_contract, hierarchical_queues, hybrid_and_spmv
 from kepler_traverse.published.bfs import topology_driven as bfs_scans
 from kepler_traverse.published.sssp import bellman_ford_gpu as sssp_papers
-from kepler_traverse.published.sssp import h_bf
+from kepler_traverse.published.sssp import h_bf, threshold_methods
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp import near_far_gpu as sssp_persistent
 from kepler_traverse.sssp.multi_source import hierarchy_sweep_gpu, source_per_lane
@@ -53,7 +53,7 @@ from tests.support import tiers
 PACKAGE = Path(kepler_traverse.__file__).parent
 MODULES = (
     *(bfs_gpu, bfs_4k, persistent, bit_parallel_gpu, bfs_source_per_block),
-    *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers),
+    *(sssp_gpu, h_bf, sssp_persistent, sssp_source_per_block, source_per_lane, sssp_papers, threshold_methods),
     *(csr_build, edge_rows, vertex_ids, edge_weights, graph_statistics, exact, distance_stats, opportunities_gpu),
     short_search,
     *(certificate_gpu, certificate_many_gpu, hierarchy_sweep_gpu, interleaved, k_nearest_gpu, betweenness_gpu, flows_gpu),
@@ -76,7 +76,7 @@ OF_SUMS = [
     opportunities_gpu._FILE,
     betweenness_gpu._BLOCKS.file,
     flows_gpu._FILE,
-    *sorted({entry.file for entry in sssp_papers.ENTRIES}),
+    *sorted({entry.file for entry in (*sssp_papers.ENTRIES, *threshold_methods.ENTRIES)}),
 ]
 # PTX of this and later architectures marks which parameters are pointers.
 PTX_ARCHITECTURE = "compute_120"

@@ -1,4 +1,4 @@
-"""Systems for GPUs: Bellman-Ford with and without a frontier, and the strategies of ``threshold_methods``.
+"""Systems for GPUs: Bellman-Ford with and without a frontier.
 
 Each strategy is named after its mechanism. In all of them distances fall by an atomic minimum on ordered integers, and
 predecessors are computed afterwards by the launches that all strategies share (``gpu_steps.Run.finish``). Targets do not end
@@ -31,8 +31,7 @@ from ...cuda.launch import PackedLaunches, launch, resident_threads
 from ...search.strategy import Strategy, state_bytes
 from ...sssp import gpu_steps
 from ...sssp.host_loop import rounds
-from . import threshold_methods
-from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
+from .params import BLOCK
 
 _KERNELS = Path(__file__).parent / "kernels"
 _TOPOLOGY_FILE, _WORK_FRONT_FILE = _KERNELS / "topology_driven.cu", _KERNELS / "workfront_sweep.cu"
@@ -51,7 +50,7 @@ _WORK_FRONT = {
     ),
     "relax": _work_front_entry("sssp_work_front_relax", struct="RelaxArgs", item_threads=WARP),
 }
-ENTRIES = (_SWEEP, *_MASK.values(), *_WORK_FRONT.values(), *threshold_methods.ENTRIES)
+ENTRIES = (_SWEEP, *_MASK.values(), *_WORK_FRONT.values())
 
 
 class SweepRun(gpu_steps.Run):
@@ -126,17 +125,13 @@ def _work_front(run: WorkFrontRun, count: int) -> None:
     frontier.advance()
 
 
-_DAVIDSON = "Davidson, Baxter, Garland, Owens 2014"
-_NON_NEGATIVE = frozenset({"weights", "non_negative"})
-
-_on_gpu = partial(Strategy, device="cuda")
+_on_gpu = partial(Strategy, device="cuda", needs=frozenset({"weights"}))
 STRATEGIES = (
     _on_gpu(
         name="mask_thread",
         aliases=("harish_narayanan",),
         plan=rounds(MaskRun, _mask),
         memory=state_bytes(8, beside=gpu_steps.memory),
-        needs=frozenset({"weights"}),
         paper="Harish, Narayanan 2007",
         rationale="a second array of distances and a second kernel, so that nothing changes while it is read",
         complexity="O(D V) looks, O(V E) relaxations at worst",
@@ -146,7 +141,6 @@ STRATEGIES = (
         aliases=("lonestar",),
         plan=rounds(SweepRun, _sweep),
         memory=gpu_steps.memory,
-        needs=frozenset({"weights"}),
         paper="Burtscher, Nasre, Pingali 2012 (LonestarGPU)",
         rationale="no frontier: every round costs all edges, however little is left to do",
         complexity="O(D E), D up to V",
@@ -156,68 +150,8 @@ STRATEGIES = (
         aliases=("workfront_sweep",),
         plan=rounds(WorkFrontRun, _work_front),
         memory=state_bytes(16, beside=gpu_steps.memory),
-        needs=frozenset({"weights"}),
-        paper=f"{_DAVIDSON} (Workfront Sweep)",
+        paper="Davidson, Baxter, Garland, Owens 2014 (Workfront Sweep)",
         rationale="a scan and a binary search distribute edges evenly, whatever the degrees",
         complexity="O(V E)",
-    ),
-    _on_gpu(
-        name="near_far_piles",
-        aliases=("near_far_pile",),
-        plan=threshold_methods.thresholds(
-            lambda graph, knobs: threshold_methods.by_width(threshold_methods.mean_width(graph, knobs.edges_a_pile), 1),
-            NearFarKnobs(),
-        ),
-        memory=threshold_methods.memory(1),
-        needs=_NON_NEGATIVE,
-        paper=f"{_DAVIDSON} (Near-Far Pile)",
-        rationale="one threshold: most of what is far falls further before it is touched",
-        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
-        knobs=NearFarKnobs,
-    ),
-    _on_gpu(
-        name="buckets",
-        aliases=("bucketing",),
-        plan=threshold_methods.thresholds(
-            lambda graph, knobs: threshold_methods.by_width(
-                threshold_methods.mean_width(graph, knobs.edges_a_bucket), knobs.n_buckets
-            ),
-            BucketKnobs(),
-        ),
-        memory=threshold_methods.memory(MAX_BUCKETS),
-        needs=_NON_NEGATIVE,
-        paper=f"{_DAVIDSON} (Bucketing)",
-        rationale="more thresholds sort more of what is far, and divide it less often",
-        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
-        knobs=BucketKnobs,
-    ),
-    _on_gpu(
-        name="delta_stepping",
-        aliases=("meyer_sanders",),
-        plan=threshold_methods.thresholds(
-            lambda graph, knobs: threshold_methods.by_width(
-                threshold_methods.delta_for(graph, knobs.delta), DELTA_BUCKETS, has_heavy=True
-            ),
-            DeltaSteppingKnobs(),
-        ),
-        memory=threshold_methods.memory(DELTA_BUCKETS),
-        needs=_NON_NEGATIVE,
-        paper="Meyer, Sanders 2003",
-        rationale="delta leads from Dijkstra to Bellman-Ford; heavy edges are relaxed once per bucket",
-        complexity="O(V E) at worst; an edge is relaxed again only while its pile is near",
-        knobs=DeltaSteppingKnobs,
-    ),
-    _on_gpu(
-        name="threshold_front",
-        aliases=("martin", "ortega_arranz"),
-        plan=threshold_methods.thresholds(
-            lambda graph, knobs: threshold_methods.by_vertices(graph, knobs.threshold == "lightest_edges"), ThresholdKnobs()
-        ),
-        memory=threshold_methods.memory(1, lightest=True),
-        needs=_NON_NEGATIVE,
-        paper="Martin, Torres, Gavilanes 2009; Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013",
-        rationale="Dijkstra on a GPU: all that is known to be final is relaxed at once, each vertex once in a search",
-        complexity="O(E) relaxations, O(D V) looks at what waits",
-        knobs=ThresholdKnobs,
     ),
 )

@@ -19,6 +19,7 @@ and assigns one edge to each lane. Targets do not end a search early.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import PackedLaunches, launch
-from ...search.strategy import Outcome
+from ...search.strategy import Memory, Outcome, Strategy, state_bytes
 from ...sssp import gpu_steps
-from .params import BLOCK
+from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
 
 _FILE = Path(__file__).parent / "kernels" / "threshold_methods.cu"
 _entry = make_entries(_FILE, BLOCK)
@@ -154,8 +155,8 @@ def thresholds(rule_of, knobs):
 
         def traverse(source: int) -> Outcome:
             run.start(source)
-            while run.waiting and (found := rule(run)) is not None:
-                begin, ends, light = found
+            while run.waiting and (division := rule(run)) is not None:
+                begin, ends, light = division
                 sizes = run.divide(begin, ends)
                 for current in range(len(ends)):
                     if sizes[current]:
@@ -234,12 +235,70 @@ def by_vertices(graph, with_edges: bool):
     return 1, rule
 
 
-def memory(n_thresholds: int, lightest: bool = False):
-    """Return the ``memory`` of a strategy: the state of any GPU traversal, the piles, and the lightest edges."""
+def _near_far(graph, knobs):
+    return by_width(mean_width(graph, knobs.edges_a_pile), 1)
 
-    def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-        index = 4 if n_vertices < 2**31 else 8
-        piles = n_vertices * (index * (n_thresholds + 2) + 8 * lightest)
-        return piles + 8 * (2 * n_thresholds + 1) + gpu_steps.memory(n_vertices, n_edges, predecessors)
 
-    return estimate_bytes
+def _buckets(graph, knobs):
+    return by_width(mean_width(graph, knobs.edges_a_bucket), knobs.n_buckets)
+
+
+def _delta_stepping(graph, knobs):
+    return by_width(delta_for(graph, knobs.delta), DELTA_BUCKETS, has_heavy=True)
+
+
+def _threshold_front(graph, knobs):
+    return by_vertices(graph, knobs.threshold == "lightest_edges")
+
+
+def _memory(n_thresholds: int, lightest: bool = False) -> Memory:
+    """The state of any GPU traversal, the piles, and the lightest edges."""
+    once = 8 * (2 * n_thresholds + 1)
+    return state_bytes(8 * lightest, numbers=n_thresholds + 2, once=once, beside=gpu_steps.memory)
+
+
+_DAVIDSON = "Davidson, Baxter, Garland, Owens 2014"
+_AT_WORST = "O(V E) at worst; an edge is relaxed again only while its pile is near"
+_on_gpu = partial(Strategy, device="cuda", needs=frozenset({"weights", "non_negative"}))
+STRATEGIES = (
+    _on_gpu(
+        name="near_far_piles",
+        aliases=("near_far_pile",),
+        plan=thresholds(_near_far, NearFarKnobs()),
+        memory=_memory(1),
+        paper=f"{_DAVIDSON} (Near-Far Pile)",
+        rationale="one threshold: most of what is far falls further before it is touched",
+        complexity=_AT_WORST,
+        knobs=NearFarKnobs,
+    ),
+    _on_gpu(
+        name="buckets",
+        aliases=("bucketing",),
+        plan=thresholds(_buckets, BucketKnobs()),
+        memory=_memory(MAX_BUCKETS),
+        paper=f"{_DAVIDSON} (Bucketing)",
+        rationale="more thresholds sort more of what is far, and divide it less often",
+        complexity=_AT_WORST,
+        knobs=BucketKnobs,
+    ),
+    _on_gpu(
+        name="delta_stepping",
+        aliases=("meyer_sanders",),
+        plan=thresholds(_delta_stepping, DeltaSteppingKnobs()),
+        memory=_memory(DELTA_BUCKETS),
+        paper="Meyer, Sanders 2003",
+        rationale="delta leads from Dijkstra to Bellman-Ford; heavy edges are relaxed once per bucket",
+        complexity=_AT_WORST,
+        knobs=DeltaSteppingKnobs,
+    ),
+    _on_gpu(
+        name="threshold_front",
+        aliases=("martin", "ortega_arranz"),
+        plan=thresholds(_threshold_front, ThresholdKnobs()),
+        memory=_memory(1, lightest=True),
+        paper="Martin, Torres, Gavilanes 2009; Ortega-Arranz, Torres, Llanos, Gonzalez-Escribano 2013",
+        rationale="Dijkstra on a GPU: all that is known to be final is relaxed at once, each vertex once in a search",
+        complexity="O(E) relaxations, O(D V) looks at what waits",
+        knobs=ThresholdKnobs,
+    ),
+)

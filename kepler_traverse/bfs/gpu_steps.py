@@ -12,7 +12,7 @@ from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, make_entries
-from ..cuda.launch import PackedLaunches, launch
+from ..cuda.launch import PackedLaunches, graph_arguments, launch, target_arguments
 from ..search.strategy import state_bytes
 
 if TYPE_CHECKING:
@@ -65,13 +65,10 @@ class Run:
 
     def arguments(self) -> dict[str, Any]:
         """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
-        graph, frontier, targets = self.graph, self.frontier, self.targets
+        frontier = self.frontier
         return {
-            "offsets": graph.offsets,
-            "targets": graph.targets,
-            "n_vertices": np.int64(graph.n_vertices),
-            "target_vertices": targets,
-            "n_target_vertices": np.int64(0 if targets is None else targets.size),
+            **graph_arguments(self.graph),
+            **target_arguments(self.targets),
             "frontier": frontier.queue,
             "next": frontier.next,
             "capacity": np.int64(frontier.capacity),
@@ -91,6 +88,11 @@ class Run:
             arguments_ = (self.targets, np.int64(size), self.distance, self.frontier.counters)
             launch(self._count_unreached, size, arguments_)
 
+    def close_level(self) -> None:
+        """Wait for a level, and make its vertices the frontier."""
+        self.count_targets_left()
+        self.targets_left = self.frontier.advance()
+
     def targets_reached(self) -> bool:
         return self.targets is not None and self.targets_left == 0
 
@@ -106,15 +108,19 @@ class PushRun(Run):
 memory = state_bytes(4, numbers=2)  # distance and predecessor; two queues
 
 
+def push_frontier(run: Run, launches: PackedLaunches, level: int) -> None:
+    """Make one level by one launch over the frontier, which queues the vertices of the next one."""
+    frontier = run.frontier
+    frontier.clear_counters()
+    size, key = frontier.size, frontier.queue.data.ptr
+    launches.launch(size, key, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1))
+    run.close_level()
+
+
 def push(scope: str):
     """Return the top-down step in which a ``"thread"`` or a ``"warp"`` takes the edges of a frontier vertex."""
 
     def step(run: PushRun, level: int) -> None:
-        frontier = run.frontier
-        frontier.clear_counters()
-        size, key = frontier.size, frontier.queue.data.ptr
-        run.push[scope].launch(size, key, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1))
-        run.count_targets_left()
-        run.targets_left = frontier.advance()
+        push_frontier(run, run.push[scope], level)
 
     return step

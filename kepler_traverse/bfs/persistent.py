@@ -15,7 +15,7 @@ from ..cuda.compiler import Request, kernel, start_compiling
 from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
-from ..cuda.launch import blocks_at_once, max_cluster, prepare
+from ..cuda.launch import blocks_at_once, max_cluster, prepare, target_arguments
 from ..search.strategy import Outcome
 from . import tuning as bfs_tuning
 
@@ -89,8 +89,7 @@ def plan(graph, query) -> TracedSearch:
         "offsets": graph.offsets,
         "targets": graph.targets,
         "last_level": last_level,
-        "target_vertices": target_vertices,
-        "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
+        **target_arguments(target_vertices),
         "packed": packed,
         "queue": queue,
         "chunks": chunks,

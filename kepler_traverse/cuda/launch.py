@@ -57,9 +57,7 @@ def launch(kernel: Kernel, work_items: int | np.integer, args: Arguments, *, sha
         An argument is missing, or is not what the entry point declares.
     """
     values = checked(kernel, args)
-    entry = kernel.entry
-    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
-    _run(kernel, blocks, values, shared_bytes)
+    _run(kernel, blocks_for(kernel.entry, work_items), values, shared_bytes)
 
 
 def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes: int = 0) -> None:
@@ -67,12 +65,12 @@ def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes:
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
 
 
-def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]:
-    """Check the arguments once, for any number of launches: return ``run(**changed)``.
+def prepare(kernel: Kernel, blocks: int, args: dict[str, Any]) -> Callable[..., None]:
+    """Check the arguments of a kernel that takes a struct once, for any number of launches: return ``run(**changed)``.
 
     Parameters
     ----------
-    args : tuple or dict
+    args : dict
         As for ``launch``; the arrays must stay where they are.
 
     Returns
@@ -80,29 +78,25 @@ def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]
     callable
         ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those of ``args``.
     """
-    values = list(checked(kernel, args))
-    places = {argument.name: i for i, argument in enumerate(kernel.entry.arguments)}
-    takes_struct = bool(kernel.entry.argument_struct)
+    values, dtypes = checked(kernel, args), _dtypes_by_name(kernel)
 
     def run(**changed: np.generic) -> None:
-        for name, value in changed.items():
-            i = places[name]
-            if value.dtype != kernel.dtypes[i]:
-                raise TypeError(f"{name} of {kernel.entry.name} must be of type {kernel.dtypes[i]}, not {value.dtype}")
-            if takes_struct:
-                values[0].fields[name] = value  # a launch copies the struct, so the next one may change it
-            else:
-                values[i] = value
-        _run(kernel, blocks, tuple(values), 0)
+        _change(kernel, dtypes, values[0].fields, changed)
+        _run(kernel, blocks, values, 0)
 
     return run
 
 
-def prepare_items(kernel: Kernel, work_items: int | np.integer, args: Arguments) -> Callable[..., None]:
-    """Check the arguments once, as ``prepare`` does, for launches over so many work items as ``launch`` takes."""
-    entry = kernel.entry
-    blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
-    return prepare(kernel, blocks, args)
+def _dtypes_by_name(kernel: Kernel) -> dict[str, np.dtype]:
+    return dict(zip(_list_names(kernel.entry), kernel.dtypes, strict=True))
+
+
+def _change(kernel: Kernel, dtypes: dict[str, np.dtype], fields: Any, changed: dict[str, np.generic]) -> None:
+    """Set fields of a struct, which a launch copies, so that the next one may change it."""
+    for name, value in changed.items():
+        if value.dtype != dtypes[name]:
+            raise TypeError(f"{name} of {kernel.entry.name} must be of type {dtypes[name]}, not {value.dtype}")
+        fields[name][0] = value
 
 
 class PackedLaunches:
@@ -118,17 +112,14 @@ class PackedLaunches:
     """
 
     def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
-        self._kernel, self._shared_bytes = kernel, shared_bytes
-        self._dtypes = dict(zip(_list_names(kernel.entry), kernel.dtypes, strict=True))
+        self._kernel, self._shared_bytes, self._dtypes = kernel, shared_bytes, _dtypes_by_name(kernel)
         self._packed: dict[Hashable, tuple[tuple[Any, ...], dict[str, np.ndarray]]] = {}
 
     def launch(
         self, work_items: int | np.integer, key: Hashable, pack: Callable[[], dict[str, Any]], **changed: np.generic
     ) -> None:
         """Run the kernel over so many work items; otherwise as ``launch_blocks``."""
-        entry = self._kernel.entry
-        blocks = n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
-        self.launch_blocks(blocks, key, pack, **changed)
+        self.launch_blocks(blocks_for(self._kernel.entry, work_items), key, pack, **changed)
 
     def launch_blocks(self, blocks: int, key: Hashable, pack: Callable[[], dict[str, Any]], **changed: np.generic) -> None:
         """Run the kernel with that many blocks.
@@ -153,12 +144,19 @@ class PackedLaunches:
             values = checked(self._kernel, taken | changed)
             self._packed[key] = values, {name: values[0].fields[name] for name in changed}
         values, fields = self._packed[key]
-        for name, value in changed.items():
-            if value.dtype != self._dtypes[name]:
-                entry = self._kernel.entry
-                raise TypeError(f"{name} of {entry.name} must be of type {self._dtypes[name]}, not {value.dtype}")
-            fields[name][0] = value  # a launch copies the struct, so the next one may change it
+        _change(self._kernel, self._dtypes, fields, changed)
         _run(self._kernel, blocks, values, self._shared_bytes)
+
+
+def graph_arguments(graph: Any, *, has_weights: bool = False) -> dict[str, Any]:
+    """Return the arrays of a graph, and the number of its vertices, by the names that structs of arguments give them."""
+    weights = {"weights": graph.weights} if has_weights else {}
+    return {"offsets": graph.offsets, "targets": graph.targets, "n_vertices": np.int64(graph.n_vertices), **weights}
+
+
+def target_arguments(vertices: Any) -> dict[str, Any]:
+    """Return the vertices that a search is to reach, an int64 array or None, and their number, by the names of structs."""
+    return {"target_vertices": vertices, "n_target_vertices": np.int64(0 if vertices is None else vertices.size)}
 
 
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
@@ -248,6 +246,11 @@ def _packer(layout: np.dtype) -> struct.Struct:
 def n_blocks(n_threads: int, block: int, largest: int) -> int:
     """Return the blocks for so many threads, at most ``largest``."""
     return min(-(-n_threads // block), largest)
+
+
+def blocks_for(entry: Entry, work_items: int | np.integer) -> int:
+    """Return the blocks of a kernel for so many work items."""
+    return n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
 
 
 def max_grid(block: int) -> int:

@@ -12,8 +12,8 @@ from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
-from ..cuda.launch import PackedLaunches, launch
-from ..errors import PrecisionError
+from ..cuda.launch import PackedLaunches, graph_arguments, launch
+from ..search.sparse import closed_cycle_error
 from ..search.strategy import state_bytes
 from .cpu_steps import may_overflow, overflow_error
 
@@ -87,12 +87,9 @@ class Run:
 
     def arguments(self) -> dict[str, Any]:
         """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
-        frontier, (offsets, targets, weights) = self.frontier, self.edges
+        frontier = self.frontier
         return {
-            "offsets": offsets,
-            "targets": targets,
-            "weights": weights,
-            "n_vertices": self.n_vertices,
+            **graph_arguments(self.graph, has_weights=True),
             "limit": self.limit,
             "frontier": frontier.queue,
             "next": frontier.next,
@@ -157,10 +154,7 @@ class Run:
             self._point_along_tight(depth)
             found += frontier.size
         if found < reached:
-            raise PrecisionError(
-                f"rounding in {self.distance.dtype} closed a cycle of equal distances that no path enters; "
-                "build the graph with weight_type='float64'"
-            )
+            raise closed_cycle_error(self.distance.dtype)
 
     def _point_along_tight(self, depth: int) -> None:
         self.frontier.clear_counters()

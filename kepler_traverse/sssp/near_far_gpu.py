@@ -12,7 +12,7 @@ from ..cuda import cp, edge_weights
 from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
-from ..cuda.launch import blocks_at_once, prepare
+from ..cuda.launch import blocks_at_once, graph_arguments, prepare, target_arguments
 from ..search.strategy import Outcome, state_bytes
 from . import gpu_steps
 from . import tuning as sssp_tuning
@@ -65,16 +65,11 @@ def plan(graph, query) -> TracedSearch:
     arrived = cp.zeros(1, np.uint32)
     is_short = _has_short_lists(graph)
     edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_LISTS_EDGES_PER_WIDTH
-    offsets, targets, weights = run.edges
     args = {
-        "offsets": offsets,
-        "targets": targets,
-        "weights": weights,
-        "n_vertices": run.n_vertices,
+        **graph_arguments(graph, has_weights=True),
         "limit": run.limit,
         "width": first_width(graph, query.targets is not None, edges_per_width),
-        "target_vertices": target_vertices,
-        "n_target_vertices": np.int64(0 if target_vertices is None else target_vertices.size),
+        **target_arguments(target_vertices),
         "n_local_rounds": np.int32(local_rounds_for(graph)),
         # Set for each traversal.
         "source": graph.targets.dtype.type(0),

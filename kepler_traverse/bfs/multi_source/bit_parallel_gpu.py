@@ -12,6 +12,7 @@ level. The output reads the planes and seen, and writes one byte per source and 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
-from ...cuda.launch import PackedLaunches, launch, prepare_items
+from ...cuda.launch import PackedLaunches, graph_arguments, launch
 from ...search.strategy import MultiSourceOutcome
 from ..tuning import BitParallelGpuTuning
 
@@ -225,12 +226,15 @@ class _Run:
         self._distance: Array = None
         self.padded: Array = None
         self._level_counts: list[Array] = []
-        self._launches: dict[Any, Any] = {}  # see _prepared
-        self._push = PackedLaunches(self.kernels[_PUSH])
+        self._launches = self._unpacked()
 
     def wait_for(self, targets) -> None:
         """Take other targets: the next searches may end once all sources have reached all of them."""
         self._target_vertices = cp.asarray(targets, np.int64)
+
+    def _unpacked(self) -> dict[Entry, PackedLaunches]:
+        """Return launches that are packed when they are used: levels swap two sets of arrays, so each is packed once."""
+        return {entry: PackedLaunches(self.kernels[entry]) for entry in (_PULL, _PUSH, _FINALIZE)}
 
     def _new_planes(self, n_planes: int):
         return cp.empty((n_planes * self._graph.n_vertices, self._words), np.uint32)
@@ -303,70 +307,46 @@ class _Run:
         n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
         tuning = self._tuning
         is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
+        key, pack = (self._front.data.ptr, counters.data.ptr), partial(self._arguments, alive)
         if is_pushed:
             capacity, chunks = self._capacity, self._chunks
             launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, chunks, counters))
             at_most = min(vertices + edges // tuning.chunk, int(capacity))
-            key = self._front.data.ptr, counters.data.ptr
-            self._push.launch(at_most, key, lambda: self._push_arguments(counters))
+            self._launches[_PUSH].launch(at_most, key, lambda: pack() | {"counters": counters})
         else:
-            self._prepared(_PULL, threads, alive)(level=np.int32(level))
+            self._launches[_PULL].launch(threads, key, pack, level=np.int32(level))
         if is_pushed or self._hubs.size:
-            finalize = self._prepared(_FINALIZE, threads, alive)
-            finalize(level=np.int32(level), keeps_found=np.int32(not is_pushed))
+            changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
+            self._launches[_FINALIZE].launch(threads, key, pack, **changed)
         self._front, self._found = self._found, self._front
         self._in_front, self._is_found = self._is_found, self._in_front
         if self._query.output == "counts":
             self._count()
         return self._read_counters()
 
-    def _prepared(self, entry: Entry, threads: int, alive):
-        """A launch of a kernel that takes the state as a struct.
-
-        Packing the struct takes longer than a launch, and levels swap two sets of arrays. So each is packed once.
-        """
-        key = entry, self._front.data.ptr, self._state[0].data.ptr
-        if key not in self._launches:
-            in_offsets, in_targets = self._incoming
-            written = {
-                "offsets": self._graph.offsets,
-                "n_vertices": self._n,
-                "alive": alive,
-                "level": np.int32(0),
-                "seen": self._seen,
-                "found": self._found,
-                "is_found": self._is_found,
-                "done": self._done,
-                "gathered": self._gathered,
-                "touched": self._touched,
-                "planes": self._planes,
-                "alive_next": self._alive(),
-                "counters": self._counters(),
-            }
-            read = {
-                "in_offsets": in_offsets,
-                "in_targets": in_targets,
-                "hub_chunks": self._hubs,
-                "n_hub_chunks": np.int64(self._hubs.size),
-                "front": self._front,
-                "in_front": self._in_front,
-            }
-            others = read if entry is _PULL else {"keeps_found": np.int32(0)}
-            self._launches[key] = prepare_items(self.kernels[entry], threads, {**written, **others})
-        return self._launches[key]
-
-    def _push_arguments(self, counters) -> dict[str, Any]:
+    def _arguments(self, alive) -> dict[str, Any]:
+        """Return what the kernels of a level take, by name; ``alive`` is that of the level before."""
+        in_offsets, in_targets = self._incoming
         return {
-            "offsets": self._graph.offsets,
-            "targets": self._graph.targets,
+            **graph_arguments(self._graph),
+            "in_offsets": in_offsets,
+            "in_targets": in_targets,
+            "hub_chunks": self._hubs,
+            "n_hub_chunks": np.int64(self._hubs.size),
             "chunks": self._chunks,
             "capacity": self._capacity,
-            "counters": counters,
+            "alive": alive,
             "front": self._front,
+            "in_front": self._in_front,
             "seen": self._seen,
+            "found": self._found,
+            "is_found": self._is_found,
             "done": self._done,
             "gathered": self._gathered,
             "touched": self._touched,
+            "planes": self._planes,
+            "alive_next": self._alive(),
+            "counters": self._counters(),
         }
 
     def _make_planes(self, level: int) -> None:
@@ -377,7 +357,7 @@ class _Run:
         if needed * n > self._planes.shape[0]:
             before, self._planes = self._planes, self._new_planes(2 * (needed - 1))
             self._planes[: before.shape[0]] = before
-            self._launches.clear()  # they hold the former planes
+            self._launches = self._unpacked()  # those before hold the former planes
         clear(self._planes[(needed - 1) * n : needed * n])
 
     def _count(self) -> None:

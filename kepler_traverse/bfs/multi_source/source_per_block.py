@@ -18,7 +18,15 @@ from ..._arrays import MAX_HOP_COUNT, Array, hops_dtype
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
-from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads, shared_memory, threads_per_multiprocessor
+from ...cuda.launch import (
+    blocks_at_once,
+    graph_arguments,
+    launch_blocks,
+    resident_threads,
+    shared_memory,
+    target_arguments,
+    threads_per_multiprocessor,
+)
 from ...errors import StrategyError
 from ...search.strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from ..tuning import SourcePerBlockTuning
@@ -255,15 +263,12 @@ class _Run:
             self._counts.data.memset_async(0, self._counts.nbytes)
         last_level = np.int32(MAX_HOP_COUNT if query.limit is None else query.limit)
         args = {
-            "offsets": graph.offsets,
-            "targets": graph.targets,
-            "n_vertices": np.int64(graph.n_vertices),
+            **graph_arguments(graph),
             "sources": sources,
             "n_sources": np.int64(sources.size),
             "taken": self._taken,
             "last_level": last_level,
-            "target_vertices": self._target_vertices,
-            "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
+            **target_arguments(self._target_vertices),
             "target_offsets": self._target_offsets,
             "spill_capacity": np.int64(self._spill.shape[2]),
             "spill": self._spill,

@@ -101,13 +101,7 @@ class BlockQueueRun(_Run):
 
 def expand(run: _Run, level: int) -> None:
     """One level by one launch."""
-    frontier = run.frontier
-    frontier.clear_counters()
-    size = frontier.size
-    key = frontier.queue.data.ptr
-    run.level.launch(size, key, run.arguments, n_frontier=np.int64(size), level=np.int32(level + 1))
-    run.count_targets_left()
-    run.targets_left = frontier.advance()
+    gpu_steps.push_frontier(run, run.level, level)
 
 
 def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
@@ -202,8 +196,7 @@ def visit_and_list(run: PrefixSumRun, level: int) -> None:
     launch_blocks(run.count, min(n_tiles, largest), flags)
     launch_blocks(run.sum, 1, (np.int64(n_tiles), run.sums, frontier.counters))
     launch_blocks(run.list, min(n_tiles, largest), (*flags, np.int64(frontier.capacity), frontier.next))
-    run.count_targets_left()
-    run.targets_left = frontier.advance()
+    run.close_level()
 
 
 # Edge chunks of the published length, which make queues longer.

@@ -103,11 +103,9 @@ class QueueRun(gpu_steps.PushRun):
 
 def pull_queue(run: QueueRun, level: int) -> None:
     """Bottom-up. Discovered vertices enter the queue."""
-    frontier = run.frontier
-    frontier.clear_counters()
-    run.pull.launch(run.graph.n_vertices, frontier.queue.data.ptr, run.arguments, level=np.int32(level + 1))
-    run.count_targets_left()
-    run.targets_left = frontier.advance()
+    run.frontier.clear_counters()
+    run.pull.launch(run.graph.n_vertices, run.frontier.queue.data.ptr, run.arguments, level=np.int32(level + 1))
+    run.close_level()
 
 
 class ProductRun(gpu_steps.Run):

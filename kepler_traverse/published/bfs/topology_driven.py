@@ -20,7 +20,7 @@ from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import PackedLaunches, launch
+from ...cuda.launch import PackedLaunches, graph_arguments, launch
 from ...search.strategy import Strategy, state_bytes
 from .params import DeferKnobs, VirtualWarpKnobs
 
@@ -85,13 +85,7 @@ def scan_level(run: Scan, level: int) -> None:
     """The step of every strategy here: one scan, and one copy of two counters to the host."""
     run.frontier.clear_counters()
     run.scan(level)
-    run.count_targets_left()
-    run.targets_left = run.frontier.advance()
-
-
-def graph_arguments(graph) -> dict[str, Any]:
-    """The arguments of a scan of all vertices."""
-    return {"offsets": graph.offsets, "targets": graph.targets, "n_vertices": np.int64(graph.n_vertices)}
+    run.close_level()
 
 
 def edge_list_arguments(graph) -> dict[str, Any]:

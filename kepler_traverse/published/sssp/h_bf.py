@@ -21,9 +21,9 @@ import numpy as np
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import MAX_CHILDREN, PackedLaunches, launch, max_grid, n_blocks, resident_threads
+from ...cuda.launch import MAX_CHILDREN, PackedLaunches, graph_arguments, launch, max_grid, n_blocks, resident_threads
 from ...errors import FrontierOverflowError, StrategyError
-from ...search.strategy import Strategy
+from ...search.strategy import Strategy, state_bytes
 from ...sssp import gpu_steps
 from ...sssp.host_loop import rounds
 from ..knobs import WIDTHS
@@ -144,10 +144,7 @@ class Run(gpu_steps.Run):
             self.relax["classify"],
             graph.n_vertices,
             {
-                "offsets": graph.offsets,
-                "targets": graph.targets,
-                "weights": graph.weights,
-                "n_vertices": self.n_vertices,
+                **graph_arguments(graph, has_weights=True),
                 "directed": np.int32(graph.directed),
                 "in_degrees": in_degrees,
                 "classified": classified,
@@ -282,12 +279,8 @@ def _launch_round(run: Run, count: int, i: int, size: int) -> None:
     frontier.queue, frontier.next = frontier.next, frontier.queue
 
 
-def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Bytes of a run at most: float64 distances or float32 ones in words, stamps, two queues, high-degree vertices, parent,
-    predecessor, targets with edge classes."""
-    index = 4 if n_vertices < 2**31 else 8
-    return n_vertices * (4 + 8 + 4 + index * (4 + predecessors)) + n_edges * index
-
+# At most: float64 distances, or float32 ones in words; stamps; two queues, high-degree vertices, parent; edge classes.
+memory = state_bytes(4 + 8 + 4, numbers=4, edge_numbers=1)
 
 STRATEGIES = (
     Strategy(

@@ -26,11 +26,11 @@ from ...cuda.interleaved import (
 )
 from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
+    blocks_for,
     launch,
     launch_blocks,
     max_grid,
     prepare,
-    prepare_items,
     resident_threads,
     threads_per_multiprocessor,
 )
@@ -238,7 +238,7 @@ class _Run:
                 "n_places": np.int64(sizes[level]),
                 "chunks_per_item": np.int32(per_item),
             }
-            launches.append(prepare_items(self._kernels[_LEVEL], n_items, args))
+            launches.append(prepare(self._kernels[_LEVEL], blocks_for(_LEVEL, n_items), args))
         return launches
 
     def _at_targets(self, found: InterleavedDistances, lists) -> Any:

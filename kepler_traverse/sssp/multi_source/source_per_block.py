@@ -16,7 +16,7 @@ from ..._arrays import Array, as_distance
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
-from ...cuda.launch import blocks_at_once, launch_blocks, resident_threads
+from ...cuda.launch import blocks_at_once, graph_arguments, launch_blocks, resident_threads, target_arguments
 from ...search.strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
@@ -161,17 +161,13 @@ class _Run:
         self._taken.data.memset_async(0, self._taken.nbytes)
         complete, below = self._bounds.view(ordered)
         args = {
-            "offsets": graph.offsets,
-            "targets": graph.targets,
-            "weights": graph.weights,
-            "n_vertices": np.int64(graph.n_vertices),
+            **graph_arguments(graph, has_weights=True),
             "sources": cp.asarray(sources),
             "n_sources": np.int64(k),
             "taken": self._taken,
             "limit": self._limit,
             "width": self._width,
-            "target_vertices": self._target_vertices,
-            "n_target_vertices": np.int64(0 if self._target_vertices is None else self._target_vertices.size),
+            **target_arguments(self._target_vertices),
             "target_offsets": self._target_offsets,
             "piles": self._piles,
             "queued": self._marks,

@@ -17,7 +17,7 @@ from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import Entry, struct_arguments
-from ...cuda.launch import prepare_items
+from ...cuda.launch import PackedLaunches, graph_arguments
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
@@ -116,7 +116,7 @@ class _Run:
         self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
         self._hubs = graph_statistics.chunks_of_hubs(graph.offsets, chunk)
         self._counters = cp.zeros(3, np.int64)
-        self._launches: dict[Any, Any] = {}
+        self._launches = PackedLaunches(self._kernel)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
@@ -172,33 +172,24 @@ class _Run:
     def _relax(self, threshold) -> tuple[int, int, int]:
         """Make one round. Return near vertices that improved, edges relaxed, and a code of the smallest far distance."""
         self._counters.data.memset_async(0, self._counters.nbytes)
-        self._prepared()(threshold=threshold)
+        # The key tells the order of the two masks, which rounds swap.
+        self._launches.launch(self._graph.n_vertices, self._now.data.ptr, self._arguments, threshold=threshold)
         self._now, self._next = self._next, self._now
         self._next.data.memset_async(0, self._next.nbytes)
         self._counters.get(out=self._on_host)
         return tuple(self._on_host.tolist())
 
-    def _prepared(self):
-        """The launch of a round; its arguments are packed once for each order of the two masks, which rounds swap."""
-        key = self._now.data.ptr
-        if key not in self._launches:
-            graph, n = self._graph, self._graph.n_vertices
-            args = {
-                "offsets": graph.offsets,
-                "targets": graph.targets,
-                "weights": graph.weights,
-                "n_vertices": np.int64(n),
-                "hub_chunks": self._hubs,
-                "n_hub_chunks": np.int64(self._hubs.size),
-                "threshold": self._real.type(0),
-                "limit": self._limit,
-                "keys": self._keys,
-                "now": self._now,
-                "next": self._next,
-                "counters": self._counters,
-            }
-            self._launches[key] = prepare_items(self._kernel, n, args)
-        return self._launches[key]
+    def _arguments(self) -> dict[str, Any]:
+        return {
+            **graph_arguments(self._graph, has_weights=True),
+            "hub_chunks": self._hubs,
+            "n_hub_chunks": np.int64(self._hubs.size),
+            "limit": self._limit,
+            "keys": self._keys,
+            "now": self._now,
+            "next": self._next,
+            "counters": self._counters,
+        }
 
     def results(self, sources):
         """Return distances and predecessors of shape (k, n); a distance that overflows is an error."""

@@ -1,6 +1,7 @@
 """Which library an array belongs to, the widths of indices and weights, and the values that mean "none".
 
-Devices are distinguished by ``__cuda_array_interface__``, so nothing here needs CuPy.
+Devices are distinguished by ``__cuda_array_interface__``, so nothing here needs CuPy. pyarrow is imported when one of its
+names is first used: it takes a tenth of a second, and searches that return arrays need none of it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,26 @@ EXACT_BELOW: dict[np.dtype, int] = {
 }
 MAX_SLICE = 1 << 28  # elements of a slice of a long array
 HOST_SLICE = 1 << 18  # the same in host memory, so that temporary arrays are small
+
+
+class _Deferred:
+    """A module, or a package with its modules, that is imported when one of its names is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(import_module(self._name), name)
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+            return import_module(f"{self._name}.{name}")
+
+
+pyarrow: Any = _Deferred("pyarrow")
+arrow_compute: Any = _Deferred("pyarrow.compute")
+arrow_types: Any = _Deferred("pyarrow.types")
 
 
 def get_device(array: Array) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import cuda
-from ._arrays import FLOAT64_EXACT, Array, extent, get_device, to_host
+from ._arrays import FLOAT64_EXACT, Array, extent, get_device, pyarrow, to_host
 from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError
 
 _SHORT = reprlib.Repr()
@@ -231,8 +231,6 @@ def arrow(name: str, value: Any) -> Any:
     speaks_c = any(hasattr(value, way) for way in ("__arrow_c_array__", "__arrow_c_stream__"))
     if hasattr(value, "columns") or not (converts or is_pandas or (speaks_c and not has_type)):
         return value
-    import pyarrow
-
     try:
         if is_pandas and getattr(value.dtype, "storage", "pyarrow") == "pyarrow":
             pyarrow.array(getattr(value, "array", value)).validate(full=True)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import arguments
-from ._arrays import index_dtype, to_host
+from ._arrays import arrow_compute as compute
+from ._arrays import index_dtype, pyarrow, to_host
 from .errors import InputError
 from .graph import Graph
 from .graph.build import graph_from_numbers
@@ -100,14 +101,11 @@ def _sorted_ids(ids: list[Any]) -> tuple[Any, np.ndarray]:
         order = np.argsort(names)
         sorted_ids: Any = names[order]
     else:
-        import pyarrow
-        import pyarrow.compute
-
         odd = next((name for name in ids if not arguments.is_encodable(name)), None)
         if odd is not None:
             raise InputError(f"vertex id {arguments.describe(odd)} is not valid Unicode text; rename it")
         names = pyarrow.array(ids, pyarrow.large_string())
-        indices = pyarrow.compute.sort_indices(names)
+        indices = compute.sort_indices(names)
         sorted_ids, order = names.take(indices), indices.to_numpy()
         sorted_ids = sorted_ids.cast(pyarrow.string()) if sorted_ids.nbytes <= np.iinfo(np.int32).max else sorted_ids
     numbers = np.empty(len(ids), index_dtype(len(ids)))
@@ -229,8 +227,6 @@ def to_arrow(graph: Graph) -> Any:
     Ids are the user's. An undirected edge is one row. Self-loops of negative weight are rows. Vertices without an edge
     are in no row; ``ids`` has all.
     """
-    import pyarrow
-
     src, dst, weights = _edges_once(graph)
     ids = graph.ids if graph.has_string_ids else pyarrow.array(to_host(graph.ids))
     columns = {"src": ids.take(pyarrow.array(src)), "dst": ids.take(pyarrow.array(dst))}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .._arrays import arrow_types as kinds
+from .._arrays import pyarrow
 from ..errors import EdgeListError
 from .column_names import choose_columns
 from .columns import edge_column, is_number_type, plain_column
@@ -12,9 +14,6 @@ from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
 from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows
 from .text import no_rows
-
-if TYPE_CHECKING:
-    import pyarrow
 
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
@@ -40,8 +39,6 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
 
 def typed_columns(schema: pyarrow.Schema, options: ReadOptions, file: DataFile) -> EdgeColumns:
     """Choose the columns of a typed file, those of its partitions among them."""
-    import pyarrow.types as kinds
-
     numeric = {field.name for field in schema if is_number_type(field.type)}
     numeric |= {name for name, value in file.partitions if isinstance(value, int | float)}
     dates = {field.name for field in schema if kinds.is_temporal(field.type)}
@@ -53,8 +50,6 @@ def edges_of_batches(
     batches: Iterable[pyarrow.RecordBatch], options: ReadOptions, file: DataFile, columns: EdgeColumns
 ) -> EdgeList:
     """As ``check_edges``, with one batch in memory at a time, and no column beside those of the edges."""
-    import pyarrow
-
     collected, rows = {role: options.chunks() for role in columns.roles}, 0
     for batch in batches:
         if batch.num_rows:
@@ -75,8 +70,6 @@ def check_edges(
 
     ``first`` is the number in the file of its first row.
     """
-    import pyarrow
-
     table.validate(full=True)
     if table.num_rows == 0:
         raise no_rows(file)
@@ -105,8 +98,6 @@ def check_edges(
 
 def _open(file: DataFile) -> Any:
     """A reader of record batches that has seen that the file is whole."""
-    import pyarrow.ipc
-
     source = file.open_random(memory_map=True)
     start = source.read(8)
     size = source.size()

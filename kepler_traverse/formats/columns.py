@@ -8,15 +8,15 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from .._arrays import arrow_compute as compute
+from .._arrays import arrow_types as kinds
+from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from .files import Where
-
-if TYPE_CHECKING:
-    import pyarrow
 
 # Text that belongs to no id, and text that need not belong to an id whose type was not declared.
 _DOUBTFUL = r"[\x00\n\x{feff}]"
@@ -32,9 +32,6 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
     EdgeListError
         Nulls, or a type that is no id or no weight.
     """
-    import pyarrow
-    import pyarrow.types as kinds
-
     if kinds.is_dictionary(column.type):
         column = without_dictionary(column)
     if where.role != "weight":
@@ -50,9 +47,6 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
 
 def without_dictionary(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     """Return a chunked array of dictionary type with its values in place of indices; string views become strings."""
-    import pyarrow
-    import pyarrow.types as kinds
-
     kind = column.type.value_type
     if not kinds.is_string_view(kind):
         return column.cast(kind)
@@ -62,9 +56,6 @@ def without_dictionary(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
 
 def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     """Return a chunked array without a dictionary or string views, for which pyarrow lacks functions."""
-    import pyarrow
-    import pyarrow.types as kinds
-
     if kinds.is_dictionary(column.type):
         column = without_dictionary(column)
     return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
@@ -72,34 +63,25 @@ def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
 
 def is_number_type(kind: pyarrow.DataType) -> bool:
     """Whether a typed column holds numbers that could be weights."""
-    import pyarrow.types as kinds
-
     kind = kind.value_type if kinds.is_dictionary(kind) else kind
     return kinds.is_integer(kind) or kinds.is_floating(kind)
 
 
 def check_type(kind: pyarrow.DataType, where: Where) -> None:
     """Refuse a type that can be no id, before anything is read."""
-    import pyarrow.types as kinds
-
     if not (kinds.is_integer(kind) or kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)):
         raise where.error(f"has type {kind}; vertex ids must be integers or strings, cast the column first")
 
 
 def null_error(column: pyarrow.ChunkedArray, where: Where) -> EdgeListError:
     """The error for a column with nulls: how many, and the first."""
-    import pyarrow.compute
-
-    first = pyarrow.compute.index(column.is_null(), True).as_py()
+    first = compute.index(column.is_null(), True).as_py()
     values = "value" if column.null_count == 1 else "values"
     what = "edge has a weight" if where.role == "weight" else "edge has two ends"
     return where.error(f"has {column.null_count} missing {values}, the first here; every {what}", first)
 
 
 def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
-    import pyarrow
-    import pyarrow.types as kinds
-
     if kinds.is_string_view(column.type):
         column = column.cast(pyarrow.large_string())
     if id_type == "auto":
@@ -116,10 +98,6 @@ def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.Ch
 
 def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pyarrow.DataType:
     """Return the type that holds the columns of several files."""
-    import pyarrow
-    import pyarrow.compute
-    import pyarrow.types as kinds
-
     types = {piece.type for piece in pieces}
     if len(types) == 1:
         return types.pop()
@@ -134,7 +112,7 @@ def type_for_all(pieces: list[pyarrow.ChunkedArray], places: list[Where]) -> pya
     kind = np.result_type(*(piece.type.to_pandas_dtype() for piece in pieces))
     if kind.kind == "f" and all(kinds.is_integer(piece.type) for piece in pieces):
         # int64 beside uint64: NumPy says float64, which would merge neighboring ids.
-        ranges = [pyarrow.compute.min_max(piece).as_py() for piece in pieces]
+        ranges = [compute.min_max(piece).as_py() for piece in pieces]
         low, high = min(r["min"] for r in ranges), max(r["max"] for r in ranges)
         if low < 0 and high > np.iinfo(np.int64).max:
             raise places[0].error("holds negative numbers in one file and numbers of 2^63 and above in another")
@@ -155,9 +133,6 @@ def cast_exactly(chunks: Iterable[pyarrow.Array], kind: pyarrow.DataType, where:
 
 
 def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarrow.Array:
-    import pyarrow.compute as compute
-    import pyarrow.types as kinds
-
     if not (kinds.is_integer(column.type) and kinds.is_floating(kind)):
         return column.cast(kind)
     cast = column.cast(kind, safe=False)
@@ -181,8 +156,6 @@ class ColumnFile:
         self._file.close()
 
     def __iadd__(self, chunks: Iterable[pyarrow.Array]) -> Self:
-        import pyarrow.ipc
-
         for chunk in chunks:
             batch = pyarrow.record_batch([chunk], ["column"])
             if self._writer is None:
@@ -192,8 +165,6 @@ class ColumnFile:
 
     def __iter__(self) -> Iterator[pyarrow.Array]:
         """Yield the chunks, which are views of the file; nothing can be added afterwards."""
-        import pyarrow.ipc
-
         if self._writer is None:
             return
         self._writer.close()
@@ -234,8 +205,6 @@ class IdText:
         numbered: bool = False,
         into: Any = None,
     ):
-        import pyarrow
-
         self.numbered = numbered
         self.where, self.id_type, self.plain, self.trim = where, id_type, plain, trim
         self.chunks: Any = [] if into is None else into
@@ -255,13 +224,9 @@ class IdText:
 
     def column(self) -> pyarrow.ChunkedArray:
         """All rows so far, as a chunked array."""
-        import pyarrow
-
         return pyarrow.chunked_array(list(self.chunks), self.type)
 
     def _names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        import pyarrow.compute as compute
-
         if self.plain and self.trim:
             strings = compute.utf8_ltrim(strings, " \t")
         if self._may_be_doubtful(strings):
@@ -295,9 +260,6 @@ class IdText:
         return f"has {text[:40]!r}; is that a delimiter? {option_text('format', 'csv')} reads other delimiters ({declared})"
 
     def _integers(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        import pyarrow
-        import pyarrow.compute
-
         strings, bad = parse_integers(strings, self.plain)
         if bad >= 0:
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
@@ -307,7 +269,7 @@ class IdText:
                 advice = f"the first row looked like integers; {advice}"
             raise self.where.error(f"has {_shown(strings[bad])}, which is not an integer; {advice}", self.rows + bad)
         try:
-            return pyarrow.compute.cast(strings, self.type)
+            return compute.cast(strings, self.type)
         except pyarrow.ArrowInvalid:
             limits = np.iinfo(self.type.to_pandas_dtype())
             for row, text in enumerate(strings.to_pylist()):
@@ -337,16 +299,13 @@ class WeightText:
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
         """Take further rows; returns itself."""
-        import pyarrow
-        import pyarrow.compute
-
         if strings.null_count:
             error = null_error(strings, self.where)
             raise type(error)(error.message, self.rows + (error.row or 0), error.column)
         clean, bad = parse_integers(strings, plain=False)
         if self.integers and bad < 0:
             try:
-                self.chunks += _chunks(pyarrow.compute.cast(clean, pyarrow.int64()))
+                self.chunks += _chunks(compute.cast(clean, pyarrow.int64()))
             except pyarrow.ArrowInvalid:
                 row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_within(text, -(2**63), 2**63 - 1))
                 problem = f"has the integer {clean[row].as_py()[:40]}, beyond int64; scale down"
@@ -354,7 +313,7 @@ class WeightText:
         else:
             self._to_floats()
             try:
-                floats = pyarrow.compute.cast(clean, pyarrow.float64())
+                floats = compute.cast(clean, pyarrow.float64())
             except pyarrow.ArrowInvalid:
                 row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
                 comma = "; write decimals with a point" if re.fullmatch(r"[+-]?\d*,\d+", clean[row].as_py()) else ""
@@ -366,22 +325,16 @@ class WeightText:
 
     def column(self) -> pyarrow.ChunkedArray:
         """All rows so far, as a chunked array."""
-        import pyarrow
-
         return pyarrow.chunked_array(list(self.chunks), pyarrow.int64() if self.integers else pyarrow.float64())
 
     def _to_floats(self) -> None:
         """Take the rows so far, which are integers, for floats."""
-        import pyarrow
-
         if self.integers:
             self.chunks = cast_exactly(self.chunks, pyarrow.float64(), self.where, self._new_chunks())
             self.integers = False
 
     def _refuse_rounded(self, strings: pyarrow.ChunkedArray, floats: pyarrow.ChunkedArray) -> None:
         """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""
-        import pyarrow.compute as compute
-
         zeros = compute.equal(floats, 0.0)
         if compute.any(zeros).as_py():
             lost = compute.and_(zeros, compute.match_substring_regex(strings, "^[^eE]*[1-9]"))
@@ -412,8 +365,6 @@ def _shown(value: Any) -> str:
 
 
 def _is_number(text: str) -> bool:
-    import pyarrow
-
     try:
         pyarrow.array([text]).cast(pyarrow.float64())
     except pyarrow.ArrowInvalid:
@@ -430,8 +381,6 @@ def parse_integers(strings: pyarrow.ChunkedArray, plain: bool) -> tuple[pyarrow.
 
     ``0x7`` is none, although Arrow would read it as 7. With ``plain`` neither are ``007``, ``+7`` and ``-0``.
     """
-    import pyarrow.compute as compute
-
     pattern = r"^(0|-?[1-9][0-9]*)$" if plain else r"^-?[0-9]+$"
     good = compute.match_substring_regex(strings, pattern)
     if not compute.all(good).as_py():

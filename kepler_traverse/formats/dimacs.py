@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
 
+from .._arrays import arrow_compute as compute
+from .._arrays import pyarrow
 from ..errors import EdgeListError
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 def read_dimacs(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -67,8 +65,6 @@ def as_strings(table: pyarrow.Table) -> pyarrow.Table:
 
 def check_numbers(file: DataFile, edges: EdgeList, n_vertices: int) -> None:
     """Refuse ids outside 1..n."""
-    import pyarrow.compute as compute
-
     for role in ("src", "dst"):
         ids = edges.table[role]
         row = compute.index(compute.or_(compute.less(ids, 1), compute.greater(ids, n_vertices)), True).as_py()

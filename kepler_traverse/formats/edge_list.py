@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError, option_text
 from ..runtime.scratch import Scratch
 from .files import DataFile, Where, shown
@@ -200,8 +201,6 @@ def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
 
 def _joined(parts: list[EdgeList], options: ReadOptions) -> EdgeList:
     """Put the edges of several files one below the other in types that hold them all."""
-    import pyarrow
-
     from .columns import cast_exactly, type_for_all
 
     columns = {}

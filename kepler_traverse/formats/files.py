@@ -8,17 +8,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
 
+from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError
 from ..runtime.object_stores import URL, StoredObject, find_object, local_copies, objects_below
 from ..runtime.regular_files import irregular
-
-if TYPE_CHECKING:
-    import pyarrow
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
@@ -51,8 +49,6 @@ class DataFile:
 
     def partition_column(self, name: str, rows: int) -> pyarrow.ChunkedArray:
         """The one value of a partition's column, for each row of the file."""
-        import pyarrow
-
         value = dict(self.partitions)[name]
         return pyarrow.chunked_array([pyarrow.nulls(rows) if value is None else pyarrow.repeat(value, rows)])
 
@@ -78,8 +74,6 @@ class DataFile:
 
     def open_stream(self) -> pyarrow.NativeFile:
         """Open for reading from start to end, as a pyarrow input stream of the decompressed bytes."""
-        import pyarrow
-
         source = self._open_bytes()
         if not self.compression:
             return source
@@ -88,8 +82,6 @@ class DataFile:
 
     def open_random(self, memory_map: bool = False) -> pyarrow.NativeFile:
         """Open for reading at any position; a compressed file is decompressed into memory."""
-        import pyarrow
-
         if self.compression:
             unpacked = pyarrow.BufferOutputStream()
             with self.open_stream() as stream:
@@ -99,8 +91,6 @@ class DataFile:
         return pyarrow.memory_map(self.path) if memory_map and self.is_local else self._open_bytes()
 
     def _open_bytes(self) -> pyarrow.NativeFile:
-        import pyarrow
-
         if self.is_local:
             return pyarrow.OSFile(self.path)
         return pyarrow.PythonFile(self.filesystem.open(self.path, "rb"), mode="r")
@@ -134,8 +124,6 @@ class _Unpacked(io.RawIOBase):
 @contextmanager
 def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterator[None]:
     """Name the file in whatever the libraries that read it raise."""
-    import pyarrow
-
     try:
         if file.filesystem.size(file.path) == 0:
             raise EdgeListError(f"{file}: the file is empty (0 bytes)")

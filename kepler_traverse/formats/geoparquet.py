@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
+from .._arrays import arrow_compute as compute
+from .._arrays import pyarrow
 from ..errors import InputError, UnknownVertexError
 
 GEOMETRY = "geometry"
@@ -69,8 +71,6 @@ def write_geoparquet(
     >>> write_geoparquet(bands, "bands.parquet", vertices)  # doctest: +SKIP
     >>> write_geoparquet(bands, "hulls.parquet", vertices, hulls=True)  # doctest: +SKIP
     """
-    import pyarrow.parquet
-
     file = _path(path)
     entry = crs_entry(crs)
     of_edges = {"src", "dst"} <= set(getattr(frame, "column_names", getattr(frame, "columns", ())))
@@ -145,28 +145,22 @@ class Coordinates:
     """
 
     def __init__(self, vertices: Any, x: np.ndarray, y: np.ndarray, names: tuple[str, str] = ("x", "y")):
-        import pyarrow.compute
-
         self._known = vertices.combine_chunks() if hasattr(vertices, "combine_chunks") else vertices
         self._x, self._y, self._names = x, y, names
-        if len(pyarrow.compute.unique(self._known)) < len(self._known):
-            counts = pyarrow.compute.value_counts(self._known)
-            first = counts.field("values")[
-                pyarrow.compute.index(pyarrow.compute.greater(counts.field("counts"), 1), True).as_py()
-            ]
+        if len(compute.unique(self._known)) < len(self._known):
+            counts = compute.value_counts(self._known)
+            first = counts.field("values")[compute.index(compute.greater(counts.field("counts"), 1), True).as_py()]
             raise InputError(f"vertices has vertex {first.as_py()!r} twice; give one row per vertex")
 
     def has(self, vertices: Any) -> np.ndarray:
         """Return which of these ids have coordinates."""
-        import pyarrow.compute
-
         try:
             vertices = vertices.cast(self._known.type)
         except pyarrow.ArrowInvalid:
             raise InputError(
                 f"the vertices of the graph are {vertices.type}, those of vertices {self._known.type}"
             ) from None
-        return pyarrow.compute.is_in(vertices, value_set=self._known).to_numpy(zero_copy_only=False)
+        return compute.is_in(vertices, value_set=self._known).to_numpy(zero_copy_only=False)
 
     def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates of a column of ids.
@@ -178,11 +172,9 @@ class Coordinates:
         UnknownVertexError
             A vertex has no coordinates.
         """
-        import pyarrow.compute
-
         known = self._known
         try:
-            rows = pyarrow.compute.index_in(vertices.cast(known.type), value_set=known)
+            rows = compute.index_in(vertices.cast(known.type), value_set=known)
         except pyarrow.ArrowInvalid:
             raise InputError(f"the vertices of frame are {vertices.type}, and those of vertices {known.type}") from None
         if rows.null_count:
@@ -198,8 +190,6 @@ class Coordinates:
 
 def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
     """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or the line of its edge."""
-    import pyarrow
-
     names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
     at = np.stack([np.stack(coordinates.of(table[name]), axis=1) for name in names], axis=1)
     shapes = np.zeros(len(at), _LINE if len(names) == 2 else _POINT)
@@ -223,8 +213,6 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
     InputError
         The rows do not stand in the order of the paths.
     """
-    import pyarrow
-
     position = arguments.as_array("frame['position']", table["position"])
     begins = position == 0
     if position.size and not (begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()):
@@ -278,14 +266,11 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     table : pyarrow.Table
         With the columns ``source, vertex, band``. The rows of a source stand together.
     """
-    import pyarrow
-    import pyarrow.compute
-
     shapely = shapely_module()
     x, y = coordinates.of(table["vertex"])
     points = np.stack([x, y], axis=1)
     source, band = table["source"].combine_chunks(), table["band"].to_numpy()
-    place = pyarrow.compute.index_in(source, value_set=pyarrow.compute.unique(source)).to_numpy()
+    place = compute.index_in(source, value_set=compute.unique(source)).to_numpy()
     order = np.lexsort([band, place])  # stable: within a band as in the table
     place, band, points = place[order], band[order], points[order]
     firsts = np.flatnonzero(np.diff(place, prepend=-1))
@@ -361,8 +346,6 @@ def crs_entry(crs: Any) -> dict[str, Any]:
 
 def _arrow(value: Any, name: str) -> Any:
     """A table of pyarrow of a frame of any library."""
-    import pyarrow
-
     table = None
     try:
         if isinstance(value, pyarrow.Table):

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .._arrays import arrow_compute as compute
+from .._arrays import arrow_types as kinds
+from .._arrays import pyarrow
 from ..errors import InputError, option_text
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
-
-if TYPE_CHECKING:
-    import pyarrow
 
 _DELIMITERS = ",\t;"
 _INTEGER = re.compile(r"[+-]?[0-9]{1,1000}")
@@ -193,9 +193,6 @@ def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[I
 
 
 def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = ()) -> pyarrow.Table:
-    import pyarrow.csv
-    import pyarrow.parquet
-
     with open_regular(here, follow=True) as file:
         if file.read(4) == b"PAR1":
             return pyarrow.parquet.read_table(here)
@@ -221,9 +218,7 @@ def _table(path: str | os.PathLike[str], here: str, attributes: Sequence[str] = 
 
 def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.ChunkedArray) -> None:
     """Raise InputError for an integer that float64 does not hold, in the text of a column that is read as float64."""
-    import pyarrow.compute as pc
-
-    long = pc.match_substring_regex(column, r"^\s*[+-]?[0-9]{16,}\s*$").to_numpy()
+    long = compute.match_substring_regex(column, r"^\s*[+-]?[0-9]{16,}\s*$").to_numpy()
     for row, text in zip(np.flatnonzero(long).tolist(), column.filter(long).to_pylist(), strict=True):
         if float(text) == np.inf or int(float(text)) != int(text):
             said = f"float64 cannot hold the integer {text.strip()[:40]} exactly; scale down"
@@ -238,8 +233,6 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _parquet_column(path: str | os.PathLike[str], here: str, what: str) -> list[Any] | np.ndarray:
-    import pyarrow.parquet
-
     with pyarrow.parquet.ParquetFile(here) as file:
         chosen = column_of_ids(path, file.schema_arrow.names, what)
         return _ids_of_column(path, what, file.read(columns=[chosen]).column(0)).values
@@ -263,9 +256,7 @@ def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.Chun
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise InputError(f"{path}: row {row} of the file of {what} is null; every row must be a vertex id")
-    from pyarrow.types import is_integer
-
-    values = column.to_numpy() if is_integer(column.type) else column.to_pylist()
+    values = column.to_numpy() if kinds.is_integer(column.type) else column.to_pylist()
     return IdFile(str(path), what, values, is_text=False)
 
 

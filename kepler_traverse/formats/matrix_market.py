@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
 
+from .._arrays import arrow_compute as compute
+from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from .columns import cast_exactly
 from .dimacs import as_strings, check_numbers, numbers_type, only_file
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, no_column_names, refuse_absurd_size
 from .files import DataFile, Where, reading
 from .text import BlankSeparated, TextLayout, first_lines, no_rows, read_lines
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -94,8 +92,6 @@ def _size(file: DataFile) -> tuple[int, int]:
 
 def _refuse_narrow_ids(file: DataFile, n_vertices: int, id_type: str) -> None:
     """Vertices without entries are there too, so the type must hold every number."""
-    import pyarrow
-
     try:
         pyarrow.scalar(n_vertices).cast(pyarrow.type_for_alias(id_type))
     except pyarrow.ArrowInvalid as error:
@@ -119,8 +115,6 @@ class _Entries(BlankSeparated):
 
 def _typed(file: DataFile, table: pyarrow.Table, field: str) -> pyarrow.Table:
     """Weights of a real matrix are floats, also if all happen to be whole numbers."""
-    import pyarrow
-
     if "weight" in table.column_names and field in ("real", "double"):
         at = table.column_names.index("weight")
         where = Where(file, "weight", "value")
@@ -131,9 +125,6 @@ def _typed(file: DataFile, table: pyarrow.Table, field: str) -> pyarrow.Table:
 
 def _both_ways(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
     """Add the entries on the other side of the diagonal."""
-    import pyarrow
-    import pyarrow.compute as compute
-
     if symmetry == "general":
         return table
     below = table.filter(compute.not_equal(table["src"], table["dst"]))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .._arrays import arrow_types as kinds
+from .._arrays import pyarrow
 from ..errors import EdgeListError
 from .arrow import check_edges, edges_of_batches, typed_columns
 from .columns import check_type
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
 from .files import DataFile, Where, reading
 from .text import no_rows
-
-if TYPE_CHECKING:
-    import pyarrow
 
 # Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the host of an H200 16.8
 # million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF; almost all of the latter is its import. The bound
@@ -34,8 +33,6 @@ def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 def rows_in(file: DataFile) -> tuple[int, bool]:
     """Return the rows of a file, by its footer, and whether it holds text; raises EdgeListError if it is damaged."""
-    import pyarrow.parquet
-
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
         facts = pyarrow.parquet.read_metadata(source)
@@ -44,8 +41,6 @@ def rows_in(file: DataFile) -> tuple[int, bool]:
 
 
 def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
-    import pyarrow.parquet
-
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
         columns = _columns(pyarrow.parquet.read_schema(source), file, options)
@@ -75,8 +70,6 @@ def _check_head(source: pyarrow.NativeFile, file: DataFile) -> None:
 
 def _columns(schema: pyarrow.Schema, file: DataFile, options: ReadOptions) -> EdgeColumns:
     """Choose columns and refuse ids of a wrong type before anything is read."""
-    import pyarrow.types as kinds
-
     columns = typed_columns(schema, options, file)
     for role, name in columns.roles.items():
         if name in file.partition_names:
@@ -95,8 +88,6 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
 
     Every footer is read by pyarrow first: cuDF does not notice all damage, nor a column that one file lacks.
     """
-    import pyarrow.parquet
-
     chosen, schemas, rows = [], [], []
     for file in files:
         with reading(file, "Parquet"), file.open_random() as source:
@@ -133,8 +124,6 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
 def _plain_numbers(schemas: list[dict[str, Any]], options: ReadOptions) -> bool:
     """Whether all files hold integer ids of the type asked for and number weights, and joining them loses nothing."""
     import numpy as np
-    import pyarrow
-    import pyarrow.types as kinds
 
     for schema in schemas:
         for role, kind in schema.items():

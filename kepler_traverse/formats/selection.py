@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import get_device
+from .._arrays import arrow_compute as compute
+from .._arrays import arrow_types as kinds
+from .._arrays import get_device, pyarrow
 from ..errors import EdgeListError, option_text
 from .columns import plain_column
 from .edge_list import EdgeColumns, ReadOptions
@@ -83,8 +85,6 @@ def arrow_column(name: str, values: Any) -> Any:
     EdgeListError
         The value is no column.
     """
-    import pyarrow
-
     values = arguments.arrow(name, values)
     if isinstance(values, pyarrow.ChunkedArray):
         return values
@@ -100,18 +100,12 @@ def arrow_column(name: str, values: Any) -> Any:
 
 def row_mask(kept: np.ndarray, n_rows: int) -> Any:
     """Rows that are kept as a mask, by which pyarrow takes them out of columns of any size."""
-    import pyarrow
-
     mask = np.zeros(n_rows, bool)
     mask[kept] = True
     return pyarrow.array(mask)
 
 
 def _directions(column: Any, where: Where) -> np.ndarray:
-    import pyarrow
-    import pyarrow.compute as compute
-    import pyarrow.types as kinds
-
     column = plain_column(column)
     kind = column.type
     if column.null_count:
@@ -157,9 +151,6 @@ def text_column(strings: Any, kind: str, where: Where) -> Any:
     EdgeListError
         A value is no number or no boolean.
     """
-    import pyarrow
-    import pyarrow.compute as compute
-
     if kind == "text":
         return strings
     ways = {

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import extent, get_device, namespace
+from .._arrays import arrow_types as kinds
+from .._arrays import extent, get_device, namespace, pyarrow
 from ..errors import EdgeListError, InputError, option_text
 from .arrow import check_edges, typed_columns
 from .columns import edge_column, without_dictionary
@@ -137,8 +138,6 @@ def _edges_of_frame(frame: Any, source: DataFile, options: ReadOptions) -> EdgeL
 
 def _reader(value: Any, source: DataFile) -> Any:
     """A reader of record batches of whatever has an Arrow or a data frame interface."""
-    import pyarrow
-
     if isinstance(value, pyarrow.RecordBatchReader):
         return value
     if hasattr(value, "__arrow_c_stream__"):
@@ -147,8 +146,6 @@ def _reader(value: Any, source: DataFile) -> Any:
         batch = pyarrow.record_batch(value)
         return pyarrow.RecordBatchReader.from_batches(batch.schema, [batch])
     if hasattr(value, "__dataframe__"):
-        import pyarrow.interchange
-
         return pyarrow.interchange.from_dataframe(value).to_reader()
     raise InputError(f"{source} is no table of edges; give {TABLES}")
 
@@ -157,8 +154,6 @@ def _edges_of_batches(
     batches: Iterable[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions, is_reader: bool = False
 ) -> EdgeList:
     """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
-    import pyarrow
-
     chosen = columns.read
     found = [batch.select(chosen) for batch in batches]
     if not any(batch.num_rows for batch in found):
@@ -196,7 +191,6 @@ def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
 
 def _schema_of_pandas(frame: Any) -> Any:
     """The schema by the columns' types alone; types that Arrow lacks, as geometries, are shown as null."""
-    import pyarrow
 
     def detect_type(values: Any) -> Any:
         try:
@@ -209,8 +203,6 @@ def _schema_of_pandas(frame: Any) -> Any:
 
 def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of frames of pandas, column by column: a stream of them would convert all columns, geometries too."""
-    import pyarrow
-
     if not any(map(len, parts)):
         raise _no_rows(source)
     may_lack = _of_unknown_filter(columns, options)
@@ -361,8 +353,6 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
 
 def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one number per edge as the weight."""
-    import pyarrow
-
     _no_names(source, options, only_ends=True)
     _is_numbered(source, options)
     index = data.edge_index
@@ -406,8 +396,6 @@ def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions
 
 
 def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadOptions) -> EdgeList:
-    import pyarrow
-
     unnamed = next((name for name in table if not isinstance(name, str)), None)
     if unnamed is not None:
         raise InputError(f"{source}: names of columns must be strings, not {arguments.describe(unnamed)}")
@@ -425,8 +413,6 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
 
 def _filtered_in_arrow(table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, source: DataFile) -> EdgeList:
     """Filter columns before they are ids and weights: the rows that are left out need not hold any."""
-    import pyarrow
-
     held, columns = _more_columns(table, columns, options, columns.read)
     if not any(map(len, held.values())):
         raise _no_rows(source)
@@ -435,8 +421,6 @@ def _filtered_in_arrow(table: Mapping[str, Any], columns: EdgeColumns, options: 
 
 def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
     """Take the rows of columns in memory that the filter keeps, and their directions."""
-    import pyarrow
-
     found: Any = edges.table
     more, columns = _more_columns(table, edges.columns, options, edges.columns.more)
     _same_lengths({"src": found["src"], **more})
@@ -479,8 +463,6 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
     EdgeList
         Its table is a dict of arrays, or a pyarrow table if the ids are strings.
     """
-    import pyarrow
-
     if options.weighted is False:
         columns = {role: column for role, column in columns.items() if role != "weight"}
     elif options.weighted and "weight" not in columns:
@@ -536,9 +518,6 @@ def as_arrow_column(name: str, value: Any) -> Any:
 
 
 def _strings(role: str, value: Any) -> Any:
-    import pyarrow
-    import pyarrow.types as kinds
-
     try:
         value = arguments.arrow(role, value)
         if isinstance(value, np.ndarray) and value.dtype.kind == "T":
@@ -563,8 +542,6 @@ def _holds_strings(value: Any) -> bool:
         return any(isinstance(item, str) for item in value)
     kind = getattr(value, "type", None)  # pyarrow
     if kind is not None and hasattr(value, "null_count"):
-        import pyarrow.types as kinds
-
         kind = kind.value_type if kinds.is_dictionary(kind) else kind
         return kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind)
     dtype = getattr(value, "dtype", None)

@@ -6,18 +6,17 @@ import codecs
 import io
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .._arrays import arrow_compute as compute
+from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from .columns import IdText, WeightText, edge_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions
 from .files import DataFile, Where
 from .selection import row_mask, select_rows, text_column
-
-if TYPE_CHECKING:
-    import pyarrow
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
 MAX_LINE_LENGTH = 1 << 20
@@ -65,9 +64,6 @@ def read_lines(
     EdgeListError
         A line with too few or too many values, or a value that is no id or no weight.
     """
-    import pyarrow
-    import pyarrow.csv
-
     more = [name for name in layout.columns.more if name not in file.partition_names]
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
     takers = {
@@ -147,8 +143,6 @@ def _selected(
     table: pyarrow.Table, layout: TextLayout, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Apply the filter to the text of all rows."""
-    import pyarrow
-
     condition, columns = options.row_filter, {}
     for name in layout.columns.more:
         if name in file.partition_names:
@@ -156,7 +150,7 @@ def _selected(
             continue
         strings = table.column(layout.written(name))
         if layout.trim:
-            strings = pyarrow.compute.utf8_ltrim(strings, " \t")
+            strings = compute.utf8_ltrim(strings, " \t")
         kind = "text" if condition is None or name not in layout.columns.filters else condition.text_kind(name)
         columns[name] = text_column(strings, kind, Where(file, "where", name))
     return select_rows(pyarrow.table(columns), layout.columns, options, file)

@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import arrow_compute as compute
+from .._arrays import arrow_types as kinds
+from .._arrays import pyarrow
 from ..errors import EdgeListError, InputError, option_text
 from .columns import plain_column
 from .files import DataFile, shown
@@ -104,8 +107,6 @@ class RowFilter:
         EdgeListError
             A column is compared with what it does not hold.
         """
-        import pyarrow
-
         try:
             mask = self._mask_of_expression(table) if self._node is None else _mask(self._node, table)
         except _WrongColumnError as error:
@@ -113,14 +114,9 @@ class RowFilter:
         except (pyarrow.ArrowException, TypeError, KeyError) as error:
             said = " ".join(str(error).split())[:200]
             raise EdgeListError(f"{file}: {option_text('where')} {shown(self.text)} cannot be evaluated ({said})") from None
-        import pyarrow.compute as compute
-
         return np.flatnonzero(compute.fill_null(mask, False).to_numpy())
 
     def _mask_of_expression(self, table: Any) -> Any:
-        import pyarrow
-        import pyarrow.dataset
-
         found = pyarrow.dataset.dataset(table).scanner(columns={"kept": self._expression}).to_table()["kept"]
         if found.type != pyarrow.bool_():
             raise _WrongColumnError(f"the expression gives {found.type}, and it must be true or false")
@@ -153,9 +149,7 @@ def row_filter(where: Any) -> RowFilter:
     """
     if isinstance(where, str):
         return _parsed(where)
-    import pyarrow.compute
-
-    if isinstance(where, pyarrow.compute.Expression):
+    if isinstance(where, compute.Expression):
         return RowFilter(str(where), None, _expression=where)
     kind = type(where).__name__
     raise InputError(f"{option_text('where')} must be text or an expression of pyarrow, not a value of type {kind}")
@@ -347,8 +341,6 @@ def _classify(value: Literal) -> str:
 
 def _mask(node: _Node, table: Any) -> Any:
     """Return a chunked array of true, false and null for each row."""
-    import pyarrow.compute as compute
-
     if node.kind in ("and", "or"):
         combine = compute.and_kleene if node.kind == "and" else compute.or_kleene
         return functools.reduce(combine, (_mask(part, table) for part in node.parts))
@@ -379,8 +371,6 @@ def _mask(node: _Node, table: Any) -> Any:
 
 
 def _kind_of_column(column: Any) -> str:
-    import pyarrow.types as kinds
-
     kind = column.type
     if kinds.is_null(kind):
         return "nothing"
@@ -397,18 +387,11 @@ def _kind_of_column(column: Any) -> str:
 
 def _constant(like: Any, value: bool | None) -> Any:
     """One value for each row, null where the column is."""
-    import pyarrow
-    import pyarrow.compute as compute
-
     nothing = pyarrow.scalar(None, pyarrow.bool_())
     return compute.if_else(like.is_null(), nothing, pyarrow.scalar(value, pyarrow.bool_()))
 
 
 def _compared(column: Any, sign: str, value: Any, what: str) -> Any:
-    import pyarrow
-    import pyarrow.compute as compute
-    import pyarrow.types as kinds
-
     if what == "numbers" and kinds.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
         if value != math.floor(value):
@@ -426,10 +409,6 @@ def _compared(column: Any, sign: str, value: Any, what: str) -> Any:
 
 
 def _is_member(column: Any, values: tuple[Any, ...], what: str) -> Any:
-    import pyarrow
-    import pyarrow.compute as compute
-    import pyarrow.types as kinds
-
     chosen = list(values)
     if what == "numbers" and kinds.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
@@ -448,8 +427,6 @@ def _exact_float(value: int | float, column: Any) -> float:
 
 
 def _time(text: str, column: Any, name: str) -> Any:
-    import pyarrow
-
     try:
         return pyarrow.scalar(text).cast(column.type)
     except (pyarrow.ArrowException, ValueError) as error:
@@ -458,10 +435,6 @@ def _time(text: str, column: Any, name: str) -> Any:
 
 
 def _compared_columns(node: _Node, column: Any, other: Any) -> Any:
-    import pyarrow
-    import pyarrow.compute as compute
-    import pyarrow.types as kinds
-
     kind, other_kind = _kind_of_column(column), _kind_of_column(other)
     if "nothing" in (kind, other_kind):
         return compute.and_kleene(_constant(column, None), _constant(other, None))

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import HOST_SLICE, Array, get_device, index_dtype, namespace
+from .._arrays import HOST_SLICE, Array, get_device, index_dtype, namespace, pyarrow
+from .._arrays import arrow_compute as compute
+from .._arrays import arrow_types as kinds
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
 from ..formats.ids import read_ids
@@ -67,8 +69,6 @@ def memory_given_back() -> Iterator[None]:
     Its own pools would hold the memory of decoding, as large as the edge list or larger, while the graph is built. Measured
     with USA-road-NE, the peak is 3.7 times the edge list with mimalloc and 2.0 to 2.8 times with the system's.
     """
-    import pyarrow
-
     before = pyarrow.default_memory_pool()
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     try:
@@ -130,8 +130,6 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
 
 def _are_strings(column: Any) -> bool:
     """Whether a column is pyarrow text; cuDF columns are always numbers here."""
-    import pyarrow.types as kinds
-
     return hasattr(column, "chunks") and not kinds.is_integer(column.type)
 
 
@@ -197,9 +195,6 @@ def _from_strings(
     columns: dict[str, Any], device: str, n_vertices: int | None, vertices: Ids | None, building: dict[str, Any]
 ) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host."""
-    import pyarrow
-    import pyarrow.compute as compute
-
     more = [] if n_vertices is None else [str(i) for i in range(1, n_vertices + 1)]
     more += [] if vertices is None else list(vertices)
     if not all(isinstance(vertex, str) for vertex in more):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import arguments
-from .._arrays import get_device
+from .._arrays import get_device, pyarrow
 from ..errors import EdgeListError, InputError, options_spelled
 from ..formats import ReadOptions
 from ..formats.files import DataFile
@@ -166,8 +166,6 @@ def _columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, An
 
 
 def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted: bool | None, rules: BuildRules) -> Graph:
-    import pyarrow
-
     if isinstance(columns["src"], str):
         raise EdgeListError(
             f"src must be a column, not {arguments.describe(columns['src'])}; read_graph reads files", column="src"

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, get_device, to_host
+from .._arrays import Array, get_device, pyarrow, to_host
+from .._arrays import arrow_compute as compute
 from ..errors import UnknownVertexError, option_text, plural, several
 
 _FEW_NAMES = 64  # up to this many strings, a binary search for each is faster than hashing all ids
@@ -132,12 +133,9 @@ class VertexIds:
             numbers[texts] = self._string_numbers([name for name, is_text in zip(requested, texts, strict=True) if is_text])
             return numbers
         if len(requested) > _FEW_NAMES:
-            import pyarrow
-            import pyarrow.compute
-
             # UTF-8 cannot encode a lone surrogate, so no id contains one.
             known = [name if name.isascii() or arguments.is_encodable(name) else None for name in requested]
-            at = pyarrow.compute.index_in(pyarrow.array(known, self.array.type), value_set=self.array)
+            at = compute.index_in(pyarrow.array(known, self.array.type), value_set=self.array)
             positions: np.ndarray = at.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
             return positions
 
@@ -157,15 +155,11 @@ class VertexIds:
 
     def hash_strings(self, digest: Any) -> None:
         """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are unambiguous."""
-        import pyarrow.compute
-
         for begin in range(0, len(self.array), _HASHED_AT_ONCE):
             piece = self.array.slice(begin, _HASHED_AT_ONCE)
-            digest.update(np.asarray(pyarrow.compute.binary_length(piece)).astype(np.int64).data)
+            digest.update(np.asarray(compute.binary_length(piece)).astype(np.int64).data)
             digest.update("".join(piece.to_pylist()).encode())
 
 
 def _arrow_indices(numbers: np.ndarray) -> Any:
-    import pyarrow
-
     return pyarrow.array(to_host(numbers))

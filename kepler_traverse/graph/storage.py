@@ -11,12 +11,13 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, to_host
+from .._arrays import MAX_INTEGER, pyarrow, to_host
+from .._arrays import arrow_compute as compute
 from ..cpu import csr_check
 from ..errors import DeviceError, InputError
 from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
@@ -30,9 +31,6 @@ from ..runtime.regular_files import (
     sealed,
 )
 from . import BuildReport, Graph
-
-if TYPE_CHECKING:
-    import pyarrow
 
 FORMAT = 4  # raise it also where building a graph changes what it holds: stored ones are refused then
 META = "meta.json"
@@ -186,13 +184,10 @@ def _fault_of_ids(graph: Graph) -> str:
     """Describe what is wrong with the ids; ``""`` if they are strictly ascending."""
     ids = graph.ids
     if graph.has_string_ids:
-        import pyarrow
-        import pyarrow.compute
-
         if ids.type not in (pyarrow.string(), pyarrow.large_string()) or ids.null_count:
             return f"its ids are {ids.type} with {ids.null_count} nulls"
         ids.validate(full=True)
-        ascending = len(ids) < 2 or pyarrow.compute.all(pyarrow.compute.less(ids[:-1], ids[1:])).as_py()
+        ascending = len(ids) < 2 or compute.all(compute.less(ids[:-1], ids[1:])).as_py()
     else:
         if ids.ndim != 1 or ids.dtype.kind not in "iu" or not ids.dtype.isnative:
             return f"its ids are {ids.dtype}, not integers"
@@ -301,18 +296,12 @@ def _require_regular(path: Path) -> None:
 
 
 def _save_strings(ids: pyarrow.Array, path: Path) -> None:
-    import pyarrow
-    import pyarrow.ipc
-
     table = pyarrow.table({"ids": ids})
     with pyarrow.ipc.new_file(str(path), table.schema) as writer:
         writer.write_table(table)
 
 
 def _open_strings(path: Path) -> pyarrow.Array:
-    import pyarrow
-    import pyarrow.ipc
-
     _require_regular(path)
     column = pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all().column("ids")
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

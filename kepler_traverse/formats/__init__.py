@@ -9,10 +9,9 @@ from typing import Any
 from ..errors import EdgeListError, InputError, option_text
 from .arrow import read_arrow
 from .csv import read_csv
-from .dimacs import read_dimacs
 from .edge_list import ID_TYPES, EdgeColumns, EdgeList, ReadOptions
 from .files import COMPRESSIONS, DataFile, find_files
-from .matrix_market import read_matrix_market
+from .numbered import read_dimacs, read_matrix_market
 from .parquet import read_parquet, rows_in
 from .snap import read_snap
 

@@ -149,13 +149,6 @@ class EdgeList:
         raise IndexError(row)
 
 
-def no_column_names(options: ReadOptions, file: DataFile, kind: str) -> None:
-    """Refuse column names for a format that has none."""
-    for option in ("src_column", "dst_column", "weight_column", "oneway_column", "where"):
-        if getattr(options, option) is not None:
-            raise InputError(f"{file}: {kind} files have no column names; leave {option_text(option)} out")
-
-
 def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
     """Refuse a header that claims more vertices than this machine could number, before memory is asked for.
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import graph_from_edges
+from kepler_traverse import EdgeListError, graph_from_edges
 from tests.support import tiers
 from tests.support.edge_files import DST, EXPECTED, SRC, TEXTS, WEIGHT, lines, read, table, write
 
@@ -104,6 +104,9 @@ def test_formats_that_number_their_vertices_keep_isolated_ones(tmp_path, name):
     assert read(path, id_type="int16").ids.dtype == np.int16
     assert read(path, vertices=[20]).ids.tolist() == [*range(1, 10), 20]
     assert len(read(path, id_type="string").ids) == 9
+    path.write_text(text.replace("9", "300"))
+    with pytest.raises(EdgeListError, match=rf"{name}: ids up to 300 do not fit id_type='int8'"):
+        read(path, id_type="int8")
 
 
 # --- weights -----------------------------------------------------------------------------------------------------------

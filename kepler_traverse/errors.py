@@ -45,6 +45,11 @@ def options_spelled(spell: Callable[[str, object], str]) -> Iterator[None]:
         _option_spelling.reset(token)
 
 
+def one_line(error: object, most: int = 200) -> str:
+    """Return what an error of another library says, on one line of some characters."""
+    return " ".join(str(error).split())[:most]
+
+
 def plural(noun: str) -> str:
     """Return the plural of a noun that ends in s, es or ces."""
     return noun[:-2] + "ices" if noun.endswith("ex") else noun + ("es" if noun.endswith("ch") else "s")

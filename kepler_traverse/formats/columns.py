@@ -25,15 +25,8 @@ _OTHER_DELIMITERS = r"|^[,;|]|[,;|]$"
 
 
 def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
-    """Return a typed column (Parquet, Arrow) as an id or weight column.
-
-    Raises
-    ------
-    EdgeListError
-        Nulls, or a type that is no id or no weight.
-    """
-    if kinds.is_dictionary(column.type):
-        column = without_dictionary(column)
+    """Return a typed column (Parquet, Arrow) as ids or weights; EdgeListError for nulls, or a type that is neither."""
+    column = plain_column(column)
     if where.role != "weight":
         check_type(column.type, where)
     if column.null_count:
@@ -45,19 +38,14 @@ def edge_column(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pya
     raise where.error(f"has type {column.type}; weights must be integers or floats, cast the column first")
 
 
-def without_dictionary(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-    """Return a chunked array of dictionary type with its values in place of indices; string views become strings."""
-    kind = column.type.value_type
-    if not kinds.is_string_view(kind):
-        return column.cast(kind)
-    kind = pyarrow.large_string()  # pyarrow casts no dictionary of string views
-    return pyarrow.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
-
-
 def plain_column(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     """Return a chunked array without a dictionary or string views, for which pyarrow lacks functions."""
     if kinds.is_dictionary(column.type):
-        column = without_dictionary(column)
+        kind = column.type.value_type
+        if not kinds.is_string_view(kind):
+            return column.cast(kind)
+        kind = pyarrow.large_string()  # pyarrow casts no dictionary of string views
+        return pyarrow.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], kind)
     return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
 
 
@@ -73,21 +61,19 @@ def check_type(kind: pyarrow.DataType, where: Where) -> None:
         raise where.error(f"has type {kind}; vertex ids must be integers or strings, cast the column first")
 
 
-def null_error(column: pyarrow.ChunkedArray, where: Where) -> EdgeListError:
-    """The error for a column with nulls: how many, and the first."""
+def null_error(column: pyarrow.ChunkedArray, where: Where, rows_before: int = 0) -> EdgeListError:
+    """The error for a column with nulls, or for a part of it that begins after some rows: how many, and the first."""
     first = compute.index(column.is_null(), True).as_py()
     values = "value" if column.null_count == 1 else "values"
     what = "edge has a weight" if where.role == "weight" else "edge has two ends"
-    return where.error(f"has {column.null_count} missing {values}, the first here; every {what}", first)
+    return where.error(f"has {column.null_count} missing {values}, the first here; every {what}", rows_before + first)
 
 
 def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
-    if kinds.is_string_view(column.type):
-        column = column.cast(pyarrow.large_string())
-    if id_type == "auto":
+    if id_type == "auto" or (id_type == "string" and not kinds.is_integer(column.type)):
         return column
     if id_type == "string":
-        return column if not kinds.is_integer(column.type) else column.cast(pyarrow.string())
+        return column.cast(pyarrow.string())
     if not kinds.is_integer(column.type):
         return IdText(where, id_type).append(column).column()
     try:
@@ -174,7 +160,33 @@ class ColumnFile:
             yield batch.column(0)
 
 
-class IdText:
+class _TextColumn:
+    """A column written as text, converted block by block into what ``chunks`` collects; ``type`` is that of its values."""
+
+    type: pyarrow.DataType
+
+    def __init__(self, where: Where, chunks: Any):
+        self.where, self.chunks = where, chunks
+        self.rows = 0
+
+    def append(self, strings: pyarrow.ChunkedArray) -> Self:
+        """Take further rows (a pyarrow string array or chunked array); returns itself."""
+        if strings.null_count:
+            raise null_error(strings, self.where, self.rows)
+        converted = self._converted(strings)
+        self.chunks += chunks_of(converted)
+        self.rows += len(strings)
+        return self
+
+    def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        raise NotImplementedError
+
+    def column(self) -> pyarrow.ChunkedArray:
+        """All rows so far, as a chunked array."""
+        return pyarrow.chunked_array(list(self.chunks), self.type)
+
+
+class IdText(_TextColumn):
     """Ids written as text, converted block by block.
 
     Parameters
@@ -205,26 +217,15 @@ class IdText:
         numbered: bool = False,
         into: Any = None,
     ):
-        self.numbered = numbered
-        self.where, self.id_type, self.plain, self.trim = where, id_type, plain, trim
-        self.chunks: Any = [] if into is None else into
+        super().__init__(where, [] if into is None else into)
+        self.id_type, self.plain, self.trim, self.numbered = id_type, plain, trim, numbered
         self.doubtful = _DOUBTFUL_PLAIN + (_OTHER_DELIMITERS if blanks else "") if plain else _DOUBTFUL
         # All ASCII characters that the pattern looks for; what is no ASCII is always looked at.
         self.signs = [bytes([sign]) for sign in b"\0\n" + (b" \t\r\v\f\x1c\x1d\x1e\x1f,;|" if plain else b"")]
         self.type = pyarrow.type_for_alias(id_type)
-        self.rows = 0
 
-    def append(self, strings: pyarrow.ChunkedArray) -> Self:
-        """Take further rows (a pyarrow string array or chunked array); returns itself."""
-        if strings.null_count:
-            raise self._moved(null_error(strings, self.where))
-        self.chunks += _chunks(self._names(strings) if self.id_type == "string" else self._integers(strings))
-        self.rows += len(strings)
-        return self
-
-    def column(self) -> pyarrow.ChunkedArray:
-        """All rows so far, as a chunked array."""
-        return pyarrow.chunked_array(list(self.chunks), self.type)
+    def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        return self._names(strings) if self.id_type == "string" else self._integers(strings)
 
     def _names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         if self.plain and self.trim:
@@ -237,7 +238,7 @@ class IdText:
 
     def _may_be_doubtful(self, strings: pyarrow.ChunkedArray) -> bool:
         """Whether the bytes of all ids together hold a sign that matters at all, which is much faster than to match each."""
-        for chunk in _chunks(strings):
+        for chunk in chunks_of(strings):
             buffer = chunk.buffers()[2]
             data = b"" if buffer is None else buffer.to_pybytes()
             if not data.isascii() or any(sign in data for sign in self.signs):
@@ -282,56 +283,41 @@ class IdText:
                     raise self.where.error(problem, self.rows + row) from None
             raise
 
-    def _moved(self, error: EdgeListError) -> EdgeListError:
-        return type(error)(error.message, self.rows + (error.row or 0), error.column)
 
-
-class WeightText:
+class WeightText(_TextColumn):
     """Weights written as text: int64 as long as all are integers, else float64.
 
     ``new_chunks`` returns what collects the chunks.
     """
 
     def __init__(self, where: Where, new_chunks: Callable[[], Any] = list):
-        self.where, self._new_chunks = where, new_chunks
-        self.chunks = new_chunks()
-        self.rows, self.integers = 0, True
+        super().__init__(where, new_chunks())
+        self._new_chunks, self.type = new_chunks, pyarrow.int64()
 
-    def append(self, strings: pyarrow.ChunkedArray) -> Self:
-        """Take further rows; returns itself."""
-        if strings.null_count:
-            error = null_error(strings, self.where)
-            raise type(error)(error.message, self.rows + (error.row or 0), error.column)
+    def _converted(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
         clean, bad = parse_integers(strings, plain=False)
-        if self.integers and bad < 0:
+        if self.type == pyarrow.int64() and bad < 0:
             try:
-                self.chunks += _chunks(compute.cast(clean, pyarrow.int64()))
+                return compute.cast(clean, self.type)
             except pyarrow.ArrowInvalid:
                 row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_within(text, -(2**63), 2**63 - 1))
                 problem = f"has the integer {clean[row].as_py()[:40]}, beyond int64; scale down"
                 raise self.where.error(problem, self.rows + row) from None
-        else:
-            self._to_floats()
-            try:
-                floats = compute.cast(clean, pyarrow.float64())
-            except pyarrow.ArrowInvalid:
-                row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
-                comma = "; write decimals with a point" if re.fullmatch(r"[+-]?\d*,\d+", clean[row].as_py()) else ""
-                raise self.where.error(f"has {_shown(clean[row])}, which is not a number{comma}", self.rows + row) from None
-            self._refuse_rounded(clean, floats)
-            self.chunks += _chunks(floats)
-        self.rows += len(strings)
-        return self
-
-    def column(self) -> pyarrow.ChunkedArray:
-        """All rows so far, as a chunked array."""
-        return pyarrow.chunked_array(list(self.chunks), pyarrow.int64() if self.integers else pyarrow.float64())
+        self._to_floats()
+        try:
+            floats = compute.cast(clean, self.type)
+        except pyarrow.ArrowInvalid:
+            row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_number(text))
+            comma = "; write decimals with a point" if re.fullmatch(r"[+-]?\d*,\d+", clean[row].as_py()) else ""
+            raise self.where.error(f"has {_shown(clean[row])}, which is not a number{comma}", self.rows + row) from None
+        self._refuse_rounded(clean, floats)
+        return floats
 
     def _to_floats(self) -> None:
         """Take the rows so far, which are integers, for floats."""
-        if self.integers:
-            self.chunks = cast_exactly(self.chunks, pyarrow.float64(), self.where, self._new_chunks())
-            self.integers = False
+        if self.type == pyarrow.int64():
+            self.type = pyarrow.float64()
+            self.chunks = cast_exactly(self.chunks, self.type, self.where, self._new_chunks())
 
     def _refuse_rounded(self, strings: pyarrow.ChunkedArray, floats: pyarrow.ChunkedArray) -> None:
         """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""
@@ -372,7 +358,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _chunks(column: pyarrow.ChunkedArray) -> list[pyarrow.Array]:
+def chunks_of(column: pyarrow.ChunkedArray | pyarrow.Array) -> list[pyarrow.Array]:
+    """Return the chunks of a column, of which an array is one."""
     return column.chunks if hasattr(column, "chunks") else [column]
 
 

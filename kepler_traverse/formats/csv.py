@@ -7,36 +7,25 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import EdgeListError, option_text
-from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, read_each
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all
 from .files import DataFile, reading, shown
 from .header import holds_names, layout_of_rows
-from .text import SAMPLE_LINES, TextLayout, first_lines, is_plain_integer, no_rows, read_lines
+from .text import SAMPLE_LINES, TextLayout, find_id_type, first_lines, is_plain_integer, no_rows, read_texts
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 
 
 def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Read CSV files, uncompressed ones on a GPU with cuDF if that is the device. Doubt about the header is an error."""
-    id_type = options.id_type
-    if id_type == "auto":
-        with reading(files[0], "CSV", csv.Error):
-            id_type = detect_layout(files[0], options).id_type
-    on_gpu = options.device == "cuda" and id_type != "string" and not options.reads_more
-    if on_gpu and not any(file.compression for file in files):
-        edges = _read_on_gpu(files, options, id_type)
+    if options.device == "cuda" and not options.reads_more and not any(file.compression for file in files):
+        id_type = find_id_type(files, options, "CSV", detect_layout)
+        edges = _read_on_gpu(files, options, id_type) if id_type != "string" else None
         if edges is not None:
             return edges
-    return read_each(files, options, lambda file, wanted: _read_one(file, wanted, id_type))
+    return read_texts(files, options, "CSV", detect_layout, lambda _, source: source)
 
 
-def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
-    with reading(file, "CSV", csv.Error):
-        layout = replace(detect_layout(file, replace(options, id_type=id_type)), found=options.id_type == "auto")
-        with file.open_stream() as source:
-            return read_lines(file, source, layout, options)
-
-
-def detect_layout(file: DataFile, options: ReadOptions) -> TextLayout:
+def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
     """Find delimiter, header, columns and the type of the ids in the first lines."""
     with file.open_stream() as source:
         lines = first_lines(file, source, SAMPLE_LINES)
@@ -59,7 +48,7 @@ def detect_layout(file: DataFile, options: ReadOptions) -> TextLayout:
         raise EdgeListError(
             f"{file}: column {shown(twice[0])} occurs {names.count(twice[0])} times in the header; rename all but one"
         )
-    layout = layout_of_rows(file, options, names, rows, header, options.id_type)
+    layout = layout_of_rows(file, options, names, rows, header, id_type)
     return replace(
         layout,
         names=tuple(written),
@@ -111,8 +100,8 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
 
     frames, rows, columns = [], [], []
     for file in files:
-        with reading(file, "CSV", csv.Error):
-            layout = detect_layout(file, replace(options, id_type=id_type))
+        with reading(file, "CSV"):
+            layout = detect_layout(file, options, id_type)
         columns.append(layout.columns)
         columns[-1].agree_with(columns[0], file, files[0])
         if set(layout.columns.roles.values()) & set(file.partition_names):

@@ -131,7 +131,7 @@ class EdgeList:
     n_vertices: int | None = None  # where the format says that the vertices are consecutive integers
     first_vertex: int = 1  # the first of them: 1 in files, 0 in matrices
     kept: np.ndarray | None = None  # int64 numbers over all files of the rows in ``table``, ascending; None: all
-    # int8 array, of the rows in ``table``; see ``row_selection``. None: all are edges from src to dst, or as the graph is.
+    # int8 array, of the rows in ``table``; see ``selection``. None: all are edges from src to dst, or as the graph is.
     directions: np.ndarray | None = None
     scratch: Scratch | None = None  # where the columns are, and what is made of them; None: in memory
 
@@ -150,12 +150,7 @@ class EdgeList:
 
 
 def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
-    """Refuse a header that claims more vertices than this machine could number, before memory is asked for.
-
-    Raises
-    ------
-    EdgeListError
-    """
+    """Raise EdgeListError if a header claims more vertices than this machine could number, before memory is asked for."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if n_vertices * BYTES_PER_VERTEX > memory:
         raise EdgeListError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import re
@@ -122,7 +123,7 @@ class _Unpacked(io.RawIOBase):
 
 
 @contextmanager
-def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterator[None]:
+def reading(file: DataFile, kind: str) -> Iterator[None]:
     """Name the file in whatever the libraries that read it raise."""
     try:
         if file.filesystem.size(file.path) == 0:
@@ -134,7 +135,7 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
         raise EdgeListError(f"{file}: the file has gone") from None
     except PermissionError:
         raise EdgeListError(f"{file}: it may not be read (permission denied)") from None
-    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, *more_errors) as error:
+    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         text = " ".join(str(error).split())
         if isinstance(error, UnicodeDecodeError) or "invalid UTF8" in text:
             raise EdgeListError(f"{file}: this is no UTF-8 text; save it as UTF-8 ({text[:200]})") from error
@@ -145,18 +146,9 @@ def reading(file: DataFile, kind: str, *more_errors: type[Exception]) -> Iterato
 def find_files(paths: Any, endings: set[str]) -> list[DataFile]:
     """Expand paths, folders, globs and URLs, in the order given and by name within a folder or glob.
 
-    Parameters
-    ----------
-    paths : path or sequence of paths
-        Local paths or URLs. Objects of S3, Google Cloud Storage and Azure are copied to this host first; other URLs are
-        those that fsspec knows.
-    endings : set of str
-        File endings to take from a folder; names that begin with ``_`` or ``.`` are never taken.
-
-    Raises
-    ------
-    EdgeListError
-        Nothing is there, or the file system cannot be reached.
+    Objects of S3, Google Cloud Storage and Azure are copied to this host first; other URLs are those that fsspec knows. From
+    a folder files with one of the ``endings`` are taken; names that begin with ``_`` or ``.`` never are. EdgeListError if
+    nothing is there, or the file system cannot be reached.
     """
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not paths:
@@ -227,17 +219,8 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
 def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObject]:
     """Return the objects that the URL of an object, a folder or a glob (``*``, ``[``) names, as ``find_files`` takes them.
 
-    Parameters
-    ----------
-    endings : set of str, optional
-        File endings to take from a folder; all by default.
-
-    Raises
-    ------
-    EdgeListError
-        Nothing is there.
-    OSError
-        The store cannot be read.
+    From a folder those with one of the ``endings`` are taken, all by default. EdgeListError if nothing is there; OSError if
+    the store cannot be read.
     """
     from fsspec.utils import glob_translate
 

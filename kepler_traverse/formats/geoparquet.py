@@ -99,10 +99,7 @@ def on_map(
 ) -> tuple[Any, Coordinates]:
     """Return a frame as a table of pyarrow, and where vertices are.
 
-    Raises
-    ------
-    InputError
-        A column is missing; coordinates are no numbers; a vertex occurs twice in ``vertices``.
+    InputError if a column is missing, coordinates are no numbers, or a vertex occurs twice in ``vertices``.
     """
     for name, value in (("x", x), ("y", y)):
         arguments.text(name, value, "the name of a column of vertices")
@@ -133,15 +130,10 @@ class Coordinates:
     Parameters
     ----------
     vertices : pyarrow array
-        Ids, each once.
+        Ids, each once; else InputError.
     x, y : float64 arrays of the same length
     names : tuple of str
         Of the columns of x and y, for errors.
-
-    Raises
-    ------
-    InputError
-        A vertex occurs twice.
     """
 
     def __init__(self, vertices: Any, x: np.ndarray, y: np.ndarray, names: tuple[str, str] = ("x", "y")):
@@ -165,12 +157,7 @@ class Coordinates:
     def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates of a column of ids.
 
-        Raises
-        ------
-        InputError
-            The ids have another type; a coordinate is not finite.
-        UnknownVertexError
-            A vertex has no coordinates.
+        InputError if the ids have another type or a coordinate is not finite, UnknownVertexError if a vertex has none.
         """
         known = self._known
         try:
@@ -208,10 +195,7 @@ def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
 def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
     """Return a table with a row and a line per path of a frame of ``paths``, and their bounds.
 
-    Raises
-    ------
-    InputError
-        The rows do not stand in the order of the paths.
+    InputError if the rows do not stand in the order of the paths.
     """
     position = arguments.as_array("frame['position']", table["position"])
     begins = position == 0
@@ -242,13 +226,7 @@ def find_bounds(shapes: Any) -> list[float] | None:
 
 
 def shapely_module() -> Any:
-    """Return the module shapely, which hulls need.
-
-    Raises
-    ------
-    InputError
-        It is not installed, or older than 2.1.
-    """
+    """Return the module shapely, which hulls need; InputError if it is not installed, or older than 2.1."""
     try:
         import shapely
     except ImportError:
@@ -261,10 +239,7 @@ def shapely_module() -> Any:
 def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> Any:
     """Return a table ``source, band, vertices, geometry``: a concave hull per source and band.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        With the columns ``source, vertex, band``. The rows of a source stand together.
+    The table has the columns ``source, vertex, band``; the rows of a source stand together.
     """
     shapely = shapely_module()
     x, y = coordinates.of(table["vertex"])
@@ -304,14 +279,8 @@ def bounds_of_hulls(table: Any) -> list[float] | None:
 def geo_metadata(kinds: Sequence[str], crs: Mapping[str, Any], bounds: list[float] | None = None) -> dict[str, str]:
     """Return the metadata of a GeoParquet file whose geometry is in the column ``geometry``.
 
-    Parameters
-    ----------
-    kinds : sequence of str
-        Types of the geometries.
-    crs : mapping
-        As ``crs_entry`` returns it.
-    bounds : list of float, optional
-        Smallest x and y, largest x and y.
+    ``kinds`` are the types of the geometries, ``crs`` is as ``crs_entry`` returns it, and ``bounds`` are the smallest x and
+    y, and the largest.
     """
     column: dict[str, Any] = {"encoding": "WKB", "geometry_types": list(kinds), **crs}
     if bounds is not None:

@@ -14,14 +14,9 @@ _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNO
 
 
 def holds_names(rows: list[list[str]], options: ReadOptions, others: list[str]) -> bool | None:
-    """Say whether the first row holds names: True, False, or None where it could be either.
+    """Say whether the first of some rows holds names: True, False, or None where it could be either.
 
-    Parameters
-    ----------
-    rows : list of list of str
-        The first rows of a file.
-    others : list of str
-        Names of columns that are not in the lines: those of partitions.
+    ``others`` are names of columns that are not in the lines: those of partitions.
     """
     first = [value.strip() for value in rows[0]]
     if options.header != "auto":

@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
-from ..errors import InputError, option_text
+from ..errors import InputError, one_line, option_text
 from ..runtime.object_stores import local_path
 from ..runtime.regular_files import open_regular
 
@@ -46,23 +46,14 @@ class IdFile:
     is_text: bool
 
     def ids(self, strings: bool, is_vertex: Callable[[str], bool] = lambda _: False) -> list[Any] | np.ndarray:
-        """Return the ids in the type of a graph's ids; integers of a Parquet column as an array.
+        """Return the ids in the type of a graph's ids, strings or else integers; those of a Parquet column as an array.
 
-        Parameters
-        ----------
-        strings : bool
-            Whether the ids of the graph are strings; else they are integers.
-        is_vertex : callable
-            Whether a string is an id of the graph, for lines that could be read in two ways.
-
-        Raises
-        ------
-        InputError
-            A value is no id, or it is not sure which one; the message names file and line or row.
+        ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in two ways. InputError if a
+        value is no id, or it is not sure which one; the message names file and line or row.
         """
         if isinstance(self.values, np.ndarray) and self.values.size:
             return self.values.astype(str).tolist() if strings else self.values
-        found = []
+        ids = []
         for at, value in enumerate(self.values):
             if self.is_text and strings:
                 value = self._name_of_line(at, value, is_vertex)
@@ -78,10 +69,10 @@ class IdFile:
                 if number is None:
                     raise self._error(at, f"{value[:40]!r} is not a vertex: the ids of this graph are integers")
                 value = number
-            found.append(str(value) if strings else value)
-        if not found:
+            ids.append(str(value) if strings else value)
+        if not ids:
             raise InputError(f"{self.path}: the file of {self.what} is empty; give one vertex id per line")
-        return found
+        return ids
 
     def _name_of_line(self, at: int, line: str, is_vertex: Callable[[str], bool]) -> str | None:
         """The id in a line: without the blanks around it; None for a comment. A vertex of the very name comes first."""
@@ -108,12 +99,7 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
         Text (UTF-8) with one id per line, where lines that begin with ``#`` are comments, or Parquet. It is a local file or
         an object of S3, Google Cloud Storage or Azure (``s3://...``).
     what : {"sources", "targets", "vertices", "only_vertices"}
-        What the ids are for, to name in errors and to find the column among several.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or it is not sure which column holds the ids.
+        What the ids are for, to name in errors and to find the column among several. InputError if it is not sure which.
     """
     with _refused(path, what):
         here = local_path(path)
@@ -124,7 +110,9 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
         if data != b"PAR1":
             table = _table(path, here)
             return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)])
-        return IdFile(str(path), what, _parquet_column(path, here, what), is_text=False)
+        with pyarrow.parquet.ParquetFile(here) as parquet:
+            chosen = column_of_ids(path, parquet.schema_arrow.names, what)
+            return _ids_of_column(path, what, parquet.read(columns=[chosen]).column(0))
 
 
 @contextmanager
@@ -135,7 +123,7 @@ def _refused(path: str | os.PathLike[str], what: str) -> Iterator[None]:
     except InputError:
         raise
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-        problem = " ".join(str(getattr(error, "strerror", None) or error).split())[:300]
+        problem = one_line(getattr(error, "strerror", None) or error, 300)
         name = str(path) if str(path).isprintable() else repr(str(path))
         raise InputError(f"{name}: the file of {what} cannot be read: {problem}") from None
 
@@ -163,22 +151,8 @@ def _first_line(path: str | os.PathLike[str]) -> str:
 def read_vertex_table(path: str | os.PathLike[str], names: list[str]) -> tuple[IdFile, dict[str, pyarrow.ChunkedArray]]:
     """Read attributes of vertices from a table of a file of vertices.
 
-    Parameters
-    ----------
-    path : path
-        Parquet, or CSV with column names, with a column of ids.
-    names : list of str
-        Columns of attributes.
-
-    Returns
-    -------
-    IdFile
-    dict of str to pyarrow.ChunkedArray
-
-    Raises
-    ------
-    InputError
-        The file cannot be read or is no table, or it has no such column; an integer of CSV would be rounded.
+    It is Parquet, or CSV with column names, with a column of ids; ``names`` are columns of attributes. InputError if it
+    cannot be read or is no table, has no such column, or an integer of CSV would be rounded.
     """
     with _refused(path, "vertices"):
         table = _table(path, local_path(path), names)
@@ -232,12 +206,6 @@ def _lines(data: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
 
 
-def _parquet_column(path: str | os.PathLike[str], here: str, what: str) -> list[Any] | np.ndarray:
-    with pyarrow.parquet.ParquetFile(here) as file:
-        chosen = column_of_ids(path, file.schema_arrow.names, what)
-        return _ids_of_column(path, what, file.read(columns=[chosen]).column(0)).values
-
-
 def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
     """Return the column that holds the ids of sources, targets or vertices; raise InputError unless there is one."""
     names = [name for name in names if not name.startswith("__index_level_")]
@@ -261,8 +229,5 @@ def _ids_of_column(path: str | os.PathLike[str], what: str, column: pyarrow.Chun
 
 
 def _is_known(what: str, name: str) -> bool:
-    return re.sub(r"[\W_]+", "", name).casefold().removesuffix("id") in _known(what)
-
-
-def _known(what: str) -> set[str]:
-    return {name.removesuffix("id") for name in _COLUMNS[what]}
+    plain = re.sub(r"[\W_]+", "", name).casefold().removesuffix("id")
+    return plain in {known.removesuffix("id") for known in _COLUMNS[what]}

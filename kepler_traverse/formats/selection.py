@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .. import arguments
 from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
-from .._arrays import get_device, pyarrow
+from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from .columns import plain_column
 from .edge_list import EdgeColumns, ReadOptions
 from .files import DataFile, Where
-from .row_selection import BOTH_WAYS, DST_TO_SRC, SRC_TO_DST
 
+SRC_TO_DST, BOTH_WAYS, DST_TO_SRC = 1, 0, -1  # directions of a row
 # Values of the column of directions as text, in lower case; those of OpenStreetMap and of booleans and numbers as text.
 DIRECTIONS = {
     "yes": SRC_TO_DST,
@@ -28,6 +28,33 @@ DIRECTIONS = {
     "reverse": DST_TO_SRC,
 }
 _MEANING = "yes, true or 1 (src to dst), no, false or 0 (both ways), -1 or reverse (dst to src)"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowSelection:
+    """What is known of the rows whose columns a builder gets."""
+
+    total: int  # rows of the edge list, those that a filter left out included
+    # int64 array of shape (rows,) or None: numbers in the edge list of the rows that are left, ascending. None: all are.
+    kept: np.ndarray | None = None
+    # int8 array of shape (rows,) or None: ``SRC_TO_DST``, ``BOTH_WAYS`` or ``DST_TO_SRC`` for each row that is left. None:
+    # all have the direction of the graph.
+    directions: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.total if self.kept is None else self.kept.size
+
+    def row(self, position: int) -> int:
+        """Return the number in the edge list of a row that is left."""
+        return position if self.kept is None else int(self.kept[position])
+
+    def take(self, positions: np.ndarray) -> RowSelection:
+        """Return the selection of some of the rows that are left."""
+        return RowSelection(
+            total=self.total,
+            kept=positions if self.kept is None else self.kept[positions],
+            directions=None if self.directions is None else self.directions[positions],
+        )
 
 
 def select_rows(
@@ -45,12 +72,7 @@ def select_rows(
     kept : int64 array or None
         Numbers of the rows for which the filter is true; None without a filter.
     directions : int8 array or None
-        Of those rows; None without a column of directions.
-
-    Raises
-    ------
-    EdgeListError
-        The filter cannot be evaluated, or a value is no direction.
+        Of those rows; None without a column of directions. EdgeListError if a value is none.
     """
     condition = options.row_filter
     kept = None if condition is None else condition.kept(table, file)
@@ -61,41 +83,11 @@ def select_rows(
     return kept, _directions(column if kept is None else column.take(kept), where)
 
 
-def make_directions(oneway: Any, n_rows: int) -> np.ndarray | None:
-    """Return the directions of columns in memory: int8, or None without any.
-
-    Raises
-    ------
-    EdgeListError
-        A value is no direction, or there are not as many as rows.
-    """
-    if oneway is None:
-        return None
-    column = arrow_column("oneway", oneway)
+def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
+    """Return the directions of so many rows in memory, int8; EdgeListError if a value is none, or for more or fewer."""
     if len(column) != n_rows:
         raise EdgeListError(f"oneway has {len(column)} rows, and the edge list has {n_rows}", column="oneway")
     return _directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway"))
-
-
-def arrow_column(name: str, values: Any) -> Any:
-    """Return a column in memory as a pyarrow chunked array.
-
-    Raises
-    ------
-    EdgeListError
-        The value is no column.
-    """
-    values = arguments.arrow(name, values)
-    if isinstance(values, pyarrow.ChunkedArray):
-        return values
-    try:
-        if get_device(values) == "cuda":
-            values = values.get()
-        array = values if isinstance(values, pyarrow.Array) else pyarrow.array(values, from_pandas=True)
-    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError, OverflowError, LookupError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise EdgeListError(f"{name} cannot be read as a column of one type ({said})", column=name) from None
-    return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
 
 
 def row_mask(kept: np.ndarray, n_rows: int) -> Any:
@@ -137,19 +129,10 @@ def _directions(column: Any, where: Where) -> np.ndarray:
 
 
 def text_column(strings: Any, kind: str, where: Where) -> Any:
-    """Return a column of text as what a filter compares it with.
+    """Return a column of text, null where a value is empty, as what a filter compares it with.
 
-    Parameters
-    ----------
-    strings : pyarrow.ChunkedArray
-        Null where a value is empty.
-    kind : {"text", "numbers", "booleans", ""}
-        ``""``: integers if all values are, else floats if all are numbers, else booleans if all are, else text.
-
-    Raises
-    ------
-    EdgeListError
-        A value is no number or no boolean.
+    ``kind`` is "text", "numbers", "booleans", or "": integers if all values are, else floats if all are numbers, else
+    booleans if all are, else text. EdgeListError if a value is no number or no boolean.
     """
     if kind == "text":
         return strings

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 from ..errors import EdgeListError, option_text
-from .edge_list import EdgeList, ReadOptions, read_each
-from .files import DataFile, reading
+from .edge_list import EdgeList, ReadOptions
+from .files import DataFile
 from .header import has_words_over_numbers, holds_names, layout_of_rows
-from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, no_rows, read_lines
+from .text import SAMPLE_LINES, BlankSeparated, TextLayout, first_lines, no_rows, read_texts
 
 
 def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
@@ -16,23 +17,16 @@ def read_snap(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
     A first line that may be a header is an error.
     """
-    id_type = options.id_type
-    if id_type == "auto":
-        with reading(files[0], "SNAP text"):
-            id_type = _detect_layout(files[0], options, "auto").id_type
-    return read_each(files, options, lambda file, wanted: _read_one(file, wanted, id_type))
+    return read_texts(files, options, "SNAP text", _detect_layout, _without_comments)
 
 
-def _read_one(file: DataFile, options: ReadOptions, id_type: str) -> EdgeList:
-    with reading(file, "SNAP text"):
-        layout = _detect_layout(file, options, id_type)
-        with file.open_stream() as source:
-            return read_lines(file, io.BufferedReader(BlankSeparated(file, source, b"#%")), layout, options)
+def _without_comments(file: DataFile, source: Any) -> Any:
+    return io.BufferedReader(BlankSeparated(file, source, b"#%"))
 
 
 def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLayout:
     with file.open_stream() as source:
-        lines = first_lines(file, BlankSeparated(file, source, b"#%"), SAMPLE_LINES)
+        lines = first_lines(file, _without_comments(file, source), SAMPLE_LINES)
     if not lines:
         raise no_rows(file)
     rows = [line.split("\t") for line in lines]

@@ -12,12 +12,12 @@ import numpy as np
 from .. import arguments
 from .._arrays import arrow_types as kinds
 from .._arrays import extent, get_device, namespace, pyarrow
-from ..errors import EdgeListError, InputError, option_text
+from ..errors import EdgeListError, InputError, one_line, option_text
 from .arrow import check_edges, typed_columns
-from .columns import edge_column, without_dictionary
+from .columns import chunks_of, edge_column, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
 from .files import DataFile, Where
-from .selection import arrow_column, row_mask, select_rows
+from .selection import row_mask, select_rows
 
 TABLES = (
     "a data frame of pandas, polars, cuDF or Dask, a pyarrow table, anything with __arrow_c_stream__ or __dataframe__, a "
@@ -84,13 +84,13 @@ def _is_lazy(value: Any) -> bool:
 
 
 def read_table(value: Any, options: ReadOptions) -> EdgeList:
-    """Return the edges of a table.
+    """Return the edges of a table; only their columns are converted.
 
     Parameters
     ----------
     value : table
-        See ``TABLES``. Only the columns of the edges are converted. Columns of a data frame's index that have names, as
-        ``u`` and ``v`` of OSMnx, are columns of the table.
+        See ``TABLES``. Columns of a data frame's index that have names, as ``u`` and ``v`` of OSMnx, are columns of the
+        table.
 
     Returns
     -------
@@ -106,24 +106,17 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     """
     name = f"the {_classify(value)}"
     try:
-        return _edges_of_table(value, DataFile.named(name), options)
+        read = next(read for fits, read in _ADAPTERS if fits(value))
+        return read(value, DataFile.named(name), options)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # of the library that owns the table
-        raise EdgeListError(f"{name} cannot be read as a table ({type(error).__name__}: {_format_error(error)})") from error
-
-
-def _format_error(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+        raise EdgeListError(f"{name} cannot be read as a table ({type(error).__name__}: {one_line(error)})") from error
 
 
 def _classify(value: Any) -> str:
     module = type(value).__module__.partition(".")[0]
     return type(value).__name__ if module == "builtins" else f"{module} {type(value).__name__}"
-
-
-def _edges_of_table(value: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    return next(read for fits, read in _ADAPTERS if fits(value))(value, source, options)
 
 
 def _edges_of_arrow(value: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -178,11 +171,6 @@ def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
     return _edges_of_batches(_reader(collected, source), columns, source, options)
 
 
-def _levels(frame: Any) -> list[Any]:
-    """Names of the levels of a data frame's index; a level without a name is no column."""
-    return [name for name in frame.index.names if name is not None]
-
-
 def _columns_of_pandas(frame: Any) -> list[tuple[str, Any]]:
     """Names and values of the index's levels and of the columns, in that order."""
     levels = [(str(name), frame.index.get_level_values(i)) for i, name in enumerate(frame.index.names) if name is not None]
@@ -214,7 +202,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
             try:
                 array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
                 # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
-                arrays[name] = array if is_one else pyarrow.concat_arrays([*_chunks(array), *_chunks(array[:0])])
+                arrays[name] = array if is_one else pyarrow.concat_arrays([*chunks_of(array), *chunks_of(array[:0])])
             except Exception as error:  # of pyarrow, or whatever the library of that type raises
                 if name in may_lack and not isinstance(error, MemoryError):
                     lacking.add(name)
@@ -223,7 +211,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
                     raise
                 role = next((role for role, chosen in columns.roles.items() if chosen == name), "")
                 role = role or ("oneway" if name == columns.oneway else "where")
-                problem = f"holds values of several kinds, or of none that is an id or a number ({_format_error(error)})"
+                problem = f"holds values of several kinds, or of none that is an id or a number ({one_line(error)})"
                 raise Where(source, role, name).error(f"{problem}; convert it") from None
         tables.append(pyarrow.table(arrays))
         del values, arrays, array
@@ -239,10 +227,6 @@ def _of_unknown_filter(columns: EdgeColumns, options: ReadOptions) -> set[str]:
     """Columns that are read only because a filter does not say which it needs; of those that Arrow lacks it needs none."""
     known = options.row_filter is None or options.row_filter.columns is not None
     return set() if known else set(columns.filters) - {*columns.roles.values(), columns.oneway}
-
-
-def _chunks(array: Any) -> list[Any]:
-    return array.chunks if hasattr(array, "chunks") else [array]
 
 
 def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -269,7 +253,7 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
 
 def _with_levels(frame: Any, source: DataFile) -> Any:
     """A frame of cuDF whose named index levels are columns."""
-    levels = _levels(frame)
+    levels = [name for name in frame.index.names if name is not None]
     twice = next((name for name in levels if name in frame.columns), None)
     if twice is not None:
         raise EdgeListError(f"{source}: {twice!r} is a level of the index and a column, too; rename one of them")
@@ -403,20 +387,16 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
     if options.where is not None and not any(get_device(table[name]) == "cuda" for name in columns.roles.values()):
-        return _filtered_in_arrow(table, columns, options, source)
+        # Before the columns are ids and weights: the rows that are left out need not hold any.
+        held, columns = _more_columns(table, columns, options, columns.read)
+        if not any(map(len, held.values())):
+            raise _no_rows(source)
+        return check_edges(pyarrow.table(held), options, source, columns)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
     if not any(map(len, chosen.values())):
         raise _no_rows(source)
     edges = replace(edges_of_columns(chosen, options, source), columns=columns)
     return edges if not columns.more else _selected(edges, table, options, source)
-
-
-def _filtered_in_arrow(table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, source: DataFile) -> EdgeList:
-    """Filter columns before they are ids and weights: the rows that are left out need not hold any."""
-    held, columns = _more_columns(table, columns, options, columns.read)
-    if not any(map(len, held.values())):
-        raise _no_rows(source)
-    return check_edges(pyarrow.table(held), options, source, columns)
 
 
 def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
@@ -449,19 +429,10 @@ def _more_columns(
 
 
 def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
-    """Return the edges of two or three columns as ``as_column`` returns them.
+    """Return the edges of ``src``, ``dst`` and perhaps ``weight``, as ``as_column`` returns them.
 
-    Parameters
-    ----------
-    columns : dict
-        ``src``, ``dst`` and perhaps ``weight``.
-    source : DataFile
-        Names the columns in errors.
-
-    Returns
-    -------
-    EdgeList
-        Its table is a dict of arrays, or a pyarrow table if the ids are strings.
+    ``source`` names the columns in errors. The table of the edges is a dict of arrays, or a pyarrow table if the ids are
+    strings.
     """
     if options.weighted is False:
         columns = {role: column for role, column in columns.items() if role != "weight"}
@@ -483,16 +454,7 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
 def as_column(role: str, value: Any) -> Any:
     """Return a column as an array of numbers, or, if it holds strings, as a pyarrow chunked array.
 
-    Parameters
-    ----------
-    role : {"src", "dst", "weight"}
-    value : column
-        Array, tensor, list, range, Series, pyarrow array.
-
-    Raises
-    ------
-    EdgeListError
-        Nulls, mixed types, or a value that is no column.
+    It is an array, tensor, list, range, Series or pyarrow array. EdgeListError for nulls, mixed types, or no column.
     """
     if _is_dask(value):
         value = value.compute()
@@ -504,37 +466,33 @@ def as_column(role: str, value: Any) -> Any:
 
 
 def as_arrow_column(name: str, value: Any) -> Any:
-    """Return a column of whatever ``as_column`` takes as a pyarrow chunked array, with its nulls.
+    """Return whatever ``as_column`` takes as a pyarrow chunked array, with its nulls; EdgeListError if it is no column."""
+    value = arguments.arrow(name, value.compute() if _is_dask(value) else _tensor(name, value))
+    try:
+        return _chunked(value.get() if get_device(value) == "cuda" else value)
+    except (pyarrow.ArrowException, TypeError, ValueError, AttributeError, OverflowError, LookupError) as error:
+        raise EdgeListError(f"{name} cannot be read as a column of one type ({one_line(error)})", column=name) from None
 
-    Raises
-    ------
-    EdgeListError
-        Values of several types, or a value that is no column.
-    """
-    value = value.compute() if _is_dask(value) else _tensor(name, value)
+
+def _chunked(value: Any) -> pyarrow.ChunkedArray:
     if isinstance(value, np.ndarray) and value.dtype.kind == "T":
         value = value.astype(object)
-    return arrow_column(name, value)
+    array = value if isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)) else pyarrow.array(value, from_pandas=True)
+    return array if isinstance(array, pyarrow.ChunkedArray) else pyarrow.chunked_array([array])
 
 
 def _strings(role: str, value: Any) -> Any:
     try:
-        value = arguments.arrow(role, value)
-        if isinstance(value, np.ndarray) and value.dtype.kind == "T":
-            value = value.astype(object)
-        column = value if isinstance(value, pyarrow.ChunkedArray) else pyarrow.array(value, from_pandas=True)
-        column = column if isinstance(column, pyarrow.ChunkedArray) else pyarrow.chunked_array([column])
+        column = _chunked(arguments.arrow(role, value))
     except (pyarrow.ArrowException, TypeError) as error:
         raise EdgeListError(
-            f"{role} holds strings and other values ({_format_error(error)}); convert all ids to strings", column=role
+            f"{role} holds strings and other values ({one_line(error)}); convert all ids to strings", column=role
         ) from None
     except UnicodeEncodeError:
         raise EdgeListError(f"{role} holds strings that are not valid Unicode text; correct those", column=role) from None
     if column.null_count:
         raise EdgeListError(f"{role} holds {column.null_count} nulls: drop those rows", column=role)
-    if kinds.is_dictionary(column.type):
-        column = without_dictionary(column)
-    return column.cast(pyarrow.large_string()) if kinds.is_string_view(column.type) else column
+    return plain_column(column)
 
 
 def _holds_strings(value: Any) -> bool:
@@ -568,9 +526,7 @@ def _tensor(role: str, value: Any) -> Any:
         require()
         return cp.from_dlpack(value)
     except (RuntimeError, TypeError, BufferError) as error:  # sparse tensors, bfloat16, other devices
-        raise EdgeListError(
-            f"{role} is a tensor that is no array of numbers ({_format_error(error)})", column=role
-        ) from None
+        raise EdgeListError(f"{role} is a tensor that is no array of numbers ({one_line(error)})", column=role) from None
 
 
 def _edges_of_arrays(

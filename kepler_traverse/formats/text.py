@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +15,8 @@ from .._arrays import arrow_compute as compute
 from .._arrays import pyarrow
 from ..errors import EdgeListError, option_text
 from .columns import IdText, WeightText, edge_column
-from .edge_list import EdgeColumns, EdgeList, ReadOptions
-from .files import DataFile, Where
+from .edge_list import EdgeColumns, EdgeList, ReadOptions, read_each
+from .files import DataFile, Where, reading
 from .selection import row_mask, select_rows, text_column
 
 BLOCK_BYTES = 1 << 18  # larger blocks are no faster and leave more behind in Arrow's memory pool
@@ -47,22 +48,40 @@ class TextLayout:
         return next(written for written in self.names if written.strip() == name)
 
 
+Detect = Callable[[DataFile, ReadOptions, str], TextLayout]  # the layout of a file whose ids have a type, or ``"auto"``
+
+
+def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect: Detect) -> str:
+    """Return the type of the ids of all files: the one asked for, or what the first row of the first file holds."""
+    if options.id_type != "auto":
+        return options.id_type
+    with reading(files[0], kind):
+        return detect(files[0], options, "auto").id_type
+
+
+def read_texts(
+    files: list[DataFile], options: ReadOptions, kind: str, detect: Detect, lines: Callable[[DataFile, Any], Any]
+) -> EdgeList:
+    """Read files of one kind, whose layouts are detected; ``lines(file, source)`` is what pyarrow splits."""
+    id_type = find_id_type(files, options, kind, detect)
+
+    def read_one(file: DataFile, options: ReadOptions) -> EdgeList:
+        with reading(file, kind):
+            layout = detect(file, options, id_type)
+            with file.open_stream() as source:
+                return read_lines(file, lines(file, source), layout, options)
+
+    return read_each(files, options, read_one)
+
+
 def read_lines(
     file: DataFile, source: pyarrow.NativeFile, layout: TextLayout, options: ReadOptions = NO_OPTIONS
 ) -> EdgeList:
     """Read all rows of one file.
 
-    Parameters
-    ----------
-    source : file object or pyarrow stream
-        Decompressed bytes from the start of the file.
-    options : ReadOptions
-        For the filter of rows. With one the text of all wanted columns is in memory at once.
-
-    Raises
-    ------
-    EdgeListError
-        A line with too few or too many values, or a value that is no id or no weight.
+    ``source`` has the decompressed bytes from the start of the file. With a filter of rows in ``options`` the text of all
+    wanted columns is in memory at once. EdgeListError for a line with too few or too many values, or a value that is no id
+    or no weight.
     """
     more = [name for name in layout.columns.more if name not in file.partition_names]
     places = {role: Where(file, role, name) for role, name in layout.columns.roles.items()}
@@ -162,13 +181,7 @@ def no_rows(file: DataFile) -> EdgeListError:
 
 
 def detect_id_type(file: DataFile, columns: EdgeColumns, names: list[str], row: list[str]) -> str:
-    """Tell from the first row whether ids are integers or strings.
-
-    Raises
-    ------
-    EdgeListError
-        They are numbers but no integers.
-    """
+    """Tell from the first row whether ids are integers or strings; EdgeListError if they are numbers but no integers."""
     values = {}
     for role in ("src", "dst"):
         name = columns.roles[role]
@@ -199,10 +212,7 @@ def is_number(text: str) -> bool:
 def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[str]:
     """Return the first lines that are not blank, without their ends, at most ``count``.
 
-    Raises
-    ------
-    EdgeListError
-        A line without end, or text in an encoding other than UTF-8.
+    EdgeListError for a line without end, or text in an encoding other than UTF-8.
     """
     lines: list[bytes] = []
     rest = b""
@@ -234,16 +244,7 @@ def _refuse_other_encodings(file: DataFile, block: bytes) -> None:
 
 
 class BlankSeparated(io.RawIOBase):
-    """A text stream with runs of blanks made one tab, and comments and blank lines left out.
-
-    Parameters
-    ----------
-    file : DataFile
-        To name in errors.
-    source : file object
-    comment : bytes
-        Characters that start a comment when they start a line.
-    """
+    """A text with runs of blanks made one tab, without blank lines and lines that start with a sign of ``comment``."""
 
     def __init__(self, file: DataFile, source: pyarrow.NativeFile, comment: bytes):
         self._file, self._source = file, source

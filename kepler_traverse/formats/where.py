@@ -95,17 +95,8 @@ class RowFilter:
     def kept(self, table: Any, file: DataFile) -> np.ndarray:
         """Return the numbers of the rows for which the condition is true.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-            With the columns of the filter, under their own names.
-        file : DataFile
-            To name in errors.
-
-        Raises
-        ------
-        EdgeListError
-            A column is compared with what it does not hold.
+        The pyarrow.Table has the columns of the filter, under their own names. EdgeListError, with the name of the file, if
+        one is compared with what it does not hold.
         """
         try:
             mask = self._mask_of_expression(table) if self._node is None else _mask(self._node, table)
@@ -140,13 +131,7 @@ class _WrongColumnError(Exception):
 
 
 def row_filter(where: Any) -> RowFilter:
-    """Return the filter of a text or of an expression of pyarrow.
-
-    Raises
-    ------
-    InputError
-        The text is no filter; the message names the position.
-    """
+    """Return the filter of a text or of an expression of pyarrow; the InputError for a text names the position."""
     if isinstance(where, str):
         return _parsed(where)
     if isinstance(where, compute.Expression):

@@ -26,7 +26,7 @@ from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..cuda import edge_weights
 from ..errors import DeviceError, EdgeListError, InputError, option_text
-from ..formats.row_selection import BOTH_WAYS, DST_TO_SRC, RowSelection
+from ..formats.selection import BOTH_WAYS, DST_TO_SRC, RowSelection
 from ..protocols import CsrBackend, EdgeRowsBackend
 from ..runtime import LOG
 from ..runtime.scratch import Scratch

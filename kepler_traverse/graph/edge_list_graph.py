@@ -17,7 +17,7 @@ from .._arrays import arrow_types as kinds
 from ..errors import EdgeListError, InputError, option_text
 from ..formats import EdgeList
 from ..formats.ids import read_ids
-from ..formats.row_selection import RowSelection
+from ..formats.selection import RowSelection
 from ..protocols import Ids
 from ..runtime.scratch import Scratch
 from . import Graph

@@ -10,8 +10,7 @@ from .._arrays import get_device, pyarrow
 from ..errors import EdgeListError, InputError, options_spelled
 from ..formats import ReadOptions
 from ..formats.files import DataFile
-from ..formats.row_selection import RowSelection
-from ..formats.selection import make_directions
+from ..formats.selection import RowSelection, make_directions
 from ..formats.tables import as_arrow_column, as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
 from . import Graph
 from .build import graph_from_arrays

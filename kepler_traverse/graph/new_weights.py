@@ -14,7 +14,7 @@ from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
 from ..errors import DeviceError, EdgeListError, InputError, option_text
-from ..formats.row_selection import RowSelection
+from ..formats.selection import RowSelection
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
 from .build import WEIGHT_TYPES, checked_weights, no_edge

@@ -142,6 +142,15 @@ def test_weights_on_request_are_float64(tmp_path):
     assert read(write(tmp_path / "e.csv", lines()), weight_type="float64").weights.dtype == np.float64
 
 
+@pytest.mark.parametrize("column", ["src", "dst", "weight"])
+def test_a_missing_value_in_a_later_block_is_named_with_its_row_in_the_file(tmp_path, column):
+    row = {"src": "1", "dst": "2", "weight": "3"}
+    text = "src,dst,weight\n" + "1,2,3\n" * 100_000 + ",".join((row | {column: ""}).values()) + "\n"
+    with pytest.raises(EdgeListError, match=f"e.csv, row 100000: {column} column '{column}' has 1 missing value") as error:
+        read(write(tmp_path / "e.csv", text))
+    assert error.value.row == 100_000
+
+
 def test_late_decimal_converts_earlier_blocks_to_floats(tmp_path):
     rows = [(i, i + 1, i % 100) for i in range(150_000)]
     text = "src,dst,weight\n" + "".join(f"{u},{v},{w}\n" for u, v, w in rows) + "150000,150001,0.5\n"

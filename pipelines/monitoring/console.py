@@ -20,7 +20,6 @@ from rich.text import Text
 from kepler_traverse.errors import several
 from kepler_traverse.formats.column_names import is_weight_name
 from kepler_traverse.graph import BuildReport, Graph
-from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
@@ -173,11 +172,6 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
     graph, plan, sizing = prepared.graph, prepared.plan, prepared.sizing
     choice = None if prepared.choice is None else prepared.choice.record
     notes = weights_not_used(settings, graph.report.facts())
-    # The plan is for the threads of one worker of several, and the choice for those that the run has.
-    strategy = plan.strategy.name if choice is None else choice["first"]
-    is_planned = strategy == plan.strategy.name
-    # plan.why has it.
-    hierarchy = plan.estimate_hierarchy() if not is_planned and isinstance(plan, MultiSourcePlan) else None
     if settings.json:
         facts = {
             "graph": {
@@ -197,9 +191,9 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
             "distances": describe_distances(graph, plan.algorithm),
             "direction": settings.direction,
             "device": plan.strategy.device,
-            "strategy": strategy,
+            "strategy": plan.strategy.name,
             "sources_at_once": plan.group,
-            "why": plan.why if is_planned else "; ".join(str(each) for each in (sentence(choice), hierarchy) if each),
+            "why": plan.why,
             "choice": choice,
             "notes": notes,
             "sources": int(prepared.numbers.size),
@@ -225,10 +219,9 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
         *([("direction", "in: distances to the sources")] if settings.direction == "in" else []),
         (
             "strategy",
-            f"{strategy} for {plan.algorithm} on {plan.strategy.device}, {chosen}"
-            + (f": {plan.strategy.rationale}" if is_planned else ""),
+            f"{plan.strategy.name} for {plan.algorithm} on {plan.strategy.device}, {chosen}: {plan.strategy.rationale}",
         ),
-        *([("why", plan.why if is_planned else hierarchy)] if is_planned or hierarchy else []),
+        ("why", plan.why),
         *([("choice", f"{sentence(choice)}; corrected during the run")] if choice else []),
         *_sources_and_batches(settings, prepared),
         ("workers", f"{sizing.workers} with {sizing.threads} thread{'s' if sizing.threads > 1 else ''} each"),

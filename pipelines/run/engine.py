@@ -46,12 +46,13 @@ from ..worker.device_errors import is_sticky
 from ..worker.traversal_worker import TraversalWorker, Work, answers_for
 from ..worker.writer_pool import can_write_in_background
 from .graph_cache import put_graph
-from .memory_plan import Load, Sizing, runs_in_this_process, size_up, with_capacity
+from .memory_plan import Load, Sizing, most_per_part, runs_in_this_process, size_up, with_capacity
 from .prepare import (
     Prepared,
     machine_for,
     make_load,
     origin_of_graph,
+    plan_for_one_process,
     prepare,
     sources_per_part_of_shards,
     state_bytes,
@@ -174,20 +175,21 @@ class KeplerEngine:
             def size(load: Load) -> Sizing:
                 return size_up(load, machine, settings.workers, batch_size)
 
-        load, states, planned = make_load(prepared), self._states(prepared), prepared.plan.strategy.name
-        shard = parse_shard(settings.shard, {})
+        load, shard = make_load(prepared), parse_shard(settings.shard, {})
         if shard is not None:
             if batch_size == "auto":
                 batch_size = sources_per_part_of_shards(prepared, shard.count)
             n_batches = prepared.layout(batch_size).n_parts
             own = len(range(shard.index, n_batches, shard.count)) * batch_size
             load = replace(load, n_sources=max(1, min(own, load.n_sources)))
-        sizing, names = with_capacity(load, states, size, planned)
+        sizing, names = with_capacity(load, self._states(prepared), size, prepared.plan.strategy.name)
         if self._may_run_here() and (
             self._given.stays_here or runs_in_this_process(load, sizing, machine, self._search_seconds(prepared))
         ):
-            size_of_parts = sizing.batch_size
-            sizing, names = with_capacity(load, states, lambda load: size_up(load, machine, 1, size_of_parts), planned)
+            batch_size, settings = sizing.batch_size, replace(settings, workers=1)
+            plan_for_one_process(self._settings, prepared)
+            load = replace(make_load(prepared), n_sources=load.n_sources)
+            sizing, names = with_capacity(load, self._states(prepared), size, prepared.plan.strategy.name)
             sizing = replace(sizing, in_process=True)
         n_batches = prepared.layout(sizing.batch_size).n_parts  # of all shards
         return replace(sizing, strategies=tuple(names), n_batches=n_batches)
@@ -235,10 +237,6 @@ class KeplerEngine:
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
             ranked = prepared.plan.ranked(unit)
         found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
-        if sizing.in_process and prepared.threads not in (0, sizing.threads):
-            # The plan was made for the threads of one of several workers. With all threads another strategy may be faster.
-            first = min(found, key=lambda each: each.seconds).name
-            request = replace(request, chosen=first)
         found.sort(key=lambda each: each.name != first)
         memory = request.memory
         # So that a worker makes the same plan: memory in its pool does not count as free.
@@ -262,14 +260,8 @@ class KeplerEngine:
         started, compiled = time.perf_counter(), compile_clock.thread_seconds()
         prepared, graph = run.prepared, run.prepared.graph
         name = NAME if self._settings.shard is None else f"shard {self._settings.shard}"
-        worker, plan = TraversalWorker(self.work(run), address=name), prepared.plan
-        del prepared.plan  # a change of the strategy releases it
-        # A plan that was made for the threads of one of several workers is made again: its memory depends on them.
-        is_for_its_threads = prepared.threads in (0, run.prepared.sizing.threads)
-        held = plan if is_for_its_threads else None
-        del plan
-        worker.hold(graph, held)
-        del held
+        worker = TraversalWorker(self.work(run), address=name)
+        worker.hold(graph, vars(prepared).pop("plan"))  # which a change of the strategy releases
         ready, compiled = time.perf_counter(), compile_clock.thread_seconds() - compiled
         times = {"start": ready - started - compiled, "compile": compiled}
         run.announce(None, times)

@@ -108,10 +108,7 @@ def size_up(
             f"and {in_units(machine.available)} are free; take {remedy}"
         )
     if batch_size == "auto":
-        by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
-        visited = load.n_vertices if load.visited is None else load.visited
-        most = min(by_workers, sources_per_part(visited, load.rows_per_source, machine.device, load.per_part))
-        batch_size = _whole_groups(load, n_workers, most)
+        batch_size = _whole_groups(load, n_workers, most_per_part(load, machine.device, n_workers))
     n_batches = -(-load.n_sources // batch_size)
     return Sizing(
         workers=n_workers,
@@ -190,6 +187,13 @@ def with_capacity(
             sizing = wider
         names.append(name)
     return sizing, names
+
+
+def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
+    """Return the maximum number of sources per part, by rows, vertices and workers."""
+    by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
+    visited = load.n_vertices if load.visited is None else load.visited
+    return min(by_workers, sources_per_part(visited, load.rows_per_source, device, load.per_part))
 
 
 def _whole_groups(load: Load, workers: int, most: int) -> int:

@@ -240,6 +240,20 @@ def sources_per_part_of_shards(prepared: Prepared, count: int) -> int:
     return min(most, -(-n_sources // (BATCHES_PER_WORKER * count)))
 
 
+def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
+    """Plan again if the plan is for the threads of one of several workers, and this process takes the place of all."""
+    if prepared.threads not in (0, CPU_COUNT):
+        started, compiled = time.perf_counter(), compile_clock.thread_seconds()
+        del prepared.plan  # its memory is free for the new one
+        with with_threads(CPU_COUNT):
+            prepared.request, prepared.plan = _planned_in_share(
+                settings, prepared.graph, prepared.request, int(prepared.numbers.size)
+            )
+        prepared.threads, compiled = CPU_COUNT, compile_clock.thread_seconds() - compiled
+        prepared.seconds["compile"] += compiled
+        prepared.seconds["plan"] += max(0.0, time.perf_counter() - started - compiled)
+
+
 def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan, int]:
     """Plan with the threads of a worker; return their number, too, or 0 if the plan does not depend on it."""
     with _threads_of_a_worker(settings, graph, n_sources):

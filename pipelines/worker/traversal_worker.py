@@ -124,8 +124,8 @@ class TraversalWorker:
         """Return the heartbeat of a task."""
         return Mark(path)
 
-    def hold(self, graph: Graph, plan: Plan | None = None) -> Loaded:
-        """Take a graph that is in memory already, with its plan if that was made for as many threads."""
+    def hold(self, graph: Graph, plan: Plan) -> Loaded:
+        """Take a graph that is in memory already, with a plan for the worker's threads."""
         self._lock = threading.Lock()
         return self._hold(graph, plan, time.perf_counter())
 

@@ -455,11 +455,13 @@ def test_a_run_leaves_one_gpu_where_several_have_made_up_for_their_start(workers
 def test_settings_that_name_workers_get_worker_processes(edges, words, supervision, here):
     settings = merge_settings(*parse_flags([*flags(edges, *words), "--output", "out"]))
     engine = KeplerEngine(settings, supervision)
-    sizing = engine.size(engine.prepare(None), settings.batch_size)
+    prepared = engine.prepare(None)
+    sizing = engine.size(prepared, settings.batch_size)
     assert sizing.in_process is here
     assert sizing.batch_size == 3
     if here:
         assert sizing.workers == 1
+        assert sizing.threads == prepared.threads, "the plan is for the threads that the run has"
 
 
 def test_compiling_is_a_phase_of_its_own(monkeypatch):

@@ -33,7 +33,7 @@ from ..output.layout import Layout
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
-from ..output.schemas import OUTPUT_SCHEMAS
+from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
 from ..output.store import open_store
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
@@ -366,8 +366,13 @@ def _shared_folders(run: BatchRun) -> list[Path]:
 def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
     """Return how many sources fill a part file of a size, by a part of a few of them; None if all of these fail.
 
-    The bytes of a part depend on graph, question and sources alone, so shards on different machines get the same number.
+    They are not searched if no part could be as large. The bytes of a part depend on graph, question and sources alone, so
+    shards on different machines get the same number.
     """
+    load = make_load(prepared)
+    most = most_per_part(replace(load, per_part=SOURCES_PER_PART), prepared.graph.device)
+    if most * load.most_rows * load.row_bytes <= size:
+        return most  # no part gets more sources, and so many do not fill one
     numbers = prepared.numbers[np.unique(np.linspace(0, prepared.numbers.size - 1, _SAMPLED).astype(np.int64))].tolist()
     request = replace(prepared.request, certify="none")  # they are computed and certified again
     with tempfile.TemporaryDirectory(prefix="kepler-") as folder:

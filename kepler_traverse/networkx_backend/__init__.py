@@ -12,8 +12,8 @@ from types import SimpleNamespace
 from ..networkx_info import get_info
 from . import all_sources, loads, single_source, traversal
 from .graph import KeplerGraph, convert_from_nx, convert_to_nx
-from .lazy_paths import Paths
 from .refusals import can_run, should_run
+from .single_source import Paths
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
 

@@ -19,7 +19,7 @@ from ..graph import Graph
 from ..sssp import sssp_many
 from . import kernels
 from .graph import KeplerGraph
-from .single_source import distances, search_levels, search_weighted
+from .single_source import search_levels, search_weighted
 
 Weight = Hashable | None
 
@@ -70,8 +70,8 @@ def closeness_centrality(G: KeplerGraph, u: Any = None, distance: Weight = None,
             search = search_levels(G, vertex, incoming=True)
         else:
             search = search_weighted(G, np.array([vertex]), distance, incoming=True)
-        found = distances(G, search)
-        return _closeness(len(found), sum(found.values()), n, wf_improved)
+        lengths = search.distances()
+        return _closeness(len(lengths), sum(lengths.values()), n, wf_improved)
     summary = _summary(G, _all(G), distance, "in")
     return {
         node: _closeness(reached, total, n, wf_improved)
@@ -103,17 +103,13 @@ def harmonic_centrality(
 def eccentricity(G: KeplerGraph, v: Any = None, sp: None = None, weight: Weight = None) -> Any:  # noqa: ARG001
     """Largest distance from each node."""
     names = list(G.nbunch_iter(v))
-    found = dict(zip(names, _eccentricities(G, names, weight), strict=True))
-    return found[v] if v in G else found
-
-
-def _eccentricities(graph: KeplerGraph, names: list[Any], weight: Weight) -> list[Any]:
     if not names:
-        return []
-    summary = _summary(graph, np.array([graph._adj[node] for node in names]), weight)
-    if min(summary.reached) < len(graph):
-        raise _infinite_path(graph)
-    return [value or 0 for value in summary.eccentricity]
+        return {}
+    summary = _summary(G, np.array([G._adj[node] for node in names]), weight)
+    if min(summary.reached) < len(G):
+        raise _infinite_path(G)
+    by_node = {node: value or 0 for node, value in zip(names, summary.eccentricity, strict=True)}
+    return by_node[v] if v in G else by_node
 
 
 def diameter(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
@@ -142,21 +138,15 @@ def _extreme(graph: KeplerGraph, weight: Weight, name: str) -> Any:
     """One of the extreme eccentricities, or the numbers of its nodes, with searches from a few nodes on most graphs."""
     if not len(graph):
         return (max if name in ("diameter", "periphery") else min)([])  # raises what NetworkX raises
-    _require_connected(graph)
-    found = extremes(graph.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,))
-    return getattr(found, name)
+    if not _is_strongly_connected(graph):  # before all sources are searched in vain
+        raise _infinite_path(graph)
+    return getattr(extremes(graph.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,)), name)
 
 
 def _refuse_no_tree(graph: KeplerGraph, weight: Weight) -> None:
     """Raise what NetworkX raises where it asks whether a graph without nodes is a tree."""
     if not len(graph) and not graph.directed and weight is None:
         raise nx.NetworkXPointlessConcept("G has no nodes.")
-
-
-def _require_connected(graph: KeplerGraph) -> None:
-    """Raise NetworkX's error before all sources are searched in vain."""
-    if len(graph) and not _is_strongly_connected(graph):
-        raise _infinite_path(graph)
 
 
 def _infinite_path(graph: KeplerGraph) -> Exception:

@@ -121,44 +121,27 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
         The path leads from ``meeting`` to the source by ``parents``, and to the target by ``children``.
     """
     n = offsets.size - 1
-    parents, children = np.full(n, NONE, targets.dtype), np.full(n, NONE, targets.dtype)
-    if source == target:
-        return source, parents, children
-    forward, backward = np.zeros(n, np.uint8), np.zeros(n, np.uint8)
-    forward[source], backward[target] = 1, 1
-    forward_order, backward_order = np.empty(n, targets.dtype), np.empty(n, targets.dtype)
-    forward_order[0], backward_order[0] = source, target
-    forward_begin, forward_end, backward_begin, backward_end = 0, 1, 0, 1
-    while forward_begin < forward_end and backward_begin < backward_end:
-        if forward_end - forward_begin <= backward_end - backward_begin:
-            level_end = forward_end
-            for i in range(forward_begin, level_end):
-                v = forward_order[i]
-                for at in range(offsets[v], offsets[v + 1]):
-                    u = targets[at]
-                    if not forward[u]:
-                        forward_order[forward_end] = u
-                        forward_end += 1
-                        forward[u] = 1
-                        parents[u] = v
-                    if backward[u]:
-                        return u, parents, children
-            forward_begin = level_end
-        else:
-            level_end = backward_end
-            for i in range(backward_begin, level_end):
-                v = backward_order[i]
-                for at in range(offsets_in[v], offsets_in[v + 1]):
-                    u = targets_in[at]
-                    if not backward[u]:
-                        children[u] = v
-                        backward[u] = 1
-                        backward_order[backward_end] = u
-                        backward_end += 1
-                    if forward[u]:
-                        return u, parents, children
-            backward_begin = level_end
-    return NONE, parents, children
+    parent, seen = np.full((2, n), NONE, targets.dtype), np.zeros((2, n), np.uint8)
+    order, begins, ends = np.empty((2, n), targets.dtype), np.zeros(2, np.int64), np.ones(2, np.int64)
+    for side, end in enumerate((source, target)):
+        order[side, 0], seen[side, end] = end, 1
+    meeting = source if source == target else NONE
+    while meeting == NONE and begins[0] < ends[0] and begins[1] < ends[1]:
+        side = 0 if ends[0] - begins[0] <= ends[1] - begins[1] else 1
+        level_end = ends[side]
+        for i in range(begins[side], level_end):
+            v = order[side, i]
+            begin, end = (offsets[v], offsets[v + 1]) if side == 0 else (offsets_in[v], offsets_in[v + 1])
+            for at in range(begin, end):
+                u = targets[at] if side == 0 else targets_in[at]
+                if not seen[side, u]:
+                    parent[side, u], seen[side, u] = v, 1
+                    order[side, ends[side]] = u
+                    ends[side] += 1
+                if seen[1 - side, u]:
+                    return np.int64(u), parent[0], parent[1]
+        begins[side] = level_end
+    return np.int64(meeting), parent[0], parent[1]
 
 
 @njit(cache=True, nogil=True)

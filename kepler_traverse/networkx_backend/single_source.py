@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -14,7 +15,6 @@ from ..cpu import threads
 from . import kernels
 from .graph import KeplerGraph, find_vertices
 from .kernels import NONE
-from .lazy_paths import Paths, walk_to_parents
 from .weights import to_numbers
 
 Weight = Hashable | None
@@ -23,13 +23,109 @@ _GROUP_BYTES = 1 << 26  # of the results of the searches from all sources that a
 _SEARCHES_PER_THREAD = 16
 
 
-class Search(NamedTuple):
-    """The vertices that a search reached in their order, and arrays of distances and parents by vertex."""
+class Paths(Mapping[Any, list[Any]]):
+    """A path for each node that a search reached, computed when it is read: a dictionary of lists would hold every path.
 
+    It is equal to NetworkX's dictionary of lists; ``dict`` makes one.
+
+    Parameters
+    ----------
+    order : array of the vertices that are reached
+        The order of iteration.
+    walk : callable
+        ``walk(vertex)`` returns the vertex numbers of the path from the source to a vertex that is reached.
+    reverse : bool
+        Return every path from its end to the source.
+    """
+
+    def __init__(self, graph: KeplerGraph, order: np.ndarray, walk: Callable[[int], list[int]], reverse: bool = False):
+        self._graph, self._order, self._walk, self._reverse = graph, order, walk, reverse
+        self._reached = np.zeros(len(graph), bool)
+        self._reached[order] = True
+
+    def __getitem__(self, node: Any) -> list[Any]:
+        vertex = self._graph._adj[node]
+        if not self._reached[vertex]:
+            raise KeyError(node)
+        path = self._walk(vertex)
+        if self._reverse:
+            path.reverse()
+        return path if self._graph.numbered else list(map(self._graph.nodes.__getitem__, path))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._graph.names(self._order))
+
+    def __len__(self) -> int:
+        return int(self._order.size)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+def walk_to_parents(parent: np.ndarray) -> Callable[[int], list[int]]:
+    """Return the ``walk`` of ``Paths`` along the one parent of each vertex."""
+    parents: list[int] = []
+
+    def walk(vertex: int) -> list[int]:
+        if not parents:  # a list is read faster than an array, and its making takes as long as many paths
+            parents.extend(parent.tolist())
+        path = [vertex]
+        while (vertex := parents[vertex]) != NONE:
+            path.append(vertex)
+        path.reverse()
+        return path
+
+    return walk
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A search of a graph: the vertices that it reached in their order, and arrays of distances and parents by vertex."""
+
+    graph: KeplerGraph
+    sources: np.ndarray
     order: np.ndarray
     distance: np.ndarray
     floats: np.ndarray
     parent: np.ndarray
+
+    def distances(self) -> dict[Any, Any]:
+        """NetworkX's dictionary of distances. The distance of a source is the integer 0, also among floats."""
+        lengths = to_numbers(self.distance, self.floats, self.order)
+        by_node = dict(zip(self.graph.names(self.order), lengths, strict=True))
+        if self.distance.dtype.kind == "f" and not self.floats.size:
+            by_node.update((node, 0) for node in self.graph.names(self.sources) if node in by_node)
+        return by_node
+
+    def paths(self, reverse: bool = False) -> Paths:
+        """NetworkX's dictionary of paths, computed as they are read."""
+        return Paths(self.graph, self.order, walk_to_parents(self.parent), reverse)
+
+
+@dataclass(frozen=True, eq=False)
+class BellmanFord(Search):
+    """A search whose vertices have lists of parents: those of ``order[i]`` begin at ``starts[i]`` in ``parent``."""
+
+    starts: np.ndarray
+
+    def paths(self, reverse: bool = False) -> Paths:
+        source, n = int(self.sources[0]), len(self.graph)
+        place = np.full(n, NONE, np.int64)
+        place[self.order] = np.arange(self.order.size)
+        starts, parents, places = self.starts.tolist(), self.parent.tolist(), place.tolist()
+
+        def walk(vertex: int) -> list[int]:
+            path, last = [vertex], vertex
+            while last != source and len(path) <= n:
+                last = parents[starts[places[last]]]
+                path.append(last)
+            if len(path) > n:  # a cycle of weight 0: NetworkX leaves it by another predecessor
+                lists = {v: parents[starts[i] : starts[i + 1]] for i, v in enumerate(self.order.tolist())}
+                return next(_build_paths_from_predecessors({source}, vertex, lists))
+            path.reverse()
+            return path
+
+        return Paths(self.graph, self.order, walk, reverse)
 
 
 def max_level(cutoff: float | None) -> int:
@@ -45,9 +141,9 @@ def _missing(text: str) -> Callable[[], Exception]:
 
 def search_levels(graph: KeplerGraph, source: int, cutoff: float | None = None, incoming: bool = False) -> Search:
     """Breadth-first search from a vertex."""
-    edges = graph.incoming if incoming else graph.outgoing
-    order, parent, level = kernels.bfs(*edges, np.array([source], np.int64), max_level(cutoff))
-    return Search(order, level, np.zeros(0, np.uint8), parent)
+    edges, sources = graph.incoming if incoming else graph.outgoing, np.array([source], np.int64)
+    order, parent, level = kernels.bfs(*edges, sources, max_level(cutoff))
+    return Search(graph, sources, order, level, np.zeros(0, np.uint8), parent)
 
 
 def search_weighted(
@@ -65,7 +161,19 @@ def search_weighted(
         *edges, weights.values, weights.floats, sources, limit, target, False
     )
     _check(status)
-    return Search(order, distance, floats, parent)
+    return Search(graph, sources, order, distance, floats, parent)
+
+
+def search_bellman_ford(
+    graph: KeplerGraph, source: int, weight: Weight, heuristic: bool = True, incoming: bool = False
+) -> BellmanFord:
+    """The Bellman-Ford algorithm from a vertex."""
+    edges, weights = graph.incoming if incoming else graph.outgoing, graph.weights(weight, incoming)
+    status, distance, floats, discovered, starts, parents = kernels.bellman_ford(
+        *edges, weights.values, weights.floats, source, heuristic
+    )
+    _check(status)
+    return BellmanFord(graph, np.array([source]), discovered, distance, floats, parents, starts)
 
 
 def find_limit(cutoff: float | None, dtype: np.dtype) -> Any:
@@ -85,33 +193,20 @@ def _check(status: int) -> None:
         raise nx.NetworkXUnbounded("Negative cycle detected.")
 
 
-def distances(graph: KeplerGraph, search: Search, sources: np.ndarray | None = None) -> dict[Any, Any]:
-    """NetworkX's dictionary of distances. The distance of a source is the integer 0, also among floats."""
-    found = dict(zip(graph.names(search.order), to_numbers(search.distance, search.floats, search.order), strict=True))
-    if search.distance.dtype.kind == "f" and sources is not None and not search.floats.size:
-        found.update((node, 0) for node in graph.names(sources) if node in found)
-    return found
-
-
-def paths(graph: KeplerGraph, search: Search, reverse: bool = False) -> Paths:
-    """NetworkX's dictionary of paths, computed as they are read."""
-    return Paths(graph, search.order, walk_to_parents(search.parent), reverse)
-
-
-def _from_each(graph: KeplerGraph, search: Callable[[int], Any]) -> Iterator[tuple[Any, Any]]:
+def _from_each(graph: KeplerGraph, search: Callable[[int], Search]) -> Iterator[tuple[Any, Search]]:
     """Yield each node and the result of ``search(vertex)``. Threads search a few sources ahead."""
     n = len(graph)
     size = min(threads.count() * _SEARCHES_PER_THREAD, max(_GROUP_BYTES // (32 * max(n, 1)), threads.count()))
     for begin in range(0, n, size):
-        found: list[Any] = [None] * min(size, n - begin)
+        ahead: list[Any] = [None] * min(size, n - begin)
 
-        def search_one(i: int, thread: int, begin: int = begin, found: list[Any] = found) -> None:  # noqa: ARG001
-            found[i] = search(begin + i)
+        def search_one(i: int, thread: int, begin: int = begin, ahead: list[Any] = ahead) -> None:  # noqa: ARG001
+            ahead[i] = search(begin + i)
 
-        threads.for_each(search_one, len(found))
-        for i in range(len(found)):
-            yield graph.nodes[begin + i], found[i]
-            found[i] = None
+        threads.for_each(search_one, len(ahead))
+        for i in range(len(ahead)):
+            yield graph.nodes[begin + i], ahead[i]
+            ahead[i] = None
 
 
 # Unweighted
@@ -119,36 +214,34 @@ def _from_each(graph: KeplerGraph, search: Callable[[int], Any]) -> Iterator[tup
 
 def single_source_shortest_path_length(G: KeplerGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
     """Hops from a source."""
-    return distances(G, search_levels(G, G.to_number(source, _missing(f"Source {source} is not in G")), cutoff))
+    return search_levels(G, G.to_number(source, _missing(f"Source {source} is not in G")), cutoff).distances()
 
 
 def single_target_shortest_path_length(G: KeplerGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
     """Hops to a target."""
     vertex = G.to_number(target, _missing(f"Target {target} is not in G"))
-    return distances(G, search_levels(G, vertex, cutoff, incoming=True))
+    return search_levels(G, vertex, cutoff, incoming=True).distances()
 
 
 def single_source_shortest_path(G: KeplerGraph, source: Any, cutoff: float | None = None) -> Paths:
     """Paths of fewest hops from a source."""
-    return paths(G, search_levels(G, G.to_number(source, _missing(f"Source {source} not in G")), cutoff))
+    return search_levels(G, G.to_number(source, _missing(f"Source {source} not in G")), cutoff).paths()
 
 
 def single_target_shortest_path(G: KeplerGraph, target: Any, cutoff: float | None = None) -> Paths:
     """Paths of fewest hops to a target."""
     vertex = G.to_number(target, _missing(f"Target {target} not in G"))
-    return paths(G, search_levels(G, vertex, cutoff, incoming=True), reverse=True)
+    return search_levels(G, vertex, cutoff, incoming=True).paths(reverse=True)
 
 
 def all_pairs_shortest_path_length(G: KeplerGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, int]]]:
     """Hops from each node."""
-    for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)):
-        yield node, distances(G, search)
+    return ((node, search.distances()) for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)))
 
 
 def all_pairs_shortest_path(G: KeplerGraph, cutoff: float | None = None) -> Iterator[tuple[Any, Paths]]:
     """Paths of fewest hops from each node."""
-    for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)):
-        yield node, paths(G, search)
+    return ((node, search.paths()) for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)))
 
 
 def bidirectional_shortest_path(G: KeplerGraph, source: Any, target: Any) -> list[Any]:
@@ -175,9 +268,9 @@ def predecessor(
     search = search_levels(G, vertex, max(cutoff, 1) if cutoff else None)
     lists = _lists(G, search.order, *kernels.bfs_predecessors(*G.outgoing, search.order, search.distance))
     if target is not None:
-        found = lists.get(target, [])
-        return (found, distances(G, search).get(target, -1)) if return_seen else found
-    return (lists, distances(G, search)) if return_seen else lists
+        own = lists.get(target, [])
+        return (own, search.distances().get(target, -1)) if return_seen else own
+    return (lists, search.distances()) if return_seen else lists
 
 
 def _lists(graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: np.ndarray) -> dict[Any, list[Any]]:
@@ -189,47 +282,46 @@ def _lists(graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: n
 
 
 def _multi_source(
-    graph: KeplerGraph, sources: Any, weight: Weight, cutoff: float | None, target: int = NONE
-) -> tuple[np.ndarray, Search]:
+    graph: KeplerGraph, sources: Any, weight: Weight, cutoff: float | None = None, target: int = NONE
+) -> Search:
     if not sources:
         raise ValueError("sources must not be empty")
     vertices = find_vertices(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
-    return vertices, search_weighted(graph, vertices, weight, cutoff, target)
+    return search_weighted(graph, vertices, weight, cutoff, target)
 
 
 def multi_source_dijkstra_path_length(
     G: KeplerGraph, sources: Any, cutoff: float | None = None, weight: Weight = "weight"
 ) -> dict[Any, Any]:
     """Distances from the nearest source."""
-    vertices, search = _multi_source(G, sources, weight, cutoff)
-    return distances(G, search, vertices)
+    return _multi_source(G, sources, weight, cutoff).distances()
 
 
 def multi_source_dijkstra_path(
     G: KeplerGraph, sources: Any, cutoff: float | None = None, weight: Weight = "weight"
 ) -> Paths:
     """Shortest paths from the nearest source."""
-    return paths(G, _multi_source(G, sources, weight, cutoff)[1])
+    return _multi_source(G, sources, weight, cutoff).paths()
 
 
 def multi_source_dijkstra(
     G: KeplerGraph, sources: Any, target: Any = None, cutoff: float | None = None, weight: Weight = "weight"
 ) -> tuple[Any, Any]:
     """Distances and paths from the nearest source, or those of one target."""
+    end = NONE if target is None else G._adj.get(target, NONE)
+    search = _multi_source(G, sources, weight, cutoff, end)
     if target is None:
-        vertices, search = _multi_source(G, sources, weight, cutoff)
-        return distances(G, search, vertices), paths(G, search)
-    if not sources:
-        raise ValueError("sources must not be empty")
-    vertices = find_vertices(G, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
+        return search.distances(), search.paths()
     if target in sources:
         return 0, [target]
-    end = G._adj.get(target, NONE)
-    search = search_weighted(G, vertices, weight, cutoff, end)
+    return _length_of_last(search, end, f"No path to {target}."), search.paths()[target]
+
+
+def _length_of_last(search: Search, end: int, error: str) -> Any:
+    """The distance of the vertex at which a search should have ended, or raise NetworkX's error."""
     if end == NONE or not search.order.size or search.order[-1] != end:
-        raise nx.NetworkXNoPath(f"No path to {target}.")
-    length = to_numbers(search.distance, search.floats, search.order[-1:])[0]
-    return length, paths(G, search)[target]
+        raise nx.NetworkXNoPath(error)
+    return to_numbers(search.distance, search.floats, search.order[-1:])[0]
 
 
 def single_source_dijkstra(
@@ -265,9 +357,7 @@ def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weigh
         return 0
     end = G._adj.get(target, NONE)
     search = search_weighted(G, np.array([begin]), weight, target=end)
-    if end == NONE or search.order[-1] != end:
-        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
-    return to_numbers(search.distance, search.floats, search.order[-1:])[0]
+    return _length_of_last(search, end, f"Node {target} not reachable from {source}")
 
 
 def dijkstra_predecessor_and_distance(
@@ -281,39 +371,33 @@ def dijkstra_predecessor_and_distance(
         *G.outgoing, weights.values, weights.floats, sources, limit, NONE, True
     )
     _check(status)
-    return _lists(G, discovered, starts, flat), distances(G, Search(order, distance, floats, parent), sources)
+    search = Search(G, sources, order, distance, floats, parent)
+    return _lists(G, discovered, starts, flat), search.distances()
 
 
-def _weighted_from_each(
-    graph: KeplerGraph, cutoff: float | None, weight: Weight
-) -> Iterator[tuple[Any, np.ndarray, Search]]:
-    found = _from_each(graph, lambda vertex: search_weighted(graph, np.array([vertex]), weight, cutoff))
-    for vertex, (node, search) in enumerate(found):
-        yield node, np.array([vertex]), search
+def _weighted_from_each(graph: KeplerGraph, cutoff: float | None, weight: Weight) -> Iterator[tuple[Any, Search]]:
+    return _from_each(graph, lambda vertex: search_weighted(graph, np.array([vertex]), weight, cutoff))
 
 
 def all_pairs_dijkstra(
     G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
 ) -> Iterator[tuple[Any, tuple[dict[Any, Any], Paths]]]:
     """Distances and shortest paths from each node."""
-    for node, vertex, search in _weighted_from_each(G, cutoff, weight):
-        yield node, (distances(G, search, vertex), paths(G, search))
+    return ((node, (search.distances(), search.paths())) for node, search in _weighted_from_each(G, cutoff, weight))
 
 
 def all_pairs_dijkstra_path_length(
     G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
 ) -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Distances from each node."""
-    for node, vertex, search in _weighted_from_each(G, cutoff, weight):
-        yield node, distances(G, search, vertex)
+    return ((node, search.distances()) for node, search in _weighted_from_each(G, cutoff, weight))
 
 
 def all_pairs_dijkstra_path(
     G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
 ) -> Iterator[tuple[Any, Paths]]:
     """Shortest paths from each node."""
-    for node, _, search in _weighted_from_each(G, cutoff, weight):
-        yield node, paths(G, search)
+    return ((node, search.paths()) for node, search in _weighted_from_each(G, cutoff, weight))
 
 
 def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> tuple[Any, list[Any]]:
@@ -337,15 +421,14 @@ def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Wei
 
 def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight = "weight") -> dict[Any, set[Any]]:
     """The nodes nearest to each center."""
-    sources, search = _multi_source(G, center_nodes, weight, None)
-    owner = np.full(len(G), NONE, np.int64)
-    owner[sources] = sources
+    search, owner = _multi_source(G, center_nodes, weight), np.full(len(G), NONE, np.int64)
+    owner[search.sources] = search.sources
     kernels.claim(search.order, search.parent, owner)
     cells: dict[Any, set[Any]] = {}
     by_owner = search.order[np.argsort(owner[search.order], kind="stable")]
     begins = np.flatnonzero(np.diff(owner[by_owner], prepend=NONE))
     members = {int(owner[group[0]]): set(G.names(group)) for group in np.split(by_owner, begins[1:]) if group.size}
-    for vertex in sources.tolist():
+    for vertex in search.sources.tolist():
         cells[G.nodes[vertex]] = members[vertex]
     unreachable = np.flatnonzero(owner == NONE)
     if unreachable.size:
@@ -354,41 +437,6 @@ def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight = "weight") 
 
 
 # Bellman-Ford
-
-
-class _BellmanFord(NamedTuple):
-    search: Search
-    starts: np.ndarray
-    flat: np.ndarray
-
-
-def _bellman_ford(graph: KeplerGraph, source: int, weight: Weight, heuristic: bool, incoming: bool = False) -> _BellmanFord:
-    edges, weights = graph.incoming if incoming else graph.outgoing, graph.weights(weight, incoming)
-    status, distance, floats, discovered, starts, flat = kernels.bellman_ford(
-        *edges, weights.values, weights.floats, source, heuristic
-    )
-    _check(status)
-    return _BellmanFord(Search(discovered, distance, floats, flat), starts, flat)
-
-
-def _bellman_ford_paths(graph: KeplerGraph, source: int, found: _BellmanFord, reverse: bool = False) -> Paths:
-    order = found.search.order
-    place = np.full(len(graph), NONE, np.int64)
-    place[order] = np.arange(order.size)
-    starts, flat, places = found.starts.tolist(), found.flat.tolist(), place.tolist()
-
-    def walk(vertex: int) -> list[int]:
-        path, last = [vertex], vertex
-        while last != source and len(path) <= len(places):
-            last = flat[starts[places[last]]]
-            path.append(last)
-        if len(path) > len(places):  # a cycle of weight 0: NetworkX leaves it by another predecessor
-            lists = {v: flat[starts[i] : starts[i + 1]] for i, v in enumerate(order.tolist())}
-            return next(_build_paths_from_predecessors({source}, vertex, lists))
-        path.reverse()
-        return path
-
-    return Paths(graph, order, walk, reverse)
 
 
 def bellman_ford_predecessor_and_distance(
@@ -405,14 +453,12 @@ def bellman_ford_predecessor_and_distance(
         raise nx.NetworkXUnbounded("Negative cycle detected.")
     if len(G) == 1:
         return {source: []}, {source: 0}
-    found = _bellman_ford(G, vertex, weight, bool(heuristic))
-    lists = _lists(G, found.search.order, found.starts, found.flat)
-    return lists, distances(G, found.search, np.array([vertex]))
+    search = search_bellman_ford(G, vertex, weight, bool(heuristic))
+    return _lists(G, search.order, search.starts, search.parent), search.distances()
 
 
-def _bellman_ford_from(graph: KeplerGraph, source: Any, weight: Weight) -> tuple[int, _BellmanFord]:
-    vertex = graph.to_number(source, _missing(f"Source {source} not in G"))
-    return vertex, _bellman_ford(graph, vertex, weight, heuristic=True)
+def _bellman_ford_from(graph: KeplerGraph, source: Any, weight: Weight) -> BellmanFord:
+    return search_bellman_ford(graph, graph.to_number(source, _missing(f"Source {source} not in G")), weight)
 
 
 def single_source_bellman_ford(
@@ -422,14 +468,13 @@ def single_source_bellman_ford(
     if source == target:
         G.to_number(source, _missing(f"Node {source} is not found in the graph"))
         return 0, [source]
-    vertex, found = _bellman_ford_from(G, source, weight)
-    every = distances(G, found.search, np.array([vertex]))
-    all_paths = _bellman_ford_paths(G, vertex, found)
+    search = _bellman_ford_from(G, source, weight)
+    lengths, paths = search.distances(), search.paths()
     if target is None:
-        return every, all_paths
-    if target not in every:
+        return lengths, paths
+    if target not in lengths:
         raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources")
-    return every[target], all_paths[target]
+    return lengths[target], paths[target]
 
 
 def single_source_bellman_ford_path(G: KeplerGraph, source: Any, weight: Weight = "weight") -> Paths:
@@ -439,8 +484,7 @@ def single_source_bellman_ford_path(G: KeplerGraph, source: Any, weight: Weight 
 
 def single_source_bellman_ford_path_length(G: KeplerGraph, source: Any, weight: Weight = "weight") -> dict[Any, Any]:
     """Distances from a source; weights may be negative."""
-    vertex, found = _bellman_ford_from(G, source, weight)
-    return distances(G, found.search, np.array([vertex]))
+    return _bellman_ford_from(G, source, weight).distances()
 
 
 def bellman_ford_path(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
@@ -453,28 +497,21 @@ def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: W
     if source == target:
         G.to_number(source, _missing(f"Node {source} not found in graph"))
         return 0
-    found = single_source_bellman_ford_path_length(G, source, weight)
-    if target not in found:
+    lengths = single_source_bellman_ford_path_length(G, source, weight)
+    if target not in lengths:
         raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
-    return found[target]
-
-
-def _bellman_ford_from_each(graph: KeplerGraph, weight: Weight) -> Iterator[tuple[Any, int, _BellmanFord]]:
-    found = _from_each(graph, lambda vertex: _bellman_ford(graph, vertex, weight, heuristic=True))
-    for vertex, (node, each) in enumerate(found):
-        yield node, vertex, each
+    return lengths[target]
 
 
 def all_pairs_bellman_ford_path_length(G: KeplerGraph, weight: Weight = "weight") -> Iterator[tuple[Any, dict[Any, Any]]]:
     """Distances from each node; weights may be negative."""
-    for node, vertex, found in _bellman_ford_from_each(G, weight):
-        yield node, distances(G, found.search, np.array([vertex]))
+    searches = _from_each(G, lambda vertex: search_bellman_ford(G, vertex, weight))
+    return ((node, search.distances()) for node, search in searches)
 
 
 def all_pairs_bellman_ford_path(G: KeplerGraph, weight: Weight = "weight") -> Iterator[tuple[Any, Paths]]:
     """Shortest paths from each node; weights may be negative."""
-    for node, vertex, found in _bellman_ford_from_each(G, weight):
-        yield node, _bellman_ford_paths(G, vertex, found)
+    return ((node, search.paths()) for node, search in _from_each(G, lambda vertex: search_bellman_ford(G, vertex, weight)))
 
 
 # Generic
@@ -489,19 +526,18 @@ def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
     return True
 
 
-def _shortest_to(graph: KeplerGraph, target: Any, weight: Weight, method: str, missing: str) -> tuple[dict[Any, Any], Paths]:
-    """Distances and paths to a target; ``missing`` is said of one that is no node, if edges have no weights."""
+def _search_to(graph: KeplerGraph, target: Any, weight: Weight, method: str, missing: str) -> Search:
+    """Search backwards; ``missing`` is said of a target that is no node, if edges have no weights."""
+    if method == "dijkstra":
+        missing = f"Node {target} not found in graph"
+    elif method == "bellman-ford":
+        missing = f"Source {target} not in G"
+    vertex = graph.to_number(target, _missing(missing))
     if method == "unweighted":
-        vertex = graph.to_number(target, _missing(missing))
-        search = search_levels(graph, vertex, incoming=True)
-    elif method == "dijkstra":
-        vertex = graph.to_number(target, _missing(f"Node {target} not found in graph"))
-        search = search_weighted(graph, np.array([vertex]), weight, incoming=True)
-    else:
-        vertex = graph.to_number(target, _missing(f"Source {target} not in G"))
-        found = _bellman_ford(graph, vertex, weight, heuristic=True, incoming=True)
-        return distances(graph, found.search, np.array([vertex])), _bellman_ford_paths(graph, vertex, found, reverse=True)
-    return distances(graph, search, np.array([vertex])), paths(graph, search, reverse=True)
+        return search_levels(graph, vertex, incoming=True)
+    if method == "dijkstra":
+        return search_weighted(graph, np.array([vertex]), weight, incoming=True)
+    return search_bellman_ford(graph, vertex, weight, incoming=True)
 
 
 # By method: the functions of paths and those of distances, between all nodes and from one.
@@ -534,7 +570,8 @@ def _shortest(
         raise ValueError(f"method not supported: {method}")
     method, weights = ("unweighted", {}) if weight is None else (method, {"weight": weight})
     if source is None and target is not None:
-        return _shortest_to(graph, target, weight, method, missing)[not is_length]
+        search = _search_to(graph, target, weight, method, missing)
+        return search.distances() if is_length else search.paths(reverse=True)
     ends = [end for end in (source, target) if end is not None]
     function = (_BETWEEN_ALL, _FROM_ONE, _BETWEEN_TWO)[len(ends)][method][is_length]
     return function(graph, *ends, **weights)

@@ -7,15 +7,15 @@ No value is guessed: what is not exactly what the argument means is refused.
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from . import cuda
-from ._arrays import FLOAT64_EXACT, Array, extent, get_device, pyarrow, to_host
-from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError
+from ._arrays import FLOAT64_EXACT, MAX_INTEGER, Array, extent, get_device, pyarrow, to_host
+from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError, several
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
@@ -129,8 +129,7 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
     if not hasattr(value, "__len__") or isinstance(value, (*_TEXTS, Mapping)) or getattr(value, "ndim", 1) != 1:
         return None
     each = to_host(as_array(name, value)).tolist()
-    if len(each) != n_sources:
-        raise InputError(f"{name} has {len(each)} values, not {n_sources}: give one per source, or one number for all")
+    size(name, each, n_sources, "one per source, or one number for all")
     return [limit(name, one) for one in each]
 
 
@@ -321,6 +320,64 @@ def as_array(name: str, value: Any) -> Array:
         what = "vertex ids must be integers" if name in (*_ENDS_AND_WEIGHTS, "vertices") else "its values must be numbers"
         raise _refused(name, f": {'weights must be numbers' if name == 'weight' else what}, not {array.dtype}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def size(name: str, values: Any, n: int, per: str) -> Any:
+    """Return values, or raise InputError unless there are ``n`` of them, ``per`` something."""
+    if len(values) != n:
+        raise InputError(f"{name} has {several(len(values), 'value')}, not {n}: give {per}")
+    return values
+
+
+def numbers(
+    name: str,
+    value: Any,
+    is_right: Callable[[np.ndarray], np.ndarray] | None = None,
+    how: str = "is not finite; give finite numbers",
+    at: Callable[[int], str] = "row {}".format,
+) -> np.ndarray:
+    """Return a column of finite numbers as an int64 or float64 array in host memory.
+
+    Parameters
+    ----------
+    is_right : callable, optional
+        Which of them are allowed.
+    how, at : str and callable
+        What the error says of a wrong number, and where it is, by its row.
+
+    Raises
+    ------
+    InputError
+        A number is wrong, or beyond int64.
+    """
+    values = to_host(as_array(name, value))
+    wrong = np.flatnonzero(~(np.isfinite(values) if is_right is None else np.isfinite(values) & is_right(values)))
+    if wrong.size:
+        raise InputError(f"{name}, {at(wrong[0])}: {values[wrong[0]]} {how}")
+    if values.dtype.kind == "u" and values.size and int(values.max()) > MAX_INTEGER:
+        raise InputError(f"{name} holds {int(values.max())}, which is beyond int64; scale it down")
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+
+
+def columns(name: str, table: Any) -> dict[Any, Any] | None:
+    """Return the columns of a data frame, with its named index, of an Arrow table or of a mapping; None of anything else.
+
+    Raises
+    ------
+    InputError
+        Two columns have the same name.
+    """
+    if isinstance(table, Mapping):
+        return dict(table)
+    if not hasattr(table, "columns") and not hasattr(table, "column_names"):
+        return None
+    index = getattr(getattr(table, "index", None), "name", None)
+    if index is not None and index not in table.columns:
+        table = table.reset_index()
+    names = list(table.column_names if hasattr(table, "column_names") else table.columns)
+    if len(set(names)) < len(names):
+        raise InputError(f"{name}: two columns have the same name; rename one")
+    return {each: table[each] for each in names}
 
 
 def _refused(name: str, message: str) -> InputError:

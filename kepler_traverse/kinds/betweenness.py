@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import as_distance, get_device, is_hops, is_reached, is_rows, namespace, to_host, unreached_value
+from .._arrays import get_device, is_hops, is_reached, is_rows, namespace, to_host, unreached_value
 from ..cpu import betweenness as cpu
 from ..cpu import threads
 from ..cpu.exact_sums import ExactSums
@@ -27,7 +29,8 @@ from ..search.sparse import closed_cycle_error
 from . import betweenness_gpu as gpu
 from .loads import CELLS, Loads, columns_of_cells, refuse_twice
 from .path_counts import require_path_counts
-from .records import Asked, CheckedOptions
+from .records import Asked, CheckedOptions, names_of
+from .result_kinds import BetweennessOptions, ResultKind
 
 DELTA = 0.1  # of a bound that is shown without being asked for
 SEED = 1  # of a sample for which none is given, and of the job
@@ -58,19 +61,14 @@ class Sample(NamedTuple):
         return {"estimate": of | {"bound": "Serfling 1974, for all rows together, normalized"}}
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class BetweennessQuestion(CheckedOptions):
-    """Checked options of betweenness.
+    """Checked options of betweenness."""
 
-    Attributes
-    ----------
-    of : {"vertices", "edges"}
-    endpoints, normalized : bool
-    sample : Sample or None
-        None for all vertices, or for the sources that are given.
-    """
-
-    def __init__(self, of: str, endpoints: bool, normalized: bool, sample: Sample | None) -> None:
-        self.of, self.endpoints, self.normalized, self.sample = of, endpoints, normalized, sample
+    of: str  # {"vertices", "edges"}
+    endpoints: bool
+    normalized: bool
+    sample: Sample | None  # None for all vertices, or for the sources that are given
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
         return gpu.bytes_needed(n_sources, n_vertices, 0, 8, one_byte_hops=True)
@@ -89,17 +87,8 @@ class BetweennessQuestion(CheckedOptions):
         return super().recorded | ({} if self.sample is None else {"seed": self.sample.seed})
 
 
-def make_question(
-    graph: Graph,
-    algorithm: str,
-    of: str = "vertices",
-    endpoints: bool = False,
-    normalized: bool = True,
-    samples: int | None = None,
-    seed: int | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    numbers: np.ndarray | None = None,
+def check_options(
+    options: BetweennessOptions, kind: ResultKind, graph: Graph, algorithm: str, numbers: Mapping[str, Any]
 ) -> BetweennessQuestion:
     """Check the options of betweenness.
 
@@ -109,45 +98,43 @@ def make_question(
         An option has a wrong value, or does not go with another; an edge has a weight of 0 or less; a source is given twice;
         a sample is requested of some sources.
     """
-    if arguments.choice("of", of, CELLS) == "pairs":
+    of, sources, n = arguments.choice("of", options.of or kind.cells, CELLS), numbers.get("sources"), graph.n_vertices
+    if of == "pairs":
         flows = option_text("result", "flows")
         raise InputError(f"{option_text('of', of)} is for {flows}, not betweenness; leave it out")
-    for name, value in (("endpoints", endpoints), ("normalized", normalized)):
-        arguments.flag(name, value)
-    if endpoints and of == "edges":
+    for name in ("endpoints", "normalized"):
+        arguments.flag(name, getattr(options, name))
+    if options.endpoints and of == "edges":
         raise InputError(
             f"{option_text('endpoints')} is for vertices: each edge of a path lies between its ends; leave it out"
         )
     if ALGORITHMS[algorithm].is_weighted:
         _refuse_weights_of_zero(graph)
-    n = graph.n_vertices
-    if numbers is not None:
-        refuse_twice(graph, numbers, "paths")
-    if numbers is not None and (samples is not None or epsilon is not None) and numbers.size < n:
-        raise InputError("samples and epsilon choose among all vertices; give sources='all', or leave them out")
-    if numbers is not None and seed is not None and samples is None and epsilon is None:  # a job has one for all kinds
-        raise InputError("seed is of the choice of sources; give epsilon or samples, or leave it out")
-    cells = n if of == "vertices" else graph.n_edges
-    return BetweennessQuestion(of, endpoints, normalized, select_sample(n, cells, samples, seed, epsilon, delta))
+    is_sample = options.samples is not None or options.epsilon is not None
+    if sources is not None:
+        refuse_twice(graph, sources, "paths")
+        if is_sample and sources.size < n:
+            raise InputError("samples and epsilon choose among all vertices; give sources='all', or leave them out")
+        if options.seed is not None and not is_sample:  # a job has one for all kinds
+            raise InputError("seed is of the choice of sources; give epsilon or samples, or leave it out")
+    sample = select_sample(options, n, n if of == "vertices" else graph.n_edges)
+    return BetweennessQuestion(of=of, endpoints=options.endpoints, normalized=options.normalized, sample=sample)
 
 
-def select_sample(
-    n: int, cells: int, samples: int | None, seed: int | None, epsilon: float | None, delta: float | None
-) -> Sample | None:
+def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | None:
     """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched.
 
     Parameters
     ----------
     n, cells : int
         Numbers of vertices, and of what carries betweenness.
-    samples, seed, epsilon, delta
-        Options of the kind.
 
     Raises
     ------
     InputError
         An option has a wrong value, or does not go with another.
     """
+    samples, epsilon, delta = options.samples, options.epsilon, options.delta
     if samples is None and epsilon is None:
         if delta is not None:
             raise InputError(
@@ -165,7 +152,7 @@ def select_sample(
         raise InputError(f"{option_text('samples')} must be from 2 to the number of vertices, {n}, not {samples}")
     if samples >= n:
         return None
-    seed = SEED if seed is None else arguments.whole("seed", seed)
+    seed = SEED if options.seed is None else arguments.whole("seed", options.seed)
     drawn = np.array(random.Random(seed).sample(range(n), samples), np.int64)
     return Sample(drawn, seed, error_bound(samples, delta, n, cells), delta)
 
@@ -201,8 +188,7 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
         return
     host = graph.derived.on_host
     edge = int(np.flatnonzero(~(host.weights > 0))[0])
-    ends = np.array([np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge]])
-    src, dst = (arguments.describe(each) for each in graph.ids_at(namespace(graph.offsets).asarray(ends)).tolist())
+    src, dst = names_of(graph, np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge])
     raise InputError(
         f"the edge from {src} to {dst} has weight {host.weights[edge]}: shortest paths cannot be counted unless all weights "
         "are above 0; give a small weight instead, or contract the edge"
@@ -231,7 +217,7 @@ def find_scales(options: Any, sample: Sample | None, n_vertices: int, directed: 
 
 def scaled(options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool) -> tuple[Any, dict[str, Any]]:
     """Return the same from the options of ``BetweennessOptions``, and what the result carries; see ``ResultKind``."""
-    sample = select_sample(n_vertices, n_cells, options.samples, options.seed, options.epsilon, options.delta)
+    sample = select_sample(options, n_vertices, n_cells)
     return find_scales(options, sample, n_vertices, directed, cells), {} if sample is None else sample.facts
 
 
@@ -243,7 +229,6 @@ class Betweenness(Loads):
         question: BetweennessQuestion = asked.options
         super().__init__(asked, question.of, cpu.EXPONENT)
         self._question, self._is_even = question, is_even
-        self._scratch: list[cpu.Scratch | None] = [None] * threads.max_threads()
         self._is_certified = False
         self._targets, self._is_target = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         if asked.targets is not None:
@@ -266,7 +251,7 @@ class Betweenness(Loads):
         if not is_rows(distance):
             rows = distance.offsets, distance.vertices, distance.distance
         n_threads = max(1, min(threads.count(), len(group)))
-        own = [self._get_scratch(thread, kind) for thread in range(n_threads)]
+        own = [self.get_scratch(thread, kind) for thread in range(n_threads)]
         self._add_rows(group.sources, rows, kind, own, [self.of_thread(thread) for thread in range(n_threads)])
 
     def _add_rows(
@@ -285,7 +270,7 @@ class Betweenness(Loads):
         status, targets = np.zeros(sources.size, np.int64), (self._is_target, self._targets)
         threads.run(
             *(cpu.add_rows, sources.size, sources, *rows[:2], np.ascontiguousarray(rows[2])),
-            *(self._bound(kind), unreached_value(kind), edges, *weights, *targets, *of, self._is_even, status),
+            *(self.find_bound(kind), unreached_value(kind), edges, *weights, *targets, *of, self._is_even, status),
             own=(scratch, [each.low for each in sums], [each.high for each in sums]),
         )
         for i in np.flatnonzero(status).tolist():
@@ -312,7 +297,7 @@ class Betweenness(Loads):
             weights = (np.ones(n_edges, kind),) * 2
         scratch, exponents = memory or (cpu.new_scratch(n, n_edges, unreached_value(kind)), np.zeros(n, np.int64))
         targets = self._is_target, self._targets
-        bound = self._bound(kind)
+        bound = self.find_bound(kind)
         if cpu.add_scaled(
             source, to_host(row), bound, edges, *weights, *targets, *of, scratch, exponents, sums.low, sums.high
         ):
@@ -322,11 +307,6 @@ class Betweenness(Loads):
         """Return the type in which distances are compared."""
         return np.dtype(np.int32) if is_hops(distance.dtype) else distance.dtype
 
-    def _bound(self, kind: np.dtype) -> Any:
-        limit = self.asked.query.limit
-        largest = np.finfo(kind).max if kind.kind == "f" else np.iinfo(kind).max - 1
-        return kind.type(min(as_distance(np.inf if limit is None else limit, kind), largest))
-
     def _edges(self, kind: np.dtype) -> tuple[cpu.Edges, tuple[Any, Any]]:
         weights: tuple[Any, Any] = (None, None)
         graph = self.graph
@@ -335,12 +315,8 @@ class Betweenness(Loads):
             weights = graph.weights, graph.reverse.weights
         return cpu.Edges(graph.offsets, graph.targets, graph.reverse.offsets, graph.reverse.targets), weights
 
-    def _get_scratch(self, thread: int, kind: np.dtype) -> cpu.Scratch:
-        found = self._scratch[thread]
-        if found is None or found.distance.dtype != kind:
-            n_edges = 0 if is_hops(kind) else self.graph.n_edges
-            found = self._scratch[thread] = cpu.new_scratch(self.graph.n_vertices, n_edges, unreached_value(kind))
-        return found
+    def make_scratch(self, kind: Any) -> cpu.Scratch:
+        return cpu.new_scratch(self.graph.n_vertices, 0 if is_hops(kind) else self.graph.n_edges, unreached_value(kind))
 
     def _add_on_gpu(self, group: Traversals) -> None:
         graph, xp = self.asked.graph, namespace(group.distance)
@@ -370,7 +346,7 @@ class Betweenness(Loads):
         sums, scratch = ExactSums(n, cpu.EXPONENT), cpu.new_scratch(n, self.graph.n_edges, unreached_value(kind))
         exponents = np.zeros(n, np.int64)
         self._add_rows(group.sources[i : i + 1], (None, None, row[None]), kind, [scratch], [sums], exponents)
-        source, bound, loads = int(group.sources[i]), self._bound(kind), sums.floats(np.arange(n))
+        source, bound, loads = int(group.sources[i]), self.find_bound(kind), sums.floats(np.arange(n))
         if self._targets.size:  # a search may not have settled what lies beyond them
             ends = row[self._targets]
             bound = ends[(ends >= 0) & (ends <= bound)].max(initial=0)

@@ -19,14 +19,21 @@ import numpy as np
 from .._arrays import is_hops, is_rows, namespace
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
-from ..search.frames import Column, FrameKind, Selection, make_columns, select
+from ..search.frames import Column, FrameKind, Selection, check_unreached, make_columns, select
 from ..search.query import Query
 from ..search.results import Traversal, Traversals
 from ..search.sparse import to_sparse
 from .opportunities import find_bands
 from .records import Asked, SourceRecords, Values
+from .result_kinds import UnreachedOptions
 
 _ROWS_PER_THREAD = 2**18  # fewer take less time than a thread
+
+
+def check_options(options: UnreachedOptions, _kind: Any, graph: Graph, _algorithm: str, _numbers: Any) -> UnreachedOptions:
+    """Return the options, or raise InputError if rows of unreached vertices cannot be shown as they say."""
+    check_unreached(options.unreached, graph)
+    return options
 
 
 def columns_of_source(asked: Asked, traversal: Traversal, selection: Selection | None = None) -> dict[str, Column]:

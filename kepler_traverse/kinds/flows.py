@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, as_distance, get_device, is_rows, namespace, to_host
+from .._arrays import MAX_INTEGER, get_device, is_rows, namespace, to_host
 from ..cpu import opportunities as decays
 from ..cpu import threads
 from ..cpu.edge_rows import find_edges
 from ..cpu.exact_sums import BITS, find_exponent
 from ..cpu.path_walk import NO_EDGE, Walks
 from ..cpu.tree_flows import Tree, carry, new_tree, volumes_at
-from ..errors import InputError, PrecisionError, option_text, several
+from ..errors import InputError, PrecisionError, option_text
 from ..formats.tables import column_tuple
 from ..graph import Graph
 from ..graph.build import no_edge
@@ -29,7 +30,8 @@ from .conservation import Words, require_conserved, require_inflow, require_list
 from .loads import CELLS, EXTRA, LOST, LOST_PAIRS, Loads, refuse_twice
 from .opportunities import check_source_weights, parse_decay
 from .pairs import columns_of_pairs, numbers_of_pairs
-from .records import Asked, CheckedOptions
+from .records import Asked, CheckedOptions, names_of
+from .result_kinds import FlowOptions, ResultKind
 
 
 class Through(NamedTuple):
@@ -44,35 +46,17 @@ class Through(NamedTuple):
     cells: np.ndarray
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class FlowQuestion(CheckedOptions):
-    """Checked options of flows.
+    """Checked options of flows."""
 
-    Attributes
-    ----------
-    of : {"edges", "vertices", "pairs"}
-    decay, parameter : int and float
-        As ``opportunities.Reduction`` has them.
-    source_weights : SourceValues or None
-    target_weights : int64 or float64 array, NumPy, or None
-        In the order of the targets.
-    volumes : int64 or float64 array, NumPy, or None
-        In the order of the rows of the pairs.
-    through : Through or None
-    """
-
-    def __init__(
-        self,
-        of: str,
-        decay: int,
-        parameter: float,
-        source_weights: SourceValues | None,
-        target_weights: np.ndarray | None,
-        volumes: np.ndarray | None,
-        through: Through | None,
-    ) -> None:
-        self.of, self.decay, self.parameter = of, decay, parameter
-        self.source_weights, self.target_weights, self.volumes = source_weights, target_weights, volumes
-        self.through = through
+    of: str  # {"edges", "vertices", "pairs"}
+    decay: int
+    parameter: float  # of the decay, as ``opportunities.Reduction`` has both
+    source_weights: SourceValues | None
+    target_weights: np.ndarray | None  # int64 or float64, in the order of the targets
+    volumes: np.ndarray | None  # int64 or float64, in the order of the rows of the pairs
+    through: Through | None
 
     @property
     def digest(self) -> str:
@@ -80,25 +64,12 @@ class FlowQuestion(CheckedOptions):
         arrays = [each for each in (self.target_weights, self.volumes) if each is not None]
         of_sources = None if weights is None else [str(weights.values.dtype), weights.digest]
         facts = [self.of, self.decay, self.parameter, of_sources, [str(each.dtype) for each in arrays]]
-        return (
-            compute_digest(facts, arrays)
-            if self.through is None
-            else compute_digest([*facts, "through"], [*arrays, *self.through])
-        )
+        through = () if self.through is None else self.through
+        return compute_digest(facts + ["through"] * len(through), [*arrays, *through])
 
 
-def make_question(
-    graph: Graph,
-    algorithm: str,
-    of: str = "edges",
-    decay: str | None = None,
-    source_weights: Any = None,
-    target_weights: Any = None,
-    volumes: Any = None,
-    through: Any = None,
-    sources: np.ndarray | None = None,
-    targets: np.ndarray | None = None,
-    pairs: PairTable | None = None,
+def check_options(
+    options: FlowOptions, kind: ResultKind, graph: Graph, algorithm: str, numbers: Mapping[str, Any]
 ) -> FlowQuestion:
     """Check the options of flows.
 
@@ -106,37 +77,41 @@ def make_question(
     ------
     InputError
         An option has a wrong value, or is for the other of pairs and of sources and targets; a weight or a volume is below 0
-        or not finite; the graph has negative weights; a source is given twice; ``through``
-        names what is no edge.
+        or not finite; the graph has negative weights; a source is given twice; ``through`` names what is no edge.
     PrecisionError
         The volumes are too large to be added up.
     """
-    arguments.choice("of", of, CELLS)
+    of = arguments.choice("of", options.of or kind.cells, CELLS)
+    sources, targets, pairs = (numbers.get(name) for name in ("sources", "targets", "pairs"))
     if of == "pairs" and pairs is None:
         raise InputError(f"{option_text('of', of)} lists the rows of a table of pairs; give {option_text('pairs')}")
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
-    if pairs is None and volumes is not None:
+    if pairs is None and options.volumes is not None:
         raise InputError("volumes are those of pairs; for sources and targets give source_weights and target_weights")
-    if pairs is not None and (source_weights is not None or target_weights is not None):
-        name = "target_weights" if source_weights is None else "source_weights"
-        raise InputError(f"{name} is for sources and targets, and here are pairs; give the volume of each pair by volumes")
+    for name in ("source_weights", "target_weights") if pairs is not None else ():
+        if getattr(options, name) is not None:
+            raise InputError(
+                f"{name} is for sources and targets, and here are pairs; give the volume of each pair by volumes"
+            )
+    weights, through = options.source_weights, options.through
     if sources is not None:
         refuse_twice(graph, sources, "flows")
-        if source_weights is not None:
-            source_weights = check_source_weights(graph, sources, source_weights)
-    if source_weights is not None:
-        amounts("source_weights", source_weights.values)
-    found = FlowQuestion(
-        of,
-        *parse_decay(decay),
-        source_weights,
-        None if target_weights is None else amounts("target_weights", target_weights),
-        None if volumes is None else amounts("volumes", volumes),
-        through if through is None or isinstance(through, Through) else check_through(graph, through),
+        weights = None if weights is None else check_source_weights(graph, sources, weights)
+    if weights is not None:
+        amounts("source_weights", weights.values)
+    decay, parameter = parse_decay(options.decay)
+    question = FlowQuestion(
+        of=of,
+        decay=decay,
+        parameter=parameter,
+        source_weights=weights,
+        target_weights=None if options.target_weights is None else amounts("target_weights", options.target_weights),
+        volumes=None if options.volumes is None else amounts("volumes", options.volumes),
+        through=through if through is None or isinstance(through, Through) else check_through(graph, through),
     )
-    _amounts_and_unit(found, graph, pairs, targets)
-    return found
+    _amounts_and_unit(question, graph, pairs, targets)
+    return question
 
 
 def check_through(graph: Graph, given: Any) -> Through:
@@ -206,8 +181,8 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
     wrong = np.flatnonzero((find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64)) < 0) & (src != dst))
     if wrong.size:
-        ids = [arguments.describe(each) for each in host.ids_at(np.array([src[wrong[0]], dst[wrong[0]]])).tolist()]
-        raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ids[0]} to {ids[1]}")
+        ends = names_of(host, src[wrong[0]], dst[wrong[0]])
+        raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ends[0]} to {ends[1]}")
     if not host.directed:
         src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
     return _through(host, src[src != dst], dst[src != dst], src.size, name)
@@ -227,13 +202,7 @@ def amounts(name: str, given: Any) -> np.ndarray:
     InputError
         One is below 0, not finite or beyond int64.
     """
-    found = to_host(arguments.as_array(name, given))
-    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
-    if wrong.size:
-        raise InputError(f"{name}, row {wrong[0]}: {found[wrong[0]]} cannot be a volume; give finite numbers of 0 or more")
-    if found.dtype.kind == "u" and found.size and int(found.max()) > MAX_INTEGER:
-        raise InputError(f"{name} holds {int(found.max())}, which is beyond int64; scale them down")
-    return found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
+    return arguments.numbers(name, given, lambda values: values >= 0, "cannot be a volume; give finite numbers of 0 or more")
 
 
 def _amounts_and_unit(
@@ -260,10 +229,8 @@ def _amounts_and_unit(
         size, each = (graph.n_vertices, "vertex") if targets is None else (targets.size, "target")
         if targets is not None and np.unique(targets).size < size:
             raise InputError("a target is given twice, and its flows would count twice; give it once")
-    if of_targets is None:
-        of_targets = np.ones(size, np.int64)
-    elif of_targets.size != size:
-        raise InputError(f"{name} has {several(of_targets.size, 'value')}, not {size}: give one per {each}")
+    of_targets = np.ones(size, np.int64) if of_targets is None else of_targets
+    arguments.size(name, of_targets, size, f"one per {each}")
     is_exact = question.decay == decays.NO_DECAY and of_sources.dtype.kind == of_targets.dtype.kind == "i"
     with np.errstate(over="ignore"):
         bound = float(of_sources.astype(np.float64).sum()) * n_sources * float(of_targets.astype(np.float64).sum())
@@ -295,13 +262,11 @@ class Flows(Loads):
             self._named = np.zeros(self.graph.n_edges + 1, np.uint8)  # not empty, also if the graph has no edge
             self._named[question.through.cells] = 1
         self._of_one: dict[tuple[str, bool], Flows] = {}
-        self._trees: list[tuple[Tree, tuple[np.ndarray, ...]] | None] = [None] * threads.max_threads()
 
     def add(self, group: Traversals) -> None:
-        found = group.distance
         if not len(group):
             return
-        if is_rows(found) and get_device(found) == "cuda":  # the calling thread has the stream
+        if is_rows(group.distance) and get_device(group.distance) == "cuda":  # the calling thread has the stream
             self.certify(group)
             self._add(group)
         else:
@@ -329,9 +294,9 @@ class Flows(Loads):
         if self._named.size:
             cells, _ = conserved(sent, is_whole=True)
             sent = sent[uses_named(self.graph, source, cells, self._named, targets[sent])]
-        found, taken = conserved(sent, is_whole=False), (low[sent], high[sent])
+        loads, taken = conserved(sent, is_whole=False), (low[sent], high[sent])
         if self.of == "vertices":
-            require_inflow(self.graph, source, *found, taken, *self._of_source(one, "vertices"))
+            require_inflow(self.graph, source, *loads, taken, *self._of_source(one, "vertices"))
         if self.of == "pairs":
             require_listed(self.graph, source, rows[sent], taken, *self._of_source(one, "pairs", rows=rows))
 
@@ -347,9 +312,9 @@ class Flows(Loads):
         places = sums.nonzero() if rows is None else np.append(np.sort(rows), flows.n_cells + np.arange(EXTRA))
         cells = places[places < flows.n_cells]
         cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
-        found = cells, (sums.low[cells], sums.high[cells])
+        loads = sums.low[cells], sums.high[cells]
         sums.low[places], sums.high[places] = 0, 0
-        return found
+        return cells, loads
 
     def _ask(self, group: Traversals) -> tuple[tuple[Any, Any, Any, None], Any, Any, Any]:
         """Return edges, the bound, pairs and factors, and a function that returns targets, volumes and pairs of a source."""
@@ -357,8 +322,7 @@ class Flows(Loads):
         kind: Any = group.distance.dtype
         is_weighted = ALGORITHMS[asked.algorithm].is_weighted
         reverse = (self.graph.derived.sums_in(kind.name) if is_weighted else self.graph).reverse
-        bound = as_distance(np.inf if asked.query.limit is None else asked.query.limit, kind)
-        bound = min(bound, np.finfo(kind).max) if kind.kind == "f" else bound
+        bound = self.find_bound(kind)
         table = None if asked.pairs is None else asked.select_pairs(group)
         amounts, weights = self._of_targets, question.source_weights
         factors = np.array([1] * len(group) if weights is None else weights.of(group.sources), amounts.dtype)
@@ -382,10 +346,10 @@ class Flows(Loads):
     def _add(self, group: Traversals, beside: Sequence[Callable[[int], object]] = ()) -> None:
         """Add the loads of a group. Threads first take what is to be done ``beside`` it."""
         question = self._question
-        found: Any = group.distance
+        distance: Any = group.distance
         edges, bound, (table, factors), select_volumes = self._ask(group)
         left = np.arange(len(group))
-        if is_rows(found) and get_device(found) == "cuda":
+        if is_rows(distance) and get_device(distance) == "cuda":
             volumes = gpu.Volumes(
                 targets=self._targets if table is None else table.lists.vertices,
                 amounts=self._of_targets if table is None else self._of_targets[table.rows],
@@ -398,13 +362,13 @@ class Flows(Loads):
                 decay=question.decay,
                 parameter=question.parameter,
             )
-            args = self.asked.graph, group.sources, found, volumes, self.of, self.on_gpu
+            args = self.asked.graph, group.sources, distance, volumes, self.of, self.on_gpu
             left = np.flatnonzero(gpu.add_flows(*args))  # edges of length zero lead there, along which the CPU walks
         wrong = np.full(len(group), NO_EDGE)
 
         def walk(i: int, thread: int) -> None:
-            tree, scratch = self._get_scratch(thread)
-            row = to_host(found[i]) if is_rows(found) else found[i]
+            tree, scratch = self.get_scratch(thread)
+            row = to_host(distance[i]) if is_rows(distance) else distance[i]
             own, volumes, rows = select_volumes(i, row)
             sums = self.of_thread(thread)
             (lost, sent), walks = np.zeros((2, own.size), np.bool_), Walks(*edges, row, None, *scratch)
@@ -420,16 +384,14 @@ class Flows(Loads):
         work: list[Callable[[int], object]] = [*beside, *(partial(walk, i) for i in left.tolist())]
         threads.for_each(lambda item, thread: work[item](thread), len(work))
         for vertex in wrong[wrong != NO_EDGE].tolist():
-            name = self.graph.ids_at(np.array([vertex]))[0]
-            raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(found.dtype)}")
+            (name,) = names_of(self.graph, vertex)
+            raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(distance.dtype)}")
 
     @cached_property
     def _named_there(self) -> Any:
         """The named edges in the memory of the GPU, or None."""
         return namespace(self.asked.graph.offsets).asarray(self._named) if self._named.size else None
 
-    def _get_scratch(self, thread: int) -> Any:
-        if self._trees[thread] is None:
-            n = self.graph.n_vertices
-            self._trees[thread] = new_tree(n), (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))
-        return self._trees[thread]
+    def make_scratch(self, _kind: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
+        n = self.graph.n_vertices
+        return new_tree(n), (np.full(n, -1, np.int32), *np.empty((2, n), np.int64))

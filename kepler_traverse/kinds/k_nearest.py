@@ -26,6 +26,7 @@ from ..search.query import Digested, Nearest, compute_digest
 from ..search.results import Traversals
 from . import k_nearest_cpu as cpu
 from . import k_nearest_gpu as gpu
+from .records import names_of
 from .result_kinds import NearestOptions
 
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
@@ -60,13 +61,10 @@ class SourceGroups(Digested):
         return compute_digest([[label, own.tolist()] for label, own in zip(self.labels, self.members, strict=True)])
 
 
-def checked_options(options: NearestOptions, numbers: Mapping[str, np.ndarray]) -> NearestOptions:
+def check_options(
+    options: NearestOptions, _kind: Any, _graph: Graph, _algorithm: str, numbers: Mapping[str, np.ndarray]
+) -> NearestOptions:
     """Return options with a checked ``k``, and with groups as ``SourceGroups``.
-
-    Parameters
-    ----------
-    numbers : mapping of str to int64 array
-        Vertex numbers of the sources and of the targets; empty if the job has read the groups.
 
     Raises
     ------
@@ -75,7 +73,7 @@ def checked_options(options: NearestOptions, numbers: Mapping[str, np.ndarray]) 
     """
     (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
     k, groups = arguments.whole("k", options.k, least=1), options.groups
-    if groups is not None and numbers:
+    if groups is not None and numbers:  # without numbers the job has read the groups
         groups = _check_groups(groups, table.removesuffix("s"), numbers[table])
     return replace(options, k=k, groups=groups)
 
@@ -101,8 +99,7 @@ def _check_groups(groups: Any, name: str, numbers: np.ndarray) -> SourceGroups:
     if isinstance(groups, (set, frozenset)):
         raise InputError(f"groups must be a list, in the order of the {name}s; a set has no order")
     labels = arguments.ids("groups", groups)
-    if len(labels) != numbers.size:
-        raise InputError(f"groups has {len(labels)} values, not {numbers.size}: give one per {name}")
+    arguments.size("groups", labels, numbers.size, f"one per {name}")
     labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     if len({type(label) for label in labels}) > 1 or not all(isinstance(label, (int, str)) for label in labels):
         raise InputError("groups must be all integers or all strings")
@@ -170,8 +167,7 @@ def certify_labels(
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
     vertex = cpu.violation(here.offsets, here.targets, weights, numbers, owner.shape[1], most, *labels)
     if vertex >= 0:
-        name = arguments.describe(graph.ids_at(namespace(graph.offsets).asarray([vertex])).tolist()[0])
-        raise CertificateError(f"the nearest sources of vertex {name} are wrong")
+        raise CertificateError(f"the nearest sources of vertex {names_of(graph, vertex)[0]} are wrong")
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import arguments
 from .._arrays import Array, namespace, to_host
 from ..cpu import threads
 from ..cpu.edge_rows import find_edges
@@ -23,7 +22,8 @@ from ..graph import Graph
 from ..search.frames import Column
 from ..search.query import PairTable
 from ..search.results import Traversals
-from .records import Asked
+from .opportunities import find_bounds
+from .records import Asked, names_of
 
 CELLS = ("edges", "vertices", "pairs")
 LOST, LOST_PAIRS = 0, 1  # places after the cells: the load of pairs without a path, and their number
@@ -34,10 +34,8 @@ def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
     """Raise InputError if a source is given twice, as ``what`` of it would count twice."""
     distinct, counts = np.unique(numbers, return_counts=True)
     if distinct.size < numbers.size:
-        ids = graph.ids_at(namespace(graph.offsets).asarray(distinct[counts > 1][:1]))
-        raise InputError(
-            f"source {arguments.describe(ids.tolist()[0])} is given twice, and its {what} would count twice; give it once"
-        )
+        (name,) = names_of(graph, distinct[counts > 1][0])
+        raise InputError(f"source {name} is given twice, and its {what} would count twice; give it once")
 
 
 class OnGpu(NamedTuple):
@@ -70,6 +68,7 @@ class Loads:
         self.exponent, self.value = exponent, asked.kind.load
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
         self._on_gpu: OnGpu | None = None
+        self._scratch: list[tuple[Any, Any]] = [(None, None)] * threads.max_threads()
 
     @property
     def on_gpu(self) -> OnGpu:
@@ -82,10 +81,24 @@ class Loads:
 
     def of_thread(self, thread: int) -> ExactSums:
         """Return the sums that one thread adds to."""
-        found = self._sums[thread]
-        if found is None:
-            found = self._sums[thread] = ExactSums(self.n_cells + EXTRA, self.exponent)
-        return found
+        sums = self._sums[thread]
+        if sums is None:
+            sums = self._sums[thread] = ExactSums(self.n_cells + EXTRA, self.exponent)
+        return sums
+
+    def get_scratch(self, thread: int, kind: Any = None) -> Any:
+        """Return the scratch of one thread, for distances of a type where it depends on that."""
+        if self._scratch[thread][1] is None or self._scratch[thread][0] != kind:
+            self._scratch[thread] = kind, self.make_scratch(kind)
+        return self._scratch[thread][1]
+
+    def make_scratch(self, kind: Any) -> Any:
+        raise NotImplementedError
+
+    def find_bound(self, kind: np.dtype) -> Any:
+        """Return the largest distance that is served, in its type."""
+        limit = self.asked.query.limit
+        return find_bounds([np.inf if limit is None else limit], kind)[0]
 
     def add(self, group: Traversals) -> None:
         """Add the loads of the sources of a group."""

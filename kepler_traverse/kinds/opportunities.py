@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,74 +27,42 @@ from ..search.frames import Column
 from ..search.query import SourceValues, compute_digest
 from ..search.results import Traversals
 from . import opportunities_gpu as gpu
-from .records import Asked, CheckedOptions, SourceRecords, Values
+from .records import Asked, CheckedOptions, SourceRecords, Values, names_of
+from .result_kinds import CutoffOptions, OpportunityOptions, ResultKind
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
 VERTEX, SOURCE, CUTOFF = "vertex", "source", "cutoff"  # names of columns, which no attribute may have
 VALUE = "value"  # the name of an attribute that was given as one array
 
 
-def check_source_weights(graph: Graph, numbers: np.ndarray, weights: Any) -> SourceValues:
-    """Check one weight per source.
-
-    Parameters
-    ----------
-    numbers : int64 array, NumPy
-        Vertex numbers of the sources.
-    weights : sequence of int or float
-        In the same order.
+def check_source_weights(graph: Graph, numbers: np.ndarray, weights: Any, name: str = "source_weights") -> SourceValues:
+    """Check one weight per source, in the order of ``numbers``, which are vertex numbers.
 
     Raises
     ------
     InputError
         There is not one finite number per source; or a source is given twice with different weights.
     """
-    found = to_host(arguments.as_array("source_weights", weights))
-    if found.size != numbers.size:
-        raise InputError(f"source_weights has {found.size} values, not {numbers.size}: give one per source")
-    if not np.isfinite(found).all():
-        raise InputError(f"source_weights holds {found[~np.isfinite(found)][0]}; give finite numbers")
-    if found.dtype.kind == "u" and found.size and int(found.max()) > MAX_INTEGER:
-        raise InputError(f"source_weights holds {int(found.max())}, which is beyond int64; scale the weights down")
-    found = found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
+    values = arguments.size(name, arguments.numbers(name, weights), numbers.size, "one per source")
 
     def twice(row: int, _: int) -> InputError:
-        name = arguments.describe(_name(graph, numbers[row]))
-        return InputError(f"source {name} is given twice with different weights; call once for each")
+        (source,) = names_of(graph, numbers[row])
+        return InputError(f"{name}: source {source} is given twice with different weights; call once for each")
 
-    return SourceValues.of_rows(numbers, found, twice)
+    return SourceValues.of_rows(numbers, values, twice)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Reduction(CheckedOptions):
-    """What to reduce the distances of each source to: checked options of the result kinds that take ``cutoffs``.
+    """What to reduce the distances of each source to: checked options of the result kinds that take ``cutoffs``."""
 
-    Attributes
-    ----------
-    cutoffs : int64 or float64 array of shape (n_cutoffs,), NumPy
-        Ascending. The last one limits the search.
-    values : dict of str to int64 or float64 array of shape (n_vertices,), NumPy
-        Attributes of the vertices by name; empty for kinds that take none. With a decay they are float64.
-    decay : int
-        Of ``cpu.opportunities``; 0 for none.
-    parameter : float
-        Of the decay.
-    weights : SourceValues or None
-        What the sums of each source are multiplied by.
-    """
-
-    def __init__(
-        self,
-        *,
-        cutoffs: np.ndarray,
-        values: dict[str, np.ndarray] | None = None,
-        decay: int = cpu.NO_DECAY,
-        parameter: float = 0.0,
-        weights: SourceValues | None = None,
-    ):
-        self.cutoffs, self.weights = cutoffs, weights
-        self.values = values or {}  # type: ignore[misc]
-        self.decay, self.parameter = decay, parameter
-        self._on_gpu: dict[int, Array] = {}
+    cutoffs: np.ndarray  # int64 or float64, ascending; the last one limits the search
+    # int64 or float64 arrays of shape (n_vertices,) by name; empty for kinds that take none. With a decay they are float64.
+    values: dict[str, np.ndarray] = field(default_factory=dict)  # type: ignore[misc]
+    decay: int = cpu.NO_DECAY
+    parameter: float = 0.0  # of the decay
+    weights: SourceValues | None = None  # what the sums of each source are multiplied by
+    _on_gpu: dict[int, Array] = field(default_factory=dict, init=False)
 
     def __getstate__(self) -> dict[str, Any]:
         # Each process stacks the values and copies them to its own device.
@@ -151,60 +120,40 @@ class Reduction(CheckedOptions):
         return self._on_gpu[device]
 
 
-def make_reduction(
-    graph: Graph,
-    algorithm: str,
-    result: str,
-    cutoffs: Any,
-    values: Any = None,
-    decay: Any = None,
-    source_weights: Any = None,
-    numbers: np.ndarray | None = None,
+def check_options(
+    options: CutoffOptions, kind: ResultKind, graph: Graph, algorithm: str, numbers: Mapping[str, np.ndarray]
 ) -> Reduction:
     """Check the options of a result kind that takes ``cutoffs``.
-
-    Parameters
-    ----------
-    result : {"opportunities", "within", "isochrones"}
-    cutoffs : sequence of int or float
-        Ascending, at least one; whole numbers for hops.
-    values : table, mapping or array
-        For ``"opportunities"``; see ``bfs_many``.
-    source_weights : SourceValues or sequence of int or float, optional
-        For ``"opportunities"``.
-    numbers : int64 array, NumPy, optional
-        Vertex numbers of the sources in the order of a sequence of weights.
 
     Raises
     ------
     InputError
-        An option has a wrong value; values are not finite, or not one per
-        vertex; a vertex has several.
+        An option has a wrong value; values are not finite, or not one per vertex; a vertex has several.
     UnknownVertexError
         A table has a vertex that the graph lacks.
     PrecisionError
         A sum of values could exceed int64, or float64.
     """
-    checked = check_cutoffs(algorithm, cutoffs)
-    if result != "opportunities":
-        counted = result == "within" and not ALGORITHMS[algorithm].counts_hops
-        return Reduction(cutoffs=checked, values={"vertices": np.ones(graph.n_vertices, np.int64)} if counted else {})
-    kind, parameter = parse_decay(decay)
-    if kind != cpu.NO_DECAY and graph.has_negative_weights:
+    cutoffs = check_cutoffs(algorithm, options.cutoffs)
+    if not isinstance(options, OpportunityOptions):
+        is_counted = "vertices" in kind.columns and not ALGORITHMS[algorithm].counts_hops
+        return Reduction(cutoffs=cutoffs, values={"vertices": np.ones(graph.n_vertices, np.int64)} if is_counted else {})
+    decay, parameter = parse_decay(options.decay)
+    if decay != cpu.NO_DECAY and graph.has_negative_weights:
         raise InputError("decay needs distances of 0 or more, and the graph has negative weights; leave decay out")
-    found = check_attributes(graph, values)
-    if kind != cpu.NO_DECAY:
-        found = {name: value.astype(np.float64) for name, value in found.items()}
-    weights = source_weights
-    if numbers is not None and weights is not None:
-        weights = check_source_weights(graph, numbers, weights)
-    for name, value in found.items():
+    values = check_attributes(graph, options.values)
+    if decay != cpu.NO_DECAY:
+        values = {name: value.astype(np.float64) for name, value in values.items()}
+    weights = options.source_weights
+    if "sources" in numbers and weights is not None:
+        weights = check_source_weights(graph, numbers["sources"], weights)
+    for name, value in values.items():
         _refuse_overflow(name, value, 1 if weights is None else max(map(abs, weights.values.tolist()), default=1))
-    return Reduction(cutoffs=checked, values=found, decay=kind, parameter=parameter, weights=weights)
+    return Reduction(cutoffs=cutoffs, values=values, decay=decay, parameter=parameter, weights=weights)
 
 
 def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
-    """Return cutoffs as an int64 array if all are integers, else float64; see ``make_reduction``."""
+    """Return cutoffs as an int64 array if all are integers, else float64; see ``check_options``."""
     given = _listed(cutoffs)
     if not given:
         raise InputError(f"cutoffs must be a list of at least one number, not {arguments.describe(cutoffs)}")
@@ -251,8 +200,8 @@ def parse_decay(decay: Any) -> tuple[int, float]:
 
 
 def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
-    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``make_reduction``."""
-    columns = _columns(values)
+    """Return attributes of vertices as int64 or float64 arrays of shape (n_vertices,), by name; see ``check_options``."""
+    columns = arguments.columns("values", values)
     if columns is None:
         if hasattr(values, "index") and not isinstance(values, (list, tuple)):
             raise InputError("values must be a table, a mapping or an array; give a Series as a table, by reset_index()")
@@ -263,62 +212,23 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     for name in columns:
         if not isinstance(name, str) or name in ("", SOURCE, CUTOFF):
             raise InputError(f"values: {arguments.describe(name)} cannot be the name of an attribute; rename the column")
-    if vertices is None:
-        return {name: _numbers(name, column, graph.n_vertices, graph) for name, column in columns.items()}
-    numbers = graph.to_numbers(vertices, VERTEX)
+    numbers = np.arange(graph.n_vertices) if vertices is None else graph.to_numbers(vertices, VERTEX)
     sorted_numbers = np.sort(numbers)
     twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
     if twice.size:
         raise InputError(
-            f"values: vertex {_name(graph, twice[0])} occurs {int((numbers == twice[0]).sum())} times; add up its rows first"
+            f"values: vertex {names_of(graph, twice[0])[0]} occurs {int((numbers == twice[0]).sum())} times; "
+            "add up its rows first"
         )
-    found = {}
+    per = "one per vertex, in the order of their ids" if vertices is None else "one per row"
+    attributes = {}
     for name, column in columns.items():
-        array = _numbers(name, column, numbers.size, graph, numbers)
-        found[name] = np.zeros(graph.n_vertices, array.dtype)
-        found[name][numbers] = array
-    return found
-
-
-def _columns(values: Any) -> dict[Any, Any] | None:
-    """Columns of a table or a mapping by name; None for anything else."""
-    if isinstance(values, Mapping):
-        return dict(values)
-    if hasattr(values, "column_names"):  # pyarrow
-        return {name: values[name] for name in values.column_names}
-    if not hasattr(values, "columns"):
-        return None
-    index = getattr(getattr(values, "index", None), "name", None)
-    if index is not None and index not in values.columns:
-        values = values.reset_index()
-    names = list(values.columns)
-    if len(set(names)) < len(names):
-        raise InputError("values: two columns have the same name; rename one")
-    return {name: values[name] for name in names}
-
-
-def _numbers(name: str, column: Any, size: int, graph: Graph, numbers: np.ndarray | None = None) -> np.ndarray:
-    """Return a column of finite numbers as int64 or float64."""
-    array = to_host(arguments.as_array(f"values[{name!r}]", column))
-    if array.size != size:
-        what = "one per vertex, in the order of their ids" if numbers is None else "one per row"
-        raise InputError(f"values[{name!r}] has {array.size} values, not {size}: give {what}")
-    if array.dtype.kind == "f":
-        wrong = np.flatnonzero(~np.isfinite(array))
-        if wrong.size:
-            vertex = wrong[0] if numbers is None else numbers[wrong[0]]
-            raise InputError(
-                f"values[{name!r}] is {array[wrong[0]]} at vertex {_name(graph, vertex)} ({wrong.size} such values); "
-                "give finite numbers"
-            )
-        return array.astype(np.float64)
-    if array.dtype.kind == "u" and array.size and int(array.max()) > MAX_INTEGER:
-        raise InputError(f"values[{name!r}] holds {int(array.max())}, which is beyond int64; scale the values down")
-    return array.astype(np.int64)
-
-
-def _name(graph: Graph, number: Any) -> Any:
-    return graph.ids_at(namespace(graph.offsets).asarray([int(number)])).tolist()[0]
+        where = f"values[{name!r}]"
+        array = arguments.size(where, arguments.as_array(where, column), numbers.size, per)
+        array = arguments.numbers(where, array, at=lambda row: f"vertex {names_of(graph, numbers[row])[0]}")
+        attributes[name] = np.zeros(graph.n_vertices, array.dtype)
+        attributes[name][numbers] = array
+    return attributes
 
 
 def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None:
@@ -339,9 +249,9 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
             )
 
 
-def find_bounds(cutoffs: np.ndarray, kind: np.dtype) -> np.ndarray:
+def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
     """Return the largest distance within each cutoff, in the type of the distances."""
-    bounds = np.array([as_distance(cutoff, kind) for cutoff in cutoffs.tolist()], kind)
+    bounds = np.array([as_distance(cutoff, kind) for cutoff in cutoffs], kind)
     if kind.kind == "f":
         return np.minimum(bounds, np.finfo(kind).max)
     # The largest int32 stands for unreached vertices in kernels; no path has so many edges.
@@ -360,7 +270,7 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     -------
     dict of str to int64 or float64 array of shape (k, n_cutoffs), NumPy
     """
-    bounds = find_bounds(reduction.cutoffs, distance.dtype)
+    bounds = find_bounds(reduction.cutoffs.tolist(), distance.dtype)
     integers, floats = reduction.ordered()
     if get_device(distance) == "cuda":
         words = gpu.sums(distance, bounds, reduction.words(), len(integers), reduction.decay, reduction.parameter)
@@ -368,9 +278,9 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     else:
         args = _lowest(distance.dtype), bounds, *reduction.stacked, reduction.decay, reduction.parameter
         exact, rounded = cpu.sums(distance, *args) if is_rows(distance) else distance.sums_within(*args)
-    found = {name: exact[:, i] for i, name in enumerate(integers)}
-    found |= {name: rounded[:, i] for i, name in enumerate(floats)}
-    return {name: np.ascontiguousarray(found[name]) for name in reduction.values}
+    sums = {name: exact[:, i] for i, name in enumerate(integers)}
+    sums |= {name: rounded[:, i] for i, name in enumerate(floats)}
+    return {name: np.ascontiguousarray(sums[name]) for name in reduction.values}
 
 
 def _lowest(kind: np.dtype) -> Any:
@@ -383,23 +293,23 @@ def _lowest(kind: np.dtype) -> Any:
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return for each source and cutoff the sum of each attribute; counts of vertices sum one that is 1 everywhere."""
     reduction = asked.options
-    found = sums_within(group.distance, reduction)
+    sums = sums_within(group.distance, reduction)
     if reduction.weights is not None:
         factors = np.array(reduction.weights.of(group.sources))[:, None]
-        found = {name: value * factors for name, value in found.items()}
-    return _records(reduction, found, len(group))
+        sums = {name: value * factors for name, value in sums.items()}
+    return _records(reduction, sums, len(group))
 
 
 def of_levels(asked: Asked, counts: Array) -> SourceRecords:
     """Return for each source and cutoff the number of vertices within as many hops."""
     xp = namespace(counts)
     totals = xp.cumsum(counts.astype(np.int64, copy=False), axis=1)
-    found = to_host(totals[:, xp.asarray(np.minimum(asked.options.cutoffs, counts.shape[1] - 1))])
-    return _records(asked.options, {"vertices": found}, len(counts))
+    vertices = to_host(totals[:, xp.asarray(np.minimum(asked.options.cutoffs, counts.shape[1] - 1))])
+    return _records(asked.options, {"vertices": vertices}, len(counts))
 
 
-def _records(reduction: Reduction, found: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
-    values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {name: value.reshape(-1) for name, value in found.items()}
+def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
+    values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {name: value.reshape(-1) for name, value in sums.items()}
     return SourceRecords(values, np.full(n_sources, reduction.cutoffs.size, np.int64))
 
 

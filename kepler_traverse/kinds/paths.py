@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -184,32 +183,18 @@ def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
     InputError
         ``along`` is no table of numbers, or has not one row per row of the edge list.
     """
-    if isinstance(along, Mapping):
-        named: dict[Any, Any] = dict(along)
-    elif hasattr(along, "column_names"):
-        named = {name: along[name] for name in along.column_names}
-    elif hasattr(along, "columns"):
-        named = {name: along[name] for name in along.columns}
-    else:
+    named = arguments.columns("along", along)
+    if named is None:
         raise InputError(
             f"along must be a table, or a mapping of names to columns, not {arguments.describe(along)}: give columns of the "
             "edge list, such as edges[['metres', 'toll']]"
         )
-    found = {}
+    columns, per = {}, "one per row of the edge list that the graph was built from"
     for name, column in named.items():
-        values = to_host(arguments.as_array(f"along[{name!r}]", column))
-        if values.size != graph.report.rows:
-            raise InputError(
-                f"along[{name!r}] has {values.size:,} rows and the edge list {graph.report.rows:,}; give the columns of the "
-                "edge list that the graph was built from"
-            )
-        if values.dtype == np.uint64 and values.size and int(values.max()) >= _INT64_END:
-            raise InputError(f"along[{name!r}] holds integers beyond int64")
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            row = int((~np.isfinite(values)).argmax())
-            raise InputError(f"along[{name!r}], row {row}: {values[row]} cannot be summed; fill such values")
-        found[str(name)] = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
-    return found
+        where = f"along[{name!r}]"
+        values = arguments.size(where, arguments.as_array(where, column), graph.report.rows, per)
+        columns[str(name)] = arguments.numbers(where, values, how="cannot be summed; fill such values")
+    return columns
 
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import arguments
 from .._arrays import Array, at_most, is_hops, is_reached, namespace, to_host
 from ..graph import Graph
 from ..search.algorithms import ALGORITHMS
@@ -24,6 +25,12 @@ from .result_kinds import PLAIN, KindOptions, ResultKind
 
 Values = Mapping[str, Any]  # arrays of shape (n_records,) by name, on the host or on the graph's device
 LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``iter_level_counts`` yields
+
+
+def names_of(graph: Graph, *numbers: Any) -> list[str]:
+    """Return the ids of vertices as messages write them."""
+    ids = graph.ids_at(namespace(graph.offsets).asarray(np.array(numbers, np.int64)))
+    return [arguments.describe(each) for each in ids.tolist()]
 
 
 class CheckedOptions(Digested, KindOptions):

@@ -31,6 +31,8 @@ class KindOptions:
     the searches.
     """
 
+    # The module of this package whose ``check_options(options, kind, graph, algorithm, numbers)`` returns the checked ones.
+    checked_by: ClassVar[str] = ""
     # Where a kind has no such option: how vertices without a path are shown, the order of the rows of a part file, and the
     # columns that the user names.
     unreached: ClassVar[Any] = "omit"
@@ -38,17 +40,15 @@ class KindOptions:
     values: ClassVar[Any] = MappingProxyType({})
     is_recorded_whole: ClassVar[bool] = False  # by one digest of all options, ``reduction``, and not each by its name
 
-    def in_library(self) -> dict[str, Any]:
-        """Return the options that are keyword arguments of the library."""
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.metadata.get("library", True)}
-
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
+    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         """Return the options for a graph; see ``Asked.options``.
 
         ``sources`` and ``targets`` are vertex numbers, in the order of options with a value for each, and ``pairs`` is a
         ``PairTable``. Without sources, options with a value for each are as the job has read them.
         """
-        return self
+        if not self.checked_by:
+            return self
+        return _call(self.checked_by, "check_options", self, kind, graph, algorithm, numbers)
 
     @property
     def limit(self) -> float | None:
@@ -81,6 +81,7 @@ PLAIN = KindOptions()  # of kinds without an option
 class UnreachedOptions(KindOptions):
     """Options of ``distances`` and ``predecessors``."""
 
+    checked_by = "distances"
     unreached: Literal["omit", "null", "cugraph"] = field(  # type: ignore[misc]
         default="omit",
         metadata={
@@ -97,15 +98,12 @@ class UnreachedOptions(KindOptions):
         },
     )
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
-        import_module("..search.frames", __package__).check_unreached(self.unreached, graph)
-        return self
-
 
 @dataclass(frozen=True, kw_only=True)
 class NearestOptions(KindOptions):
     """Options of ``k_nearest``; ``checked`` returns groups as ``SourceGroups``."""
 
+    checked_by = "k_nearest"
     k: int | None = field(
         default=None,
         metadata={
@@ -125,9 +123,6 @@ class NearestOptions(KindOptions):
             "help": "the nearest of each group are written, such as the nearest school and the nearest hospital",
         },
     )
-
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:  # noqa: ARG002
-        return _call("k_nearest", "checked_options", self, numbers)
 
     @property
     def rows_per_source(self) -> int:
@@ -168,23 +163,12 @@ class PathOptions(KindOptions):
 class CutoffOptions(KindOptions):
     """Options of kinds whose searches end at the largest of several distances; ``checked`` returns a ``Reduction``."""
 
+    checked_by = "opportunities"
     is_recorded_whole = True
-
     cutoffs: list[int | float] | None = field(
         default=None,
         metadata={"help": "distances in ascending order; the largest ends each search", "example": (600, 1200)},
     )
-
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
-        return _call(
-            "opportunities",
-            "make_reduction",
-            graph,
-            algorithm,
-            kind.name,
-            **self.in_library(),
-            numbers=numbers.get("sources"),
-        )
 
 
 Geometry = Literal["points", "hulls", "shapes"] | None
@@ -257,8 +241,8 @@ _OF = {
 class FlowOptions(KindOptions):
     """Options of ``flows``; ``checked`` returns a ``FlowQuestion``."""
 
+    checked_by = "flows"
     is_recorded_whole = True
-
     of: Cells = field(default=None, metadata=_OF)
     decay: str | None = field(default=None, metadata=_DECAY)
     source_weights: Any = field(default=None, metadata=_SOURCE_WEIGHTS)
@@ -267,17 +251,13 @@ class FlowOptions(KindOptions):
     through: Any = field(default=None, metadata=_THROUGH)
     geometry: Geometry = field(default=None, metadata=_GEOMETRY)
 
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
-        of = self.in_library() | {"of": self.of or kind.cells}
-        return _call("flows", "make_question", graph, algorithm, **of, **numbers)
-
 
 @dataclass(frozen=True, kw_only=True)
 class BetweennessOptions(KindOptions):
     """Options of ``betweenness``; ``checked`` returns a ``BetweennessQuestion``."""
 
+    checked_by = "betweenness"
     is_recorded_whole = True
-
     of: Cells = field(default=None, metadata=_OF)
     endpoints: bool = field(default=False, metadata={"help": "count a path also at the vertices where it begins and ends"})
     normalized: bool = field(default=True, metadata={"help": "divide by the number of pairs"})
@@ -303,10 +283,6 @@ class BetweennessOptions(KindOptions):
     )
     seed: int | None = field(default=None, metadata={"job": False, "setting": "seed"})
     geometry: Geometry = field(default=None, metadata=_GEOMETRY)
-
-    def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
-        of = self.in_library() | {"of": self.of or kind.cells}
-        return _call("betweenness", "make_question", graph, algorithm, **of, numbers=numbers.get("sources"))
 
 
 class RowSize(NamedTuple):

@@ -18,9 +18,9 @@ import numpy as np
 from .._arrays import is_hops, is_reached, to_host
 from ..bfs import bfs_many, plan_bfs_many
 from ..errors import PrecisionError
-from ..kinds.betweenness import Betweenness, make_question
+from ..kinds.betweenness import Betweenness
 from ..kinds.records import Asked
-from ..kinds.result_kinds import RESULT_KINDS
+from ..kinds.result_kinds import RESULT_KINDS, BetweennessOptions
 from ..sssp import plan_sssp_many, sssp_many
 from . import kernels
 from .all_sources import Weight, searched_where_fast
@@ -95,7 +95,8 @@ def newman_betweenness_centrality(
         return {} if v is None else 0.0
     graph, kind = searched_where_fast(G, None, 0), RESULT_KINDS["betweenness"]
     plan = plan_bfs_many(graph, n_sources=n, result="betweenness", max_depth=cutoff or None)
-    asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=make_question(graph, "bfs"))
+    options = BetweennessOptions().checked(kind, graph, "bfs")
+    asked = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=options)
     loads = Betweenness(asked, is_even=True)
     for group in plan.iter_groups(np.arange(n)):
         loads.add(group)

@@ -88,11 +88,7 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """
     numbers, column = read_column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
-    found = _numbers(where, column)
-    try:
-        return check_source_weights(graph, numbers, found)
-    except InputError as error:
-        raise InputError(f"{where}: {str(error).removeprefix('source_weights ')}") from None
+    return check_source_weights(graph, numbers, _numbers(where, column), where)
 
 
 def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarray:

@@ -381,7 +381,7 @@ def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places,
     ("words", "said"),
     [
         (["--columns", "source_weight=kind"], "; weights and volumes are numbers"),
-        (["--columns", "source_weight=far"], "column 'far': holds inf; give finite numbers"),
+        (["--columns", "source_weight=far"], "column 'far', row 0: inf is not finite"),
         (["--columns", "source_weight=two"], "source 7 is given twice with different weights"),
         (["--columns", "source_weight=huge"], "beyond int64"),
         (

@@ -256,7 +256,7 @@ def certified(graph, source, row, change):
         graph=graph,
         algorithm="bfs",
         query=plan_bfs_many(graph, n_sources=1).query,
-        options=betweenness.make_question(graph, "bfs"),
+        options=BetweennessOptions().checked(RESULT_KINDS["betweenness"], graph, "bfs"),
     )
     loads = betweenness.Betweenness(asked)
     sums = betweenness.ExactSums(row.size, -64)

@@ -229,7 +229,7 @@ def test_the_plan_of_memory_covers_what_flows_and_their_certificate_hold(of, thr
 
     monkeypatch.setattr(flows_module.Flows, "__init__", noted)
     sssp_many(graph, "all", result="flows", of=of, targets=[0, 7], through=through)
-    each = [one for flows in made for one in (*flows._sums, *flows._trees) if one is not None]
+    each = [one for flows in made for one in (*flows._sums, *(scratch for _, scratch in flows._scratch)) if one is not None]
     held = sum(
         array.nbytes for one in each for array in ((one.low, one.high) if isinstance(one, ExactSums) else sum(one, ()))
     )

@@ -94,7 +94,7 @@ def test_a_gpu_cuts_the_same(algorithm):
 @pytest.mark.parametrize(
     ("sources", "options", "message"),
     [
-        ([0, 1], {"cutoff": [1]}, "cutoff has 1 values, not 2"),
+        ([0, 1], {"cutoff": [1]}, "cutoff has 1 value, not 2"),
         ([0], {"cutoff": []}, "cutoff has 0 values, not 1"),
         ([0], {"cutoff": [-1]}, "cutoff must be 0 or more"),
         ([0], {"cutoff": ["1"]}, "cutoff must hold numbers"),

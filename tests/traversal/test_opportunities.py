@@ -16,7 +16,8 @@ from kepler_traverse import bfs_many, cuda, graph_from_edges, plan_bfs_many, pla
 from kepler_traverse.cpu import opportunities as on_cpu
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds import opportunities_gpu as on_gpu
-from kepler_traverse.kinds.opportunities import Reduction, find_bands, make_reduction, sums_within
+from kepler_traverse.kinds.opportunities import Reduction, find_bands, sums_within
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines.output.rows import make_rows as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
@@ -201,16 +202,18 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
     values = {"a": np.arange(graph.n_vertices), "b": np.linspace(0, 1, graph.n_vertices)}
     planned, limit = (plan_bfs_many, "max_depth") if algorithm == "bfs" else (plan_sssp_many, "cutoff")
 
-    def of(graph, result, *options):
-        asked = make_reduction(graph, algorithm, result, [0, 1, 3], *options)
+    def of(graph, result, **options):
+        kind = RESULT_KINDS[result]
+        asked = kind.options_class(cutoffs=[0, 1, 3], **options).checked(kind, graph, algorithm)
         plan = planned(graph, n_sources=5, result="distances", strategy="one_at_a_time", **{limit: 3})
         question = Question(algorithm=algorithm, result=result, certify="none", limit=None, options=asked)
         return list(made(question, graph, plan.query, plan.run(sources)))
 
-    for call in (("opportunities", values, None), ("opportunities", values, "gaussian:2"), ("within", None, None)):
+    sums = {"result": "opportunities", "values": values}
+    for call in (sums, {**sums, "decay": "gaussian:2"}, {"result": "within"}):
         with running(next(iter(MODES.values()))):
-            found = of(graph.to("cuda"), *call)
-        for one, other in zip(found, of(graph, *call), strict=True):
+            found = of(graph.to("cuda"), **call)
+        for one, other in zip(found, of(graph, **call), strict=True):
             assert one.answer.table.equals(other.answer.table)
             assert (one.answer.sources, one.answer.checksums) == (other.answer.sources, other.answer.checksums)
             assert (one.counts[0], one.counts[2]) == (other.counts[0], other.counts[2])
@@ -300,8 +303,16 @@ def test_integers_beyond_2_to_the_53_are_exact():
         ({"cutoffs": [1], "values": {"vertex": [10]}}, InputError, "no column besides vertex"),
         ({"cutoffs": [1], "values": {"vertex": [10, 11], "a": [1, 2]}}, UnknownVertexError, "not in the graph: 11"),
         ({"cutoffs": [1], "values": {"vertex": [10, 10], "a": [1, 2]}}, InputError, "vertex 10 occurs 2 times"),
-        ({"cutoffs": [1], "values": {"a": [1.0, math.nan, 0, 0, 0]}}, InputError, r"values\['a'\] is nan at vertex 20"),
-        ({"cutoffs": [1], "values": {"vertex": [40], "a": [math.inf]}}, InputError, r"values\['a'\] is inf at vertex 40"),
+        (
+            {"cutoffs": [1], "values": {"a": [1.0, math.nan, 0, 0, 0]}},
+            InputError,
+            r"values\['a'\], vertex 20: nan is not finite",
+        ),
+        (
+            {"cutoffs": [1], "values": {"vertex": [40], "a": [math.inf]}},
+            InputError,
+            r"values\['a'\], vertex 40: inf is not finite",
+        ),
         ({"cutoffs": [1], "values": {"source": IDS}}, InputError, "'source' cannot be the name"),
         ({"cutoffs": [1], "values": {"a": ["x"] * 5}}, InputError, "must hold numbers"),
         (
@@ -364,9 +375,10 @@ def test_opportunities_of_no_source_are_an_empty_frame():
 
 
 def test_a_reduction_keeps_integers_as_integers_without_a_decay():
-    kept = make_reduction(GRAPH, "sssp", "opportunities", [1], {"a": IDS}, None)
-    assert kept.values["a"].dtype == np.int64
-    assert make_reduction(GRAPH, "sssp", "opportunities", [1], {"a": IDS}, "linear:3").values["a"].dtype == np.float64
+    kind = RESULT_KINDS["opportunities"]
+    for decay, dtype in ((None, np.int64), ("linear:3", np.float64)):
+        options = kind.options_class(cutoffs=[1], values={"a": IDS}, decay=decay)
+        assert options.checked(kind, GRAPH, "sssp").values["a"].dtype == dtype
 
 
 @pytest.mark.parametrize("decay", ["flat", "linear", "exp"])
@@ -391,8 +403,8 @@ def test_sums_equal_those_of_pandana(decay):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1], "source_weights has 1 values, not 2"),
-        ([1, np.nan], "source_weights holds nan"),
+        ([1], "source_weights has 1 value, not 2"),
+        ([1, np.nan], "source_weights, row 1: nan is not finite"),
         (["a", "b"], "source_weights"),
         (5, "source_weights"),
     ],

@@ -184,7 +184,7 @@ def test_paths_of_pairs_that_cannot_be_given_are_refused():
         paths(graph, ([0], [2]), along={"metres": [1, 2]})
     edges = pd.DataFrame({"src": [0, 1], "dst": [1, 2], "weight": [1, 1]})
     known = graph_from_edges(edges, edge_ids=True)
-    with pytest.raises(InputError, match="3 rows and the edge list 2"):
+    with pytest.raises(InputError, match="has 3 values, not 2: give one per row of the edge list"):
         paths(known, ([0], [2]), along={"metres": [1, 2, 3]})
     with pytest.raises(InputError, match="row 1: nan cannot be summed"):
         paths(known, ([0], [2]), along={"metres": [1.0, float("nan")]})

@@ -15,7 +15,6 @@ from numba import njit
 from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cpu import threads
 from ..cpu.atomics import atomic_add, atomic_umin, compare_and_swap
-from ..search import short_search
 from ..search.strategy import state_bytes
 from .tuning import SERIAL_FRONTIER, SPARSE_FRACTION
 
@@ -137,11 +136,6 @@ def point_back(graph, sources, distance) -> np.ndarray:
 
     threads.for_each(find_predecessors, len(roots))
     return predecessor
-
-
-def plan_short(graph, query, _group: int):
-    """Return ``traverse(sources)`` of ``search.short_search``."""
-    return short_search.plan(graph, query, True)
 
 
 @njit(cache=True, nogil=True)

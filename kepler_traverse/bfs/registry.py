@@ -70,7 +70,6 @@ STRATEGIES = (
 _of_many = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
 MULTI_SOURCE = (
     *short_search.strategies(
-        cpu_steps.plan_short,
         paper="Cormen, Leiserson, Rivest, Stein, section 22.2",
         complexity="O(S (reached vertices and edges))",
     ),

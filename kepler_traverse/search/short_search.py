@@ -20,7 +20,7 @@ from ..cpu import threads
 from ..cuda import short_search as on_gpu
 from .query import Query, TargetLists
 from .sparse import Marks, SparseDistances, make_offsets
-from .strategy import MultiSourceOutcome, MultiSourceStrategy, PrepareMany, Shape, sources_per_worker
+from .strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, sources_per_worker
 
 SOURCES = 1 << 14  # of a group
 _ROWS_PER_CORE = 16  # sources of a group that are taken whatever memory their rows need
@@ -39,9 +39,7 @@ _SOURCES_ON_GPU, _MAX_BYTES_ON_GPU = 1 << 19, 1 << 30  # as SOURCES and _MAX_ROW
 Search = Callable[[np.ndarray, TargetLists | None, np.ndarray], tuple[SparseDistances, Any, np.ndarray]]
 
 
-def group_size(n_sources: int) -> int:
-    """Sources per group."""
-    return min(n_sources, SOURCES)
+group_size, group_size_on_gpu = partial(min, SOURCES), partial(min, _SOURCES_ON_GPU)  # sources per group
 
 
 def memory(shape: Shape, query: Query, group: int) -> int:
@@ -78,19 +76,14 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
 
 def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
     """``terms`` where sources near each other are searched from together, as if these were spread evenly over a plane."""
-    found = terms(shape, n_sources, group, machine)
+    amounts = terms(shape, n_sources, group, machine)
     reached, own = shape.n_vertices * shape.reach, shape.n_vertices / max(n_sources, 1)
     line = 1 << len(cpu.LINE if own <= cpu.LOOKS else cpu.ALONE)
     together = (math.sqrt(reached) + math.sqrt(line * own)) ** 2 if line > 1 else reached
-    return found | {
-        "edge": found["edge"] * min(1.0, together / max(line * reached, 1.0)),
-        "miss": found["vertex"] * machine.missing(together * (line * shape.weight + _PER_LINE)),
+    return amounts | {
+        "edge": amounts["edge"] * min(1.0, together / max(line * reached, 1.0)),
+        "miss": amounts["vertex"] * machine.missing(together * (line * shape.weight + _PER_LINE)),
     }
-
-
-def group_size_on_gpu(n_sources: int) -> int:
-    """Sources per group on a GPU."""
-    return min(n_sources, _SOURCES_ON_GPU)
 
 
 def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
@@ -124,18 +117,21 @@ def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any
     return on_gpu.likely_kernels(np.dtype(np.int32) if counts_hops else graph.weights.dtype)
 
 
-def strategies(plan: PrepareMany, **fields: Any) -> tuple[MultiSourceStrategy, ...]:
-    """Return the strategies of an algorithm, one per device; ``fields`` are those of both."""
-    fields |= {"name": "short_search", "plan": plan, "default": True, "takes_target_lists": True, "ends_at_nearest": True}
+def strategies(
+    needs: frozenset[str] = frozenset(), overflow_error: Callable[[Any], Exception] | None = None, **fields: Any
+) -> tuple[MultiSourceStrategy, ...]:
+    """Return the strategies of an algorithm, one per device; ``fields`` are those of both, the errors those of ``plan``."""
+    counts_hops = "weights" not in needs
+    fields |= {"name": "short_search", "default": True, "takes_target_lists": True, "ends_at_nearest": True}
+    fields["plan"] = lambda graph, query, _group: plan(graph, query, counts_hops, overflow_error)
     fields["rationale"] = "a search touches only what it reaches: for those that end early, by a limit or at targets nearby"
-    needs = frozenset(fields.pop("needs", ()))
     return (
         MultiSourceStrategy(
             device="cpu",
             needs=needs,
             memory=memory,
             group_size=group_size,
-            terms=terms_of_sums if "weights" in needs else terms,
+            terms=terms if counts_hops else terms_of_sums,
             **fields,
         ),
         MultiSourceStrategy(
@@ -144,7 +140,7 @@ def strategies(plan: PrepareMany, **fields: Any) -> tuple[MultiSourceStrategy, .
             memory=memory_on_gpu,
             group_size=group_size_on_gpu,
             terms=terms_on_gpu,
-            kernels=partial(kernels, counts_hops="weights" not in needs),
+            kernels=partial(kernels, counts_hops=counts_hops),
             **fields,
         ),
     )
@@ -181,8 +177,8 @@ class _Searches:
         if self._counts_hops:
             return cpu.search_hops((graph.offsets, graph.targets), wanted, mark, stamp)
         edges = graph.offsets, graph.targets, graph.weights, self._per_unit
-        *found, self._capacity = cpu.search_sums(edges, wanted, self._capacity, place, line)
-        return tuple(found)
+        *results, self._capacity = cpu.search_sums(edges, wanted, self._capacity, place, line)
+        return tuple(results)
 
 
 def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None) -> Any:
@@ -211,12 +207,12 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             ends = query.limits.of(sources)
             typed = {end: as_distance(end, limit.dtype) for end in set(ends)}
             bounds = np.array([typed[end] for end in ends], limit.dtype)
-        found, at_targets, stops = search(sources, lists, bounds)
+        reached, at_targets, stops = search(sources, lists, bounds)
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights
             for i in np.flatnonzero(np.isinf(stops)).tolist():
-                if cpu.has_overflow(*edges, found.vertices, *found.offsets[i : i + 2], found[i]):
+                if cpu.has_overflow(*edges, reached.vertices, *reached.offsets[i : i + 2], reached[i]):
                     raise overflow_error(graph)
         rounds = [1] * sources.size
         for i in np.flatnonzero(stops != bounds).tolist():
@@ -225,13 +221,13 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
             return MultiSourceOutcome(
-                None, None, ends, rounds, _count_levels(found, graph) if is_on_gpu else _as_counts(found)
+                None, None, ends, rounds, _count_levels(reached, graph) if is_on_gpu else _as_counts(reached)
             )
-        found = found.point_back(graph, sources) if query.predecessors else found
+        reached = reached.point_back(graph, sources) if query.predecessors else reached
         if "sparse" in query.forms:
-            return MultiSourceOutcome(found, None, ends, rounds)
-        predecessor = found.predecessor_rows()
-        rows = move(narrowest(found.rows()))
+            return MultiSourceOutcome(reached, None, ends, rounds)
+        predecessor = reached.predecessor_rows()
+        rows = move(narrowest(reached.rows()))
         return MultiSourceOutcome(rows, None if predecessor is None else move(predecessor), ends, rounds)
 
     return traverse
@@ -324,14 +320,14 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         is_searched = (list_of[:, 0] < list_of[:, 1]) | (not is_at_targets)
         searched_to = np.where(is_searched, limits, limits.dtype.type(-1))
         sizes, stops, vertices, distance = searches.rows(sources, searched_to, targets, list_of)
-        found = SparseDistances(make_offsets(sizes), vertices, distance, n, graph, marks)
+        reached = SparseDistances(make_offsets(sizes), vertices, distance, n, graph, marks)
         stops = np.where(is_searched, stops, limits)
         if not is_at_targets:
-            return found, None, stops
+            return reached, None, stops
         of = np.repeat(np.arange(k), targets.size if lists is None else np.diff(lists.offsets))
-        in_host_memory = SparseDistances(found.offsets, vertices, distance, n, marks=marks)
+        in_host_memory = SparseDistances(reached.offsets, vertices, distance, n, marks=marks)
         at_targets = in_host_memory.at_each(of, np.tile(targets, k) if lists is None else targets)
-        return found, at_targets if lists is not None else at_targets.reshape(k, targets.size), stops
+        return reached, at_targets if lists is not None else at_targets.reshape(k, targets.size), stops
 
     return searched
 
@@ -341,17 +337,17 @@ def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.Shor
     return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, kind, make_goals(graph, query))
 
 
-def _as_counts(found: SparseDistances) -> np.ndarray:
+def _as_counts(reached: SparseDistances) -> np.ndarray:
     """Return the number of vertices at 0, 1, 2, ... hops where rows hold these in place of distances."""
-    counts = np.zeros((len(found), int(found.sizes.max(initial=1))), np.int64)
-    rows = found.rows_of_entries()
-    counts[rows, np.arange(found.size) - found.offsets[rows]] = found.distance
+    counts = np.zeros((len(reached), int(reached.sizes.max(initial=1))), np.int64)
+    rows = reached.rows_of_entries()
+    counts[rows, np.arange(reached.size) - reached.offsets[rows]] = reached.distance
     return counts
 
 
-def _count_levels(found: SparseDistances, graph: Any) -> np.ndarray:
+def _count_levels(reached: SparseDistances, graph: Any) -> np.ndarray:
     """Return the number of vertices at 0, 1, 2, ... hops."""
-    return np.concatenate([counts for counts, _ in found.levels(graph.offsets, None)])
+    return np.concatenate([counts for counts, _ in reached.levels(graph.offsets, None)])
 
 
 def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int) -> Shape:
@@ -373,12 +369,12 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
         if short is None:
             return shape
         walked = int(graph.derived.degrees[namespace(graph.offsets).asarray(short.vertices)].sum())
-        found = _sampled(shape, short.sizes, walked)
+        measured = _sampled(shape, short.sizes, walked)
         # Other strategies take as many rounds as a search of what is reached, not as one of the graph.
         n_vertices, n_edges = max(short.vertices.size // sources.size, 1), walked // sources.size
-        rounds = found._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
+        rounds = measured._replace(n_vertices=n_vertices, n_edges=n_edges, depth=0).likely_depth
         rounds = min(rounds, float(query.limit)) if counts_hops and query.limit is not None else rounds
-        return found._replace(rounds=rounds, depth=int(rounds))
+        return measured._replace(rounds=rounds, depth=int(rounds))
     of_lists = values, list_of, cpu.ROWS, np.empty(0, limit.dtype), np.zeros(k, np.int64)
     wanted = cpu.Wanted(sources, limits, *of_lists, most, make_goals(graph, query))
     with Marks(n).lent() as marks:

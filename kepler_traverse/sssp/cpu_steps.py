@@ -25,7 +25,6 @@ from ..cpu.atomics import (
     to_ordered,
 )
 from ..errors import PrecisionError
-from ..search import short_search
 from ..search.query import Query
 from ..search.sparse import closed_cycle_error
 from ..search.strategy import state_bytes
@@ -139,11 +138,6 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
         size = int(counters[0])
     if bool((reached & (predecessor == NO_PREDECESSOR)).any()):
         raise closed_cycle_error(distance.dtype)
-
-
-def plan_short(graph, query, _group: int):
-    """Return ``traverse(sources)`` of ``search.short_search``."""
-    return short_search.plan(graph, query, False, overflow_error)
 
 
 def overflow_error(graph) -> PrecisionError:

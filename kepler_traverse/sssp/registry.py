@@ -77,8 +77,8 @@ STRATEGIES = (
 _of_many = partial(MultiSourceStrategy.from_module, takes_target_lists=True, default=True)
 MULTI_SOURCE = (
     *short_search.strategies(
-        cpu_steps.plan_short,
-        needs={"weights", "non_negative"},
+        frozenset({"weights", "non_negative"}),
+        cpu_steps.overflow_error,
         paper="Meyer, Sanders 2003 (delta-stepping)",
         complexity="O(S (reached edges) (looks per edge)), less where sources are near each other",
     ),

@@ -15,8 +15,21 @@ from .algorithms import ALGORITHMS
 from .distance_stats import DistanceStats, summary_of_distances
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Traversal:
+class _Shown:
+    """What is displayed as its rows: pairs of a name and a value."""
+
+    def _rows(self) -> list[tuple[str, object]]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(type(self).__name__, self._rows())
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Traversal(_Shown):
     """Distances, and optionally predecessors, from one source.
 
     The arrays belong to the plan that made them and are valid until its next traversal. ``copy`` makes them independent.
@@ -56,12 +69,6 @@ class Traversal:
     def reached(self) -> Array:
         """Boolean array: which vertices were reached."""
         return is_reached(self.distance)
-
-    def __repr__(self) -> str:
-        return f"<Traversal: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
-
-    def _repr_html_(self) -> str:
-        return html_table("Traversal", self._rows())
 
     def _rows(self) -> list[tuple[str, object]]:
         return [
@@ -108,8 +115,8 @@ class Routes(NamedTuple):
         return Routes(sizes, self.vertices[first : first + int(sizes.sum())])
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Traversals:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Traversals(_Shown):
     """Distances, and optionally predecessors, from several sources, one array row per source.
 
     The arrays may belong to the plan that made them and are then valid until its next run.
@@ -150,12 +157,6 @@ class Traversals:
     offsets: np.ndarray | None = None
     routes: Routes | None = None
 
-    def __repr__(self) -> str:
-        return f"<Traversals: {', '.join(f'{name} {value}' for name, value in self._rows())}>"
-
-    def _repr_html_(self) -> str:
-        return html_table("Traversals", self._rows())
-
     def _rows(self) -> list[tuple[str, object]]:
         return [
             ("algorithm", self.algorithm),
@@ -171,8 +172,8 @@ class Traversals:
         """Return the traversal from the i-th source, with hops as int32 like those of a plan for one source; or a slice."""
         if isinstance(i, slice):
             names = ("sources", "distance", "predecessor", "limits", "rounds", "counts")
-            found = {name: getattr(self, name) for name in names}
-            selected: dict[str, Any] = {name: None if array is None else array[i] for name, array in found.items()}
+            fields = {name: getattr(self, name) for name in names}
+            selected: dict[str, Any] = {name: None if array is None else array[i] for name, array in fields.items()}
             if self.offsets is not None:
                 begin, end, _ = i.indices(len(self))
                 offsets = self.offsets[begin : end + 1]
@@ -197,18 +198,18 @@ class Traversals:
 
     def as_rows(self) -> Traversals:
         """Return traversals whose distances and predecessors are arrays of rows over all vertices."""
-        found: Any = self.distance
-        if is_rows(found):
+        distances: Any = self.distance
+        if is_rows(distances):
             return self
-        predecessor = found.predecessor_rows() if found.form == "sparse" else self.predecessor
-        return replace(self, distance=found.rows(), predecessor=predecessor)
+        predecessor = distances.predecessor_rows() if distances.form == "sparse" else self.predecessor
+        return replace(self, distance=distances.rows(), predecessor=predecessor)
 
     def within(self, limits: list[Any]) -> Traversals:
         """Return traversals in arrays of their own, in which vertices beyond the limit of their source are unreached."""
         if getattr(self.distance, "form", "") == "sparse":
             return replace(self, distance=cast(Any, self.distance).within(limits), limits=limits)
-        found = self.as_rows()
-        distance, predecessor = found.distance, found.predecessor
+        rows = self.as_rows()
+        distance, predecessor = rows.distance, rows.predecessor
         xp = namespace(distance)
         beyond = xp.stack([~at_most(row, limit) for row, limit in zip(distance, limits, strict=True)])
         distance = xp.where(beyond, unreached_value(distance.dtype), distance)

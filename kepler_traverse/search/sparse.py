@@ -135,32 +135,31 @@ class SparseDistances:
 
     def rows(self) -> Array:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
-        rows = np.full(self.shape, unreached_value(self.dtype), self.dtype)
-        rows[self.rows_of_entries(), self.vertices] = self.distance
-        return rows
+        return self._spread(self.distance, unreached_value(self.dtype))
 
     def predecessor_rows(self) -> Array | None:
         """Return the predecessors, if they are known, as ``Traversals`` has those of all vertices."""
-        if self.predecessor is None:
-            return None
-        rows = np.full(self.shape, NO_PREDECESSOR, self.predecessor.dtype)
-        rows[self.rows_of_entries(), self.vertices] = self.predecessor
+        return None if self.predecessor is None else self._spread(self.predecessor, NO_PREDECESSOR)
+
+    def _spread(self, values: np.ndarray, elsewhere: Any) -> np.ndarray:
+        rows = np.full(self.shape, elsewhere, values.dtype)
+        rows[self.rows_of_entries(), self.vertices] = values
         return rows
 
     def one(self, i: int, v: int) -> Any:
         """Return the distance from one source to one vertex."""
         part = slice(self.offsets[i], self.offsets[i + 1])
-        found = self.distance[part][self.vertices[part] == v]
-        return found[0] if found.size else unreached_value(self.dtype)
+        here = self.distance[part][self.vertices[part] == v]
+        return here[0] if here.size else unreached_value(self.dtype)
 
     def at_each(self, rows: np.ndarray, vertices: np.ndarray) -> Array:
         """Return the distances from the sources at some positions to one vertex each, on the device of the graph."""
         keys, wanted = self.rows_of_entries() * self.n_vertices + self.vertices, rows * self.n_vertices + vertices
         places = np.searchsorted(keys, wanted)
-        found = np.full(wanted.size, unreached_value(self.dtype), self.dtype)
+        distances = np.full(wanted.size, unreached_value(self.dtype), self.dtype)
         is_there = np.append(keys, -1)[places] == wanted
-        found[is_there] = self.distance[places[is_there]]
-        return found if self.graph is None else namespace(self.graph.offsets).asarray(found)
+        distances[is_there] = self.distance[places[is_there]]
+        return distances if self.graph is None else namespace(self.graph.offsets).asarray(distances)
 
     def edges(self, offsets: np.ndarray) -> int:
         """Return the number of stored edges of all vertices of the rows."""
@@ -230,11 +229,11 @@ class SparseDistances:
 
     def bitmap(self) -> np.ndarray:
         """Return the vertices reached, uint8 of shape (k, ceil(n_vertices / 8)): v in bit v % 8 of byte v // 8."""
-        found = np.zeros((len(self), -(-self.n_vertices // 8)), np.uint8)
+        bits = np.zeros((len(self), -(-self.n_vertices // 8)), np.uint8)
         np.bitwise_or.at(
-            found, (self.rows_of_entries(), self.vertices >> 3), np.uint8(1) << (self.vertices & 7).astype(np.uint8)
+            bits, (self.rows_of_entries(), self.vertices >> 3), np.uint8(1) << (self.vertices & 7).astype(np.uint8)
         )
-        return found
+        return bits
 
     def at(self, vertices: np.ndarray) -> SparseDistances:
         """Return the distances to some vertices, which ascend."""
@@ -243,9 +242,9 @@ class SparseDistances:
     def checksums(self, sources: np.ndarray, integers: bool) -> np.ndarray:
         """Return ``search.results.checksum`` of each row, uint64."""
         distance = self.distance.astype(np.int64) if integers and self.dtype.kind == "f" else self.distance
-        found = np.empty(len(self), np.uint64)
-        self._run(cpu.checksums, self.offsets, self.vertices, distance.view(f"u{distance.itemsize}"), sources, found)
-        return found
+        sums = np.empty(len(self), np.uint64)
+        self._run(cpu.checksums, self.offsets, self.vertices, distance.view(f"u{distance.itemsize}"), sources, sums)
+        return sums
 
     def check(self, graph: Any, sources: np.ndarray, limit: Any) -> np.ndarray:
         """Check the rows by the rules of ``certificate``, over the vertices reached and the edges that leave them.
@@ -263,17 +262,17 @@ class SparseDistances:
             As ``certificate.batch.check_distances``.
         """
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
-        found = np.zeros((self._n_items, 5, 3), np.int64)
+        of_items = np.zeros((self._n_items, 5, 3), np.int64)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
         edges = self._copy_edges(graph)
 
         def check_some(item: int, place: np.ndarray, part: slice) -> None:
             rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
-            cpu.check(*edges, *rows, place, found[item], self.predecessor)
+            cpu.check(*edges, *rows, place, of_items[item], self.predecessor)
 
         self._for_each(check_some)
         every = np.zeros((5, 3), np.int64)
-        for item, some in enumerate(found):
+        for item, some in enumerate(of_items):
             new = (every[:, 0] == 0) & (some[:, 0] > 0)
             every[new] = some[new] + np.array([0, item * AT_ONCE, 0])
             every[~new, 0] += some[~new, 0]
@@ -348,10 +347,10 @@ def to_sparse(distance: Array, predecessor: Array | None = None) -> SparseDistan
     rows = to_host(distance)
     reached = is_reached(rows)
     row, vertex = np.nonzero(reached)
-    found = rows[reached].astype(np.int32) if is_hops(rows.dtype) else rows[reached]
+    values = rows[reached].astype(np.int32) if is_hops(rows.dtype) else rows[reached]
     offsets = make_offsets(np.bincount(row, minlength=len(rows)))
     before = None if predecessor is None else to_host(predecessor)[reached]
-    return SparseDistances(offsets, vertex, found, rows.shape[1], predecessor=before)
+    return SparseDistances(offsets, vertex, values, rows.shape[1], predecessor=before)
 
 
 def closed_cycle_error(kind: np.dtype) -> PrecisionError:

@@ -28,7 +28,7 @@ from ..search.plan import Plan, make_query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
 from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
-from .stream import ResultStream, as_record_batches
+from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 
 ArrayResult = Literal["matrix", "reachable"]  # kinds of results that are arrays; all others are frames
@@ -186,11 +186,11 @@ class Registry:
                 return frame_of_all(together, numbers, members, meter)
             searches = plan()
             if stream:
-                frame_kind = outputs.frames_of_stream(stream, graph.device)
+                frame_kind = frames.arrow_tables() if stream == outputs.ARROW else frames.frames_on(graph.device)
                 form = outputs.ResultForm(searches, kind, ends, frame_kind, options)
-                found = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
+                groups = ResultStream(form, numbers, meter, lambda error: outputs.cycle_in_direction(error, direction))
                 is_handed_on = True
-                return as_record_batches(found, form) if stream == outputs.ARROW else found
+                return frames.arrow_reader(form.make_empty().schema, groups) if stream == outputs.ARROW else groups
             return outputs.compute_result(searches, numbers, result, ends, meter, options)
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, direction) from None

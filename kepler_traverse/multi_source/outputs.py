@@ -30,7 +30,6 @@ from ..search.frames import (
     UNREACHED_CHOICES,
     Column,
     FrameKind,
-    arrow_tables,
     attach_query,
     columns_on_device,
     frames_on,
@@ -138,11 +137,6 @@ def refuse_unknown(options: Iterable[str]) -> None:
     every = [each for kind in RESULT_KINDS.values() for each in fields(kind.options_class)]
     for name in sorted({*options} - {each.name for each in every if each.metadata.get("library", True)}):
         raise TypeError(f"unexpected keyword argument {name!r}; no result has such an option")
-
-
-def frames_of_stream(stream: Any, device: str) -> FrameKind:
-    """Return the kind of the frames of a stream."""
-    return arrow_tables() if stream == ARROW else frames_on(device)
 
 
 def given_sources(sources: Any) -> Any:
@@ -291,12 +285,12 @@ class ResultForm:
         first = next(groups, None)
         groups = () if first is None else chain([first], groups)
         if kind.make_frame is not None and (first is None or is_rows(first.distance)):
-            found = kind.make_frame(asked, groups, places, self._frames)
+            frame = kind.make_frame(asked, groups, places, self._frames)
         else:
-            found = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
+            frame = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
         # A certificate of a frame has one limit for all sources, and none can be made of bands.
         is_limited = first is None or self.plan.query.limits is not None or not kind.is_distances
-        return found if is_limited else attach_query(found, self.plan)
+        return frame if is_limited else attach_query(frame, self.plan)
 
     def make_group(self, group: Traversals) -> Any:
         """Return the result of one group, in memory of its own."""
@@ -312,14 +306,14 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
     """Add the loads of all groups up and return a frame, whose ``attrs`` say what has no path."""
     for group in groups:
         loads.add(group)
-    found, lost = frames.make(columns_on_device(loads.columns(), loads.asked.graph)), loads.lost()
+    frame, lost = frames.make(columns_on_device(loads.columns(), loads.asked.graph)), loads.lost()
     if lost["pairs"]:
         LOG.warning(
             "%s without a path: a %s of %s is on no edge", several(lost["pairs"], "pair"), loads.value, lost[loads.value]
         )
-    if hasattr(found, "attrs"):
-        found.attrs |= loads.facts()
-    return found
+    if hasattr(frame, "attrs"):
+        frame.attrs |= loads.facts()
+    return frame
 
 
 def _columns_of_sources(

@@ -131,7 +131,7 @@ class MultiSourcePlan:
             # Without a choice, and without a depth to find out, the survey would be wasted.
             needs_survey = len(usable) > 1 or (algorithm == "bfs" and usable != [loop])
             shape = survey(graph, algorithm, searches or single_source, n_sources) if needs_survey else outline(graph)
-        self.shape = self._shape = shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
+        self.shape = shape = shape._replace(keep=query.output, per_source=query.targets_per_source)
         self._whole = shape if whole is None else whole._replace(keep=query.output, per_source=query.targets_per_source)
         why = [repr(graph)]
         if shape.depth:
@@ -141,16 +141,18 @@ class MultiSourcePlan:
         elif shape.reach < 1:
             why.append(f"a search reaches {shape.reach:.0%}")
         self.depth = shape.depth
-        self._strategies, self._n_sources, self._memory, self._asked = strategies, max(n_sources, 1), memory, query
-        self.n_sources, self.is_named = self._n_sources, name != "auto"
+        self._strategies, self._memory, self._asked = strategies, memory, query
+        self.n_sources, self.is_named = max(n_sources, 1), name != "auto"
         self._owner = threading.current_thread()
         self._lock = threading.Lock()
         self.sums = Sums(graph, algorithm, query.limit)
-        self.left_out = {} if self.is_named or n_sources <= 1 else _unsupported(graph, strategies)
+        here = [] if self.is_named or n_sources <= 1 else _defaults(graph, strategies)
+        reasons = {each.name: each.unsupported_reason(graph) for each in here}
+        self.left_out = {each: reason for each, reason in reasons.items() if reason is not None}
         self._candidates = self._fitting_memory(usable)
         if not self._candidates:
             # Raises the error that states the sizes.
-            _largest_group(usable[0], self._make_shape(usable[0]), query, self._n_sources, memory)
+            _largest_group(usable[0], self._make_shape(usable[0]), query, self.n_sources, memory)
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -158,10 +160,9 @@ class MultiSourcePlan:
         )
         first = next(iter(self._candidates))
         if len(self._candidates) > 1:
-            costs = {name: self._estimate(name, self._n_sources) for name in self._candidates}
-            first = min(costs, key=costs.__getitem__)
-            ranked = sorted(costs, key=costs.__getitem__)
-            why.append("estimated: " + ", ".join(f"{name} {costs[name]:.3g} s" for name in ranked))
+            ranked = self.ranked(self.n_sources)
+            first = ranked[0].name
+            why.append("estimated: " + ", ".join(f"{each.name} {each.seconds:.3g} s" for each in ranked))
         self._use_candidate(first)
         why.append(f"{self.strategy.name}, {self.group} sources at once, {self.nbytes / 2**20:,.0f} MiB")
         if query.output == "paths" and self.strategy.finds_paths:
@@ -240,11 +241,11 @@ class MultiSourcePlan:
     def ranked(self, n_sources: int) -> list[Candidate]:
         """Candidates whose memory fits, with estimates for ``n_sources`` sources, fastest first."""
         n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
-        found = [
+        candidates = [
             Candidate(name, group, nbytes, self._estimate(name, n_sources))
             for name, (_, group, nbytes) in self._candidates.items()
         ]
-        return sorted(found, key=lambda each: each.seconds)
+        return sorted(candidates, key=lambda each: each.seconds)
 
     def estimate_hierarchy(self) -> Estimate | None:
         """Estimate what a hierarchy would take and save; None if the graph has one already, or is not likely to have one.
@@ -252,7 +253,7 @@ class MultiSourcePlan:
         Networks with hubs, and weights that are no integers, are taken as not likely. With few sources on a GPU there is no
         estimate either.
         """
-        graph, shape = self.graph, self._shape
+        graph, shape = self.graph, self.shape
         sweeps = [each for each in self._strategies if "hierarchy" in each.needs and each.device == graph.device]
         if not sweeps or graph.derived.known_hierarchy(sweeps[0].metric) is not None:
             return None
@@ -260,9 +261,9 @@ class MultiSourcePlan:
             return None
         if not shape.is_lattice_like or graph.targets.dtype.itemsize > 4:
             return None
-        if graph.device == "cuda" and self._n_sources < _MANY_ON_GPU:
+        if graph.device == "cuda" and self.n_sources < _MANY_ON_GPU:
             return None
-        many = max(self._n_sources, 1000)
+        many = max(self.n_sources, 1000)
         search = self.ranked(many)[0].seconds / many
         group = sweeps[0].group_size(many)
         sweep = _estimate_seconds(graph.device, self.algorithm, sweeps[0], shape, group, many) / many
@@ -272,14 +273,14 @@ class MultiSourcePlan:
 
     def _fitting_memory(self, strategies: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
         """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""
-        found = {}
+        fitting = {}
         for each in strategies:
             try:
                 shape = self._make_shape(each)
-                found[each.name] = (each, *_largest_group(each, shape, self._asked, self._n_sources, self._memory))
+                fitting[each.name] = (each, *_largest_group(each, shape, self._asked, self.n_sources, self._memory))
             except CapacityError as error:
                 self.left_out[each.name] = str(error).partition(";")[0]
-        return found
+        return fitting
 
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
@@ -288,7 +289,7 @@ class MultiSourcePlan:
 
     def _make_shape(self, strategy: MultiSourceStrategy) -> Shape:
         """Return the shape with the reach of a strategy's searches, which may not end at the nearest targets."""
-        return self._shape if strategy.ends_at_nearest else self._whole
+        return self.shape if strategy.ends_at_nearest else self._whole
 
     def _use_candidate(self, name: str) -> None:
         """Allocate and compile a candidate. Results of the previous one become invalid.
@@ -428,10 +429,10 @@ class MultiSourcePlan:
             return search
 
         def in_smaller_groups(argument: Any) -> MultiSourceOutcome:
-            if isinstance(argument, SourcesWithTargets):
-                ranges = [(i, i + group) for i in range(0, argument.sources.size, group)]
-                return _concatenate_outcomes(search(argument.part(*each)) for each in ranges)
-            return _concatenate_outcomes(search(argument[i : i + group]) for i in range(0, argument.size, group))
+            if not isinstance(argument, SourcesWithTargets):
+                return _concatenate_outcomes(search(argument[i : i + group]) for i in range(0, argument.size, group))
+            firsts = range(0, argument.sources.size, group)
+            return _concatenate_outcomes(search(argument.part(i, i + group)) for i in firsts)
 
         return in_smaller_groups
 
@@ -495,8 +496,7 @@ def _named_strategies(
     loop = one_at_a_time(pick(single_source, name if is_single else "auto", graph), algorithm)
     if name != "auto":
         return loop, [pick([*strategies, loop], name, graph)]
-    here = [each for each in strategies if each.default and each.device == graph.device]
-    fitting = [each for each in here if each.unsupported_reason(graph) is None]
+    fitting = [each for each in _defaults(graph, strategies) if each.unsupported_reason(graph) is None]
     if n_sources <= 1:  # without a survey, which would take longer than it could save
         if query.nearest is not None:
             return loop, [each for each in fitting if each.name == "short_search" and each.device == "cpu"] or [loop]
@@ -505,18 +505,15 @@ def _named_strategies(
     return loop, [*fitting, loop]
 
 
-def _unsupported(graph: Graph, strategies: Sequence[MultiSourceStrategy]) -> dict[str, str]:
-    """Map the default strategies of the graph's device that cannot run on the graph to the reason."""
-    reasons = {
-        each.name: each.unsupported_reason(graph) for each in strategies if each.default and each.device == graph.device
-    }
-    return {name: reason for name, reason in reasons.items() if reason is not None}
+def _defaults(graph: Graph, strategies: Sequence[MultiSourceStrategy]) -> list[MultiSourceStrategy]:
+    """Return the default strategies of the graph's device."""
+    return [each for each in strategies if each.default and each.device == graph.device]
 
 
-def _concatenate_outcomes(found: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
+def _concatenate_outcomes(of_groups: Iterable[MultiSourceOutcome]) -> MultiSourceOutcome:
     """Concatenate the outcomes of several groups into new arrays."""
     outcomes: list[MultiSourceOutcome] = []
-    for outcome in found:  # its arrays are valid only until the next outcome
+    for outcome in of_groups:  # its arrays are valid only until the next outcome
         arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
         outcomes.append(outcome._replace(**arrays))
     first = outcomes[0]

@@ -10,7 +10,6 @@ import numpy as np
 from ..errors import NegativeCycleError
 from ..runtime.interrupts import forget_interrupted
 from ..runtime.progress import Meter
-from ..search.frames import arrow_reader
 from .outputs import ResultForm
 
 
@@ -56,10 +55,10 @@ class ResultStream(Iterator[Any]):
             with self._meter.running():
                 self._form.plan.adopt()  # readers of record batches may use a thread of their own
                 group = next(self._groups)
-                found = self._form.make_group(group)
+                result = self._form.make_group(group)
                 self._meter.advance(len(group))
             self.n_done += len(group)
-            return found
+            return result
         except NegativeCycleError as error:
             self.close()
             raise self._cycle_error(error) from None
@@ -90,8 +89,3 @@ class ResultStream(Iterator[Any]):
     def __repr__(self) -> str:
         state = ", closed" if self._form is None else ""
         return f"<ResultStream: {self.n_done:,} of {self.n_sources:,} sources{state}>"
-
-
-def as_record_batches(stream: ResultStream, form: ResultForm) -> Any:
-    """Return a ``pyarrow.RecordBatchReader`` over a stream of pyarrow tables."""
-    return arrow_reader(form.make_empty().schema, stream)

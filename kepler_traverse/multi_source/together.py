@@ -125,12 +125,12 @@ class NearestSearch(SearchTogether):
     def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
         name, numbers = self.strategy.name, np.sort(numbers)
         with options.clock("traverse"):
-            rooted, found = nearest_source_search(self.graph, numbers, self.algorithm, self._strategies, name, self.query)
+            rooted, result = nearest_source_search(self.graph, numbers, self.algorithm, self._strategies, name, self.query)
         with options.clock("certify"):
             if options.certified:
-                certify(rooted, found).require()
+                certify(rooted, result).require()
         options.advance(numbers.size)
-        return nearest_columns(self.graph, found, self.query.limit), int(found.rounds)
+        return nearest_columns(self.graph, result, self.query.limit), int(result.rounds)
 
 
 class LabelSearch(NamedTuple):
@@ -189,13 +189,13 @@ class KNearestSearch(SearchTogether):
         groups = options.groups
         parts = [np.sort(numbers)] if groups is None else [own for _, own in groups]
         try:
-            found = [self.make_rows(own, options) for own in parts]
+            of_parts = [self.make_rows(own, options) for own in parts]
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
             if self.searches is not None:
                 self.searches.release()
             raise
-        xp, rounds = namespace(self.graph.offsets), max(each for _, each in found)
-        every = [rows for rows, _ in found]
+        xp, rounds = namespace(self.graph.offsets), max(each for _, each in of_parts)
+        every = [rows for rows, _ in of_parts]
         rows = every[0] if len(every) == 1 else tuple(map(xp.concatenate, zip(*every, strict=True)))
         columns = columns_of_rows(self.graph, rows)
         if groups is None:
@@ -218,7 +218,7 @@ class KNearestSearch(SearchTogether):
         self.searches.adopt()
         groups, rounds = self.searches.iter_groups(ascending), 0
 
-        def found() -> Iterator[Traversals]:
+        def certified_groups() -> Iterator[Traversals]:
             nonlocal rounds
             while True:
                 with clock("traverse"):
@@ -232,7 +232,7 @@ class KNearestSearch(SearchTogether):
                 yield group
                 options.advance(len(group))
 
-        distance, owner = merge_groups(found(), graph.n_vertices, k, limit, namespace(graph.offsets))
+        distance, owner = merge_groups(certified_groups(), graph.n_vertices, k, limit, namespace(graph.offsets))
         return rows_of_labels(graph, algorithm, ascending, distance, owner), rounds
 
 
@@ -263,15 +263,15 @@ class SearchFromTargets:
     def _labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the targets of each vertex begin, the targets by vertex and number, and their distances."""
         n, limit, k = self._graph.n_vertices, self._query.limit, self._nearest.k
-        back, options, found = graph_in_direction(self._graph, "in"), RunOptions(certified=self._is_certified), []
+        back, options, labels = graph_in_direction(self._graph, "in"), RunOptions(certified=self._is_certified), []
         for own in self._nearest.members:
             search = KNearestSearch(back, self._algorithm, limit, k, own.size, partial(self._plan_for, back))
             try:
                 vertex, _, target, distance = search.make_rows(own, options)[0]
             except NegativeCycleError as error:
                 raise cycle_in_direction(error, "in") from None
-            found.append([to_host(each) for each in (vertex, target, distance)])
-        vertex, target, distance = (np.concatenate(each) for each in zip(*found, strict=True))
+            labels.append([to_host(each) for each in (vertex, target, distance)])
+        vertex, target, distance = (np.concatenate(each) for each in zip(*labels, strict=True))
         _, first = np.unique(vertex * n + target, return_index=True)
         return make_offsets(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
 

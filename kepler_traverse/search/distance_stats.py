@@ -59,14 +59,14 @@ def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -
     if not is_rows(distance):
         return DistanceStats(*distance.stats(offsets, limit))
     floats = as_floats(distance)
-    found = DistanceStats(*_choose_backend(floats).statistics(floats, offsets, _bound(limit, floats.dtype)))
+    stats = DistanceStats(*_choose_backend(floats).statistics(floats, offsets, _bound(limit, floats.dtype)))
     if floats is distance:
-        return found
+        return stats
     xp = namespace(distance)
     counts = is_reached(distance) & (True if limit is None else at_most(distance, limit))
     lowest = xp.where(counts, distance, MAX_INTEGER).min(axis=1)
     farthest = xp.where(counts, distance, -MAX_INTEGER).max(axis=1)
-    return found._replace(lowest=to_host(lowest), farthest=to_host(farthest))
+    return stats._replace(lowest=to_host(lowest), farthest=to_host(farthest))
 
 
 def as_floats(distance: Array) -> Array:
@@ -92,8 +92,8 @@ def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> 
     PrecisionError
         A sum exceeds int64.
     """
-    largest = [max(abs(int(low)), abs(int(high))) if n else 0 for n, low, high in zip(*_extremes(stats), strict=True)]
-    bounds = [count * most for count, most in zip(stats.reached.tolist(), largest, strict=True)]
+    extremes = zip(stats.reached.tolist(), stats.lowest.tolist(), stats.farthest.tolist(), strict=True)
+    bounds = [n * max(abs(int(low)), abs(int(high))) if n else 0 for n, low, high in extremes]
     totals = [int(total) if bound < FLOAT64_EXACT else None for total, bound in zip(stats.total, bounds, strict=True)]
     for i, total in enumerate(totals):
         if total is None:
@@ -103,11 +103,6 @@ def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> 
                     "the sum of a source's distances exceeds 2^63 - 1, the largest int64; scale the weights down"
                 )
     return np.array(totals, np.int64)
-
-
-def _extremes(stats: DistanceStats) -> tuple[list[Any], ...]:
-    reached = stats.reached > 0
-    return reached.tolist(), np.where(reached, stats.lowest, 0).tolist(), np.where(reached, stats.farthest, 0).tolist()
 
 
 def _sum_of_integers(distance: Array, limit: float | None) -> int:

@@ -43,8 +43,8 @@ def labels_at(labels: list[Any], places: np.ndarray) -> Column:
     """Return a column of labels, integers or strings, in host memory, from the place of each in the list."""
     import pyarrow
 
-    found = pyarrow.array(labels).take(pyarrow.array(places))
-    return Column(found if pyarrow.types.is_string(found.type) else found.to_numpy())
+    taken = pyarrow.array(labels).take(pyarrow.array(places))
+    return Column(taken if pyarrow.types.is_string(taken.type) else taken.to_numpy())
 
 
 class FrameKind(NamedTuple):
@@ -56,7 +56,9 @@ class FrameKind(NamedTuple):
 
 def frames_on(device: str) -> FrameKind:
     """Return the kind of the data frames of a device."""
-    return FrameKind(lambda columns: frame_from(columns, device), lambda frames: concatenate_frames(frames, device))
+    return FrameKind(
+        lambda columns: frame_from(columns, device), lambda frames: _library(device).concat(frames, ignore_index=True)
+    )
 
 
 def arrow_tables() -> FrameKind:
@@ -276,12 +278,10 @@ def arrow_reader(schema: Any, tables: Iterator[Any]) -> Any:
     """Return a ``pyarrow.RecordBatchReader`` over pyarrow tables, each of which is made when it is needed."""
     import pyarrow
 
-    def batches_of_next() -> list[Any] | None:
-        table = next(tables, None)
-        return None if table is None else table.to_batches()
-
     def batches() -> Iterator[Any]:
-        while (pending := batches_of_next()) is not None:
+        for table in tables:
+            pending = table.to_batches()
+            del table
             while pending:
                 yield pending.pop(0)  # so that nothing here holds a batch while the next table is made
 
@@ -331,16 +331,16 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
     order = xp.lexsort(xp.stack([-step, owner]))
     owner, walk, step = owner[order], walk[order], step[order]
     length = step[xp.searchsorted(owner, xp.arange(ends.size))]  # the first entry of each walk took the most steps
-    found = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)} if many else {}
-    found["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
-    found["position"] = library.Series(length[owner] - step)
-    found["vertex"] = rows["vertex"].take(walk).reset_index(drop=True)
+    columns = {"source": rows["source"].take(ends[owner]).reset_index(drop=True)} if many else {}
+    columns["target"] = rows["vertex"].take(ends[owner]).reset_index(drop=True)
+    columns["position"] = library.Series(length[owner] - step)
+    columns["vertex"] = rows["vertex"].take(walk).reset_index(drop=True)
     if edges:
         known: Any = graph
         begins = owner != xp.concatenate([xp.full(1, -1), owner[:-1]]) if owner.size else xp.zeros(0, bool)
         device = "cuda" if cudf_frame else "cpu"
-        found["edge"] = _series(Column(_rows_of_steps(known, rows["vertex"], walk, begins), begins), device)
-    return library.DataFrame(found)
+        columns["edge"] = _series(Column(_rows_of_steps(known, rows["vertex"], walk, begins), begins), device)
+    return library.DataFrame(columns)
 
 
 def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:
@@ -361,14 +361,14 @@ def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> A
     backend: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
     move = cuda.cp.asarray if on_gpu else np.asarray
     src, dst = move(numbers[steps - 1]), move(numbers[steps])
-    found = to_host(backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64)))
-    if (found < 0).any():
-        step = int(steps[int((found < 0).argmax())])
+    edges = to_host(backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64)))
+    if (edges < 0).any():
+        step = int(steps[int((edges < 0).argmax())])
         u, v = (graph.ids_at([int(number)])[0] for number in numbers[step - 1 : step + 1])
         raise InputError(f"the frame has a step from {u} to {v}, which is no edge of the graph; give the graph of the frame")
     edge_rows: Any = graph.edge_rows
     rows = np.zeros(numbers.size, np.int64)
-    rows[steps] = to_host(edge_rows[move(found)])
+    rows[steps] = to_host(edge_rows[move(edges)])
     return xp.asarray(rows)
 
 
@@ -389,8 +389,8 @@ def check_frame(name: str, frame: Frame) -> None:
         column: _kind_of_ids(frame[column]) for column in ("source", "vertex", "predecessor") if column in frame.columns
     }
     if len(set(kinds.values())) > 1 or "" in kinds.values():
-        found = ", ".join(f"{column} is {frame[column].dtype}" for column in kinds)
-        raise InputError(f"the {name} must hold ids of one type, integers or strings: {found}")
+        types = ", ".join(f"{column} is {frame[column].dtype}" for column in kinds)
+        raise InputError(f"the {name} must hold ids of one type, integers or strings: {types}")
     if getattr(frame["distance"].dtype, "kind", "") not in ("i", "u", "f"):
         raise InputError(f"the {name} must hold numbers as distances, not {frame['distance'].dtype}")
 
@@ -428,16 +428,16 @@ def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any)
     limits = np.iinfo(str(vertex.dtype).lower()) if expected is int else None
     possible = [t for t in requested if (limits.min <= t <= limits.max if limits else arguments.is_encodable(t))]
     series = library.Series(possible, dtype=vertex.dtype)
-    found = series[series.isin(vertex)]
-    if graph is None and len(found) < len(requested):
-        known = set(found.to_arrow().to_pylist() if hasattr(found, "to_arrow") else found.tolist())
+    present = series[series.isin(vertex)]
+    if graph is None and len(present) < len(requested):
+        known = set(present.to_arrow().to_pylist() if hasattr(present, "to_arrow") else present.tolist())
         missing = [target for target in requested if target not in known]
         shown = ", ".join(map(arguments.describe, missing[:10])) + (", ..." if len(missing) > 10 else "")
         raise UnknownVertexError(
             f"{len(missing)} target{'s are' if len(missing) > 1 else ' is'} in no row of the frame: {shown}. No path leads "
             "there, or there is no such vertex: leave them out, or give graph= to have no rows for targets without a path"
         )
-    return found
+    return present
 
 
 def get_query(frame: Frame) -> dict[str, Any]:
@@ -519,11 +519,6 @@ def _as_weights(graph: Graph, distance: np.ndarray) -> np.ndarray:
     if not np.array_equal(exact, distance, equal_nan=True):
         raise InputError(f"the frame's distances are {distance.dtype}, and no sums of {graph.weights.dtype} weights")
     return exact
-
-
-def concatenate_frames(frames: list[Frame], device: str) -> Any:
-    """Concatenate frames, with a new index."""
-    return _library(device).concat(frames, ignore_index=True)
 
 
 def host_frame(records: list[dict[str, Any]]) -> Frame:

@@ -231,7 +231,7 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
     """Return lines of a cell of several sources; the last one is ``auto``, as for a user. None if it would take too long."""
     planned = time_of_planning(ways, "auto", graph)
     plan = ways.plan("auto")
-    shape, taken = plan._shape, plan.strategy.name
+    shape, taken = plan.shape, plan.strategy.name
     estimates = {name: plan._estimate(name, cell.n_sources) for name in plan._candidates}
     del plan
     if min(estimates.values(), default=0.0) > longest:

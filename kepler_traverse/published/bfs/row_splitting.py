@@ -25,10 +25,6 @@ class EdgeChunks:
     owner: Array  # array of shape (n_chunks,), of the targets' type: the vertex of each chunk
     offsets: Array  # int64 array of shape (n_chunks + 1,): edges of chunk c are ``targets[offsets[c]:offsets[c + 1]]``
 
-    def joined(self) -> Array:
-        """The offsets of the graph before it was split: the inverse of ``split``."""
-        return self.offsets[self.first]
-
 
 def split(graph, max_edges: int) -> EdgeChunks:
     """Split adjacency lists into chunks of at most ``max_edges`` edges, on the graph's device.

@@ -31,22 +31,22 @@ _CYCLES_OF_A_LOAD, _KILOHERTZ = 260, 1_500_000
 
 def get_machine(device: str) -> Machine:
     """Return the calibration of the machine, stored or measured now. ``cores`` are those that this thread may use now."""
-    found = _load_or_measure(device)
-    return replace(found, cores=threads.count()) if device == "cpu" else found
+    machine = _load_or_measure(device)
+    return replace(machine, cores=threads.count()) if device == "cpu" else machine
 
 
 @functools.cache
 def _load_or_measure(device: str) -> Machine:
     file = _file(device)
-    found = None if file is None else _read(file)
-    if found is None:
+    machine = None if file is None else _read(file)
+    if machine is None:
         try:
-            found = _measure_gpu() if device == "cuda" else _measure_cpu()
+            machine = _measure_gpu() if device == "cuda" else _measure_cpu()
         except MemoryError:  # too little memory to measure: use the machine of the constants, and do not store it
             return load_costs(device).measured_on
         if file is not None:
-            _write(file, found)
-    return found
+            _write(file, machine)
+    return machine
 
 
 def _file(device: str) -> Path | None:
@@ -75,11 +75,11 @@ def _read(file: Path) -> Machine | None:
         facts = file.stat()
         if facts.st_uid != os.getuid() or facts.st_mode & 0o022:
             return None
-        found = Machine(**json.loads(file.read_text()))
-        numbers = np.array(list(asdict(found).values()), np.float64)
+        machine = Machine(**json.loads(file.read_text()))
+        numbers = np.array(list(asdict(machine).values()), np.float64)
     except (OSError, ValueError, TypeError):
         return None
-    return found if (np.isfinite(numbers) & (numbers > 0)).all() else None
+    return machine if (np.isfinite(numbers) & (numbers > 0)).all() else None
 
 
 def _write(file: Path, machine: Machine) -> None:
@@ -119,10 +119,10 @@ def _measure_cpu() -> Machine:
 
 def _second_level() -> int:
     try:
-        found = os.sysconf("SC_LEVEL2_CACHE_SIZE")
+        size = os.sysconf("SC_LEVEL2_CACHE_SIZE")
     except (ValueError, OSError):
-        found = 0
-    return max(found, _MIN_CACHE)
+        size = 0
+    return max(size, _MIN_CACHE)
 
 
 def _measure_gpu() -> Machine:

@@ -98,5 +98,5 @@ def cost_key(algorithm: str, strategy: MultiSourceStrategy) -> str:
 @functools.cache
 def load_costs(device: str) -> Costs:
     """Return the fitted constants of a device."""
-    found = json.loads(_FILE.read_text())[device]
-    return Costs(device=device, measured_on=Machine(**found["measured_on"]), nanoseconds=found["nanoseconds"])
+    constants = json.loads(_FILE.read_text())[device]
+    return Costs(device=device, measured_on=Machine(**constants["measured_on"]), nanoseconds=constants["nanoseconds"])

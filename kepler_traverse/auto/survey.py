@@ -115,7 +115,7 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     n, m = graph.n_vertices, graph.n_edges
     budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
     seen, queue = np.zeros(n, np.uint8), np.empty(n, graph.targets.dtype)
-    found: list[Seen] = []
+    searches: list[Seen] = []
     sources = [_hub(graph), *(_random_sources(graph) if graph.directed else [])]
     for mark, source in enumerate(sources, 1):
         if budget <= 0:
@@ -127,12 +127,12 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
         )
         budget -= walked
         if is_whole:
-            found.append(Seen(reached / n, walked / m, levels))
+            searches.append(Seen(reached / n, walked / m, levels))
         else:
-            likely = 1.0 if mark == 1 else found[0].reach
+            likely = 1.0 if mark == 1 else searches[0].reach
             rounds = _all_levels(reached, levels, reached_earlier, levels_earlier, n)
-            found.append(Seen(likely, likely, rounds, False))
-    return _seen(shape, found)
+            searches.append(Seen(likely, likely, rounds, False))
+    return _seen(shape, searches)
 
 
 def _all_levels(reached: int, levels: int, reached_earlier: int, levels_earlier: int, n: int) -> float:
@@ -151,30 +151,30 @@ def pile_rounds(shape: Shape) -> float:
 def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[Seen]:
     """Run the searches on a GPU and return their results."""
     plan = Plan(graph, "bfs", searches, "auto", Query(predecessors=False, limit=GPU_LEVELS))
-    found: list[Seen] = []
+    results: list[Seen] = []
     for source in [_hub(graph), *(_random_sources(graph)[:GPU_SEARCHES] if graph.directed else [])]:
         traversal = plan.run(source)
         half = traversal.rounds // 2
         vertices, edges, earlier = graph_statistics.count_reached(graph.offsets, traversal.distance, half)
         if traversal.rounds < GPU_LEVELS:
-            found.append(Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds))
+            results.append(Seen(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds))
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
-            likely = found[0].reach if found else 1.0
-            found.append(Seen(likely, likely, rounds, False))
-    return found
+            likely = results[0].reach if results else 1.0
+            results.append(Seen(likely, likely, rounds, False))
+    return results
 
 
-def _seen(shape: Shape, found: list[Seen]) -> Shape:
+def _seen(shape: Shape, searches: list[Seen]) -> Shape:
     """Add the results of searches to a shape. Means exclude the first search, from a hub, if there are others."""
-    if not found:
+    if not searches:
         return shape
-    typical = found[1:] or found
+    typical = searches[1:] or searches
     return shape._replace(
-        depth=math.ceil(max(each.rounds for each in found)),
+        depth=math.ceil(max(each.rounds for each in searches)),
         reach=sum(each.reach for each in typical) / len(typical),
         walked=sum(each.walked for each in typical) / len(typical),
-        most=max(each.walked for each in found),
+        most=max(each.walked for each in searches),
         rounds=sum(each.rounds for each in typical) / len(typical),
     )
 

@@ -120,9 +120,9 @@ def plan(graph, query) -> TracedSearch:
         go_on()
         outcome.get(out=on_host)
         is_clean = packed is not None and constants["CLEANS_UP"] == 1
-        found = on_host.view(of_search)[0]
-        levels = int(found["levels"])
-        return Outcome(distance, predecessor, levels if found["is_stopped"] else query.limit, levels)
+        result = on_host.view(of_search)[0]
+        levels = int(result["levels"])
+        return Outcome(distance, predecessor, levels if result["is_stopped"] else query.limit, levels)
 
     return TracedSearch(traverse, trace)
 

@@ -196,14 +196,14 @@ class _Modules:
 
     def start(self, device: int, keys: list[tuple[Any, ...]]) -> list[Future[Any]]:
         """Compile in threads what is not compiled and is not being compiled."""
-        found = {key: self._future(key) for key in keys}
-        if new := {key: future for key, (future, is_new) in found.items() if is_new}:
+        futures = {key: self._future(key) for key in keys}
+        if new := {key: future for key, (future, is_new) in futures.items() if is_new}:
             # A pool per call: its threads end with their work, so that a process that is forked later has none.
             pool = ThreadPoolExecutor(min(len(new), len(os.sched_getaffinity(0))), "compile")
             for key, future in new.items():
                 pool.submit(self._compile, key, future, device)
             pool.shutdown(wait=False)
-        return [future for future, _ in found.values()]
+        return [future for future, _ in futures.values()]
 
     def _future(self, key: tuple[Any, ...]) -> tuple[Future[Any], bool]:
         """The result of a compilation, and whether the caller is to make it; one that failed is made again."""

@@ -78,11 +78,11 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
         folded = cp.empty((k, _n_reduction_blocks(size), _WORDS), np.int64)
         launch(_kernel(_FOLD, kind), k * _n_reduction_blocks(size), (records, np.int64(size), np.int64(k), folded))
         records, size = folded, _n_reduction_blocks(size)
-    found = np.ascontiguousarray(records.get()[:, 0].T)
-    total, harmonic = found[:2].view(np.float64)
-    lowest, farthest = (_from_ordered(keys, kind) for keys in found[3:5])
-    none = found[2] == 0
-    return found[2], np.where(none, np.inf, lowest), np.where(none, -np.inf, farthest), total, harmonic, found[5]
+    columns = np.ascontiguousarray(records.get()[:, 0].T)
+    total, harmonic = columns[:2].view(np.float64)
+    lowest, farthest = (_from_ordered(keys, kind) for keys in columns[3:5])
+    none = columns[2] == 0
+    return columns[2], np.where(none, np.inf, lowest), np.where(none, -np.inf, farthest), total, harmonic, columns[5]
 
 
 def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int) -> np.ndarray:
@@ -99,9 +99,9 @@ def bins(distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bin
 def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array, np.ndarray]]:
     """As ``kepler_traverse.search.distance_stats.count_levels``."""
     k, n = distance.shape
-    found = cp.zeros((k, 2), np.int64)
-    launch(_kernel(_HOPS, distance.dtype), k * _n_reduction_blocks(n), (*_to_hops(distance), offsets, found))
-    farthest, edges = found.get().T
+    per_source = cp.zeros((k, 2), np.int64)
+    launch(_kernel(_HOPS, distance.dtype), k * _n_reduction_blocks(n), (*_to_hops(distance), offsets, per_source))
+    farthest, edges = per_source.get().T
     n_levels = int(min(farthest.max(), farthest.max() if limit is None else limit)) + 1
     at_once = max(1, LEVELS_AT_ONCE // n_levels)
     for first in range(0, k, at_once):
@@ -117,10 +117,10 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     k, n_levels = counts.shape
     # A block reduces one source after the other in the same memory, which limits the number of blocks.
     blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
-    values, found = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_STATISTICS), np.float64)
+    values, rows = cp.empty((blocks, n_levels), np.float64), cp.empty((k, _N_STATISTICS), np.float64)
     entry = _OF_LEVELS.variant(COUNT_BYTES=counts.dtype.itemsize)
-    launch_blocks(kernel(entry, np.int32), blocks, (*_to_hops(counts), values, found))
-    return found.get()
+    launch_blocks(kernel(entry, np.int32), blocks, (*_to_hops(counts), values, rows))
+    return rows.get()
 
 
 def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:

@@ -34,17 +34,17 @@ def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np
     src, dst = cp.ascontiguousarray(src), cp.ascontiguousarray(dst)
     for first in range(0, src.size, ROWS_AT_ONCE):
         rows = slice(first, first + ROWS_AT_ONCE)
-        found = cp.empty(src[rows].size, np.int64)
+        part = cp.empty(src[rows].size, np.int64)
         args = {
             "offsets": offsets,
             "targets": targets,
             "src": src[rows],
             "dst": dst[rows],
-            "n_rows": np.int64(found.size),
-            "edges": found,
+            "n_rows": np.int64(part.size),
+            "edges": part,
         }
-        launch(kernel(_FIND, targets.dtype), found.size, args)
-        edges[rows] = found.astype(dtype)
+        launch(kernel(_FIND, targets.dtype), part.size, args)
+        edges[rows] = part.astype(dtype)
     return edges
 
 

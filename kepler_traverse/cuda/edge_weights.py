@@ -47,9 +47,9 @@ def from_integers(integers: Array, dtype: np.dtype) -> Array:
 
 def check(weights: Array) -> tuple[int, int, int]:
     """Count numbers that are not finite, the position of the first of them, and negative zeros; of float weights."""
-    found = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
-    launch(kernel(_CHECK, np.int32, weights.dtype), weights.size, (weights, np.int64(weights.size), found))
-    n_bad, first, n_zeros = found.get().tolist()
+    findings = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
+    launch(kernel(_CHECK, np.int32, weights.dtype), weights.size, (weights, np.int64(weights.size), findings))
+    n_bad, first, n_zeros = findings.get().tolist()
     return n_bad, first, n_zeros
 
 

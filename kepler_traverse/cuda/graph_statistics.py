@@ -38,9 +38,9 @@ ENTRIES = (_DEGREES, _DEGREE_SUMS, _FIRST_OF_DEGREE, _DEGREES_AT, _EDGES_AT, _CO
 def degrees(offsets: Array) -> Array:
     """Out-degree of every vertex, int64."""
     n_vertices = offsets.size - 1
-    found = cp.empty(n_vertices, np.int64)
-    launch(kernel(_DEGREES, np.int32), n_vertices, (offsets, np.int64(n_vertices), found))
-    return found
+    counts = cp.empty(n_vertices, np.int64)
+    launch(kernel(_DEGREES, np.int32), n_vertices, (offsets, np.int64(n_vertices), counts))
+    return counts
 
 
 def degree_statistics(offsets: Array) -> tuple[float, float, int]:
@@ -68,10 +68,10 @@ def hub(offsets: Array) -> int:
 
 def degrees_at(offsets: Array, vertices: np.ndarray) -> np.ndarray:
     """Out-degrees of some vertices, NumPy."""
-    found = cp.empty(vertices.size, np.int64)
+    counts = cp.empty(vertices.size, np.int64)
     sampled = (cp.asarray(vertices, np.int64), np.int64(vertices.size))
-    launch(kernel(_DEGREES_AT, np.int32), vertices.size, (offsets, *sampled, found))
-    return found.get()
+    launch(kernel(_DEGREES_AT, np.int32), vertices.size, (offsets, *sampled, counts))
+    return counts.get()
 
 
 def edges_at(offsets: Array, targets: Array, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,18 +95,18 @@ def count_reached(offsets: Array, distance: Array, half: int) -> tuple[int, int,
 def max_hops(rows: Array) -> int:
     """The largest of hop counts of shape (k, n), -1 if all are unreached; rows may be farther apart than they are long."""
     memory, pitch = flatten_distances(rows)
-    found = cp.asarray(np.full(1, -1, np.int32))
+    largest = cp.asarray(np.full(1, -1, np.int32))
     sizes = (np.int32(rows.itemsize), pitch, np.int64(rows.shape[1]), np.int64(len(rows)))
-    launch(kernel(_MAX_HOPS, np.int32), rows.shape[1], (memory.view(np.uint8), *sizes, found))
-    return int(found.get()[0])
+    launch(kernel(_MAX_HOPS, np.int32), rows.shape[1], (memory.view(np.uint8), *sizes, largest))
+    return int(largest.get()[0])
 
 
 def hubs(offsets: Array, least: int) -> tuple[np.ndarray, np.ndarray]:
     """Vertices of at least ``least`` edges, ascending, and their degrees, NumPy."""
     n_vertices, n_edges = offsets.size - 1, int(offsets[-1:].get()[0])
-    found, counter = cp.empty(2 * (n_edges // least), np.int64), cp.zeros(1, np.int64)
-    launch(kernel(_LIST_HUBS, np.int32), n_vertices, (offsets, np.int64(n_vertices), np.int64(least), found, counter))
-    listed = found[: 2 * int(counter.get()[0])].get().reshape(-1, 2)
+    pairs, counter = cp.empty(2 * (n_edges // least), np.int64), cp.zeros(1, np.int64)
+    launch(kernel(_LIST_HUBS, np.int32), n_vertices, (offsets, np.int64(n_vertices), np.int64(least), pairs, counter))
+    listed = pairs[: 2 * int(counter.get()[0])].get().reshape(-1, 2)
     listed = listed[np.argsort(listed[:, 0])]
     return listed[:, 0], listed[:, 1]
 

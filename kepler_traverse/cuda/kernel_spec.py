@@ -93,11 +93,11 @@ def make_entries(file: Path, block: int, **shared: Any) -> Callable[..., Entry]:
 
 def arguments(*declared: str) -> tuple[Argument, ...]:
     """Read declarations: ``"int64 n_edges, vertex_t* targets, vertex_t*? parent"``, of which the last may be None."""
-    found = []
+    parsed = []
     for text in filter(None, ", ".join(declared).split(", ")):
         kind, name = text.split()
-        found.append(Argument(name, kind.rstrip("*?"), "*" in kind, kind.endswith("?")))
-    return tuple(found)
+        parsed.append(Argument(name, kind.rstrip("*?"), "*" in kind, kind.endswith("?")))
+    return tuple(parsed)
 
 
 class StructArguments(Sequence[Argument]):

@@ -113,9 +113,9 @@ class ShortSearches:
         asked = {"sources": sources, "limits": np.minimum(limits, finite).view(self._ordered), "list_of": list_of}
         targets = cp.asarray(lists) if lists.size else None
         for number in range(self._first, len(self._tiers[:tiers])):
-            left, found = self._tried(self._tiers[number], asked, targets, left)
-            parts += found
-            for positions, part in found:
+            left, of_tier = self._tried(self._tiers[number], asked, targets, left)
+            parts += of_tier
+            for positions, part in of_tier:
                 sizes[positions] = _on_host(part["sizes"])
                 ends = _on_host(part["stops"])
                 stops[positions] = np.where(ends < asked["limits"][positions], ends.view(self._kind), limits[positions])
@@ -134,20 +134,20 @@ class ShortSearches:
     ) -> tuple[np.ndarray, list[Any]]:
         """Search from what is left. Return those whose table is full, and the arrays of the others with their positions."""
         full: list[np.ndarray] = []
-        found: list[Any] = []
+        searched: list[Any] = []
         capacity = int(1.25 * self._per_source * left.size) + 1024
         while left.size:
             of_left = {name: cp.asarray(each[left]) for name, each in asked.items()}
             part = self._launched(tier, of_left, targets, capacity)
             begins = _on_host(part["begins"])
             if begins.min() >= 0:
-                return np.concatenate([*full, left[:0]]), [*found, (left, part)]
+                return np.concatenate([*full, left[:0]]), [*searched, (left, part)]
             there = np.flatnonzero(begins >= 0)
             chosen = {name: part[name][cp.asarray(there)] for name in ("begins", "sizes", "stops")}
-            found.append((left[there], part | chosen))
+            searched.append((left[there], part | chosen))
             full.append(left[begins == _TABLE_IS_FULL])
             left, capacity = left[begins == _NO_CAPACITY], int(part["used"].get()[0])
-        return np.concatenate([*full, left]), found
+        return np.concatenate([*full, left]), searched
 
     def _launched(self, tier: Tier, asked: dict[str, Array], targets: Array | None, capacity: int) -> dict[str, Any]:
         search, k = self._kernel(_SEARCH, tier), asked["sources"].size
@@ -219,5 +219,5 @@ def _on_host(array: Array) -> np.ndarray:
     CuPy keeps such memory for the next copy of the same size, so sizes are rounded up to few different ones.
     """
     unit = 1 << max(array.nbytes.bit_length() - 3, 0)
-    found = np.frombuffer(cp.cuda.alloc_pinned_memory(max(-(-array.nbytes // unit) * unit, 1)), array.dtype, array.size)
-    return array.get(out=found) if array.size else found
+    on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(max(-(-array.nbytes // unit) * unit, 1)), array.dtype, array.size)
+    return array.get(out=on_host) if array.size else on_host

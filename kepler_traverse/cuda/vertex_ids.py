@@ -88,10 +88,10 @@ def _unique(values: Array) -> Array:
     launch(kernel(_FLAG_FIRST, np.int32), ordered.size, (*_ids(ordered), flags))
     places = cp.cumsum(flags)
     del flags
-    found = cp.empty(int(places[-1:].get()[0]), values.dtype)
+    distinct = cp.empty(int(places[-1:].get()[0]), values.dtype)
     memory, size, kind = _ids(ordered)
-    launch(kernel(_TAKE_FIRST, np.int32), ordered.size, (memory, places, size, kind, found.view(np.uint8)))
-    return found
+    launch(kernel(_TAKE_FIRST, np.int32), ordered.size, (memory, places, size, kind, distinct.view(np.uint8)))
+    return distinct
 
 
 def _joined(arrays: list[Array]) -> Array:

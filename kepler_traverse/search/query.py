@@ -124,10 +124,10 @@ class Digested:
 
 def compute_digest(facts: Any, arrays: Iterable[np.ndarray] = ()) -> str:
     """Return the SHA-256 of facts as JSON, and of arrays."""
-    found = hashlib.sha256(json.dumps(facts).encode())
+    digest = hashlib.sha256(json.dumps(facts).encode())
     for array in arrays:
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 class SourceValues(Digested):

@@ -148,12 +148,12 @@ class Run:
         }
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
         reached = frontier.advance()
-        found, depth = frontier.size, 0
-        while frontier.size and found < reached:
+        n_resolved, depth = frontier.size, 0
+        while frontier.size and n_resolved < reached:
             depth += 1
             self._point_along_tight(depth)
-            found += frontier.size
-        if found < reached:
+            n_resolved += frontier.size
+        if n_resolved < reached:
             raise closed_cycle_error(self.distance.dtype)
 
     def _point_along_tight(self, depth: int) -> None:

@@ -96,14 +96,14 @@ def plan(graph, query) -> TracedSearch:
         arrived.data.memset_async(0, arrived.nbytes)
         search(source=graph.targets.dtype.type(source), first_step=np.int32(begun))
         outcome.get(out=on_host)
-        found = on_host.view(of_search)[0]
-        last_step, n_open = int(found["last_step"]), int(found["n_open"])
+        result = on_host.view(of_search)[0]
+        last_step, n_open = int(result["last_step"]), int(result["n_open"])
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # otherwise the search for predecessors overwrote the stamps
-        keys = np.array([found["limit"], found["threshold"]], run.keys.dtype)
+        keys = np.array([result["limit"], result["threshold"]], run.keys.dtype)
         settled, threshold = keys.view(run.distance.dtype).tolist()
-        reached_limit, below = (settled, None) if found["is_settled"] else (query.limit, threshold)
+        reached_limit, below = (settled, None) if result["is_settled"] else (query.limit, threshold)
         return Outcome(run.distance, run.predecessor, reached_limit, last_step - begun, below=below)
 
     return TracedSearch(traverse, trace)
@@ -175,8 +175,8 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
     if not graph.n_edges:
         return real.type(0)
     with np.errstate(over="ignore"):  # with weights near the largest number, all vertices are near
-        found = [(float(part.min()), float(part.max())) for _, part in iter_slices(weights)]
-        lightest, heaviest = min(low for low, _ in found), max(high for _, high in found)
+        extents = [(float(part.min()), float(part.max())) for _, part in iter_slices(weights)]
+        lightest, heaviest = min(low for low, _ in extents), max(high for _, high in extents)
         if lightest == heaviest and not may_stop:
             return real.type(np.inf)
         mean = edge_weights.total(weights) / weights.size

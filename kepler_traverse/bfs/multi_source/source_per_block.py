@@ -294,9 +294,9 @@ class _Run:
         if self._query.output == "counts":
             return None
         if self._query.output == "targets":
-            found = self._at_targets[: None if self._query.has_target_lists else k]
-            return found.astype(hops_dtype(depth), copy=False)
-        distance = self._distance[:k, : self._graph.n_vertices]
+            distance = self._at_targets[: None if self._query.has_target_lists else k]
+        else:
+            distance = self._distance[:k, : self._graph.n_vertices]
         return distance.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):

@@ -152,17 +152,17 @@ class _Run:
             # Sums of floats round there as they are added, so they depend on the path.
             other = source_per_block.plan(self._graph, query, k)
             return other(sources) if lists is None else other(sources, lists)
-        found = InterleavedDistances(
+        interleaved = InterleavedDistances(
             self._lines, k, hierarchy.unit, self._graph.weights.dtype, self._bound, min(highest, self._bound - 1)
         )
         rounds, limits = [hierarchy.levels] * k, [query.limit] * k
-        below = float((found.highest + 1) * hierarchy.unit)
+        below = float((interleaved.highest + 1) * hierarchy.unit)
         if lists is not None and query.output == "targets":
-            return MultiSourceOutcome(self._at_targets(found, lists), None, limits, rounds, below=below)
+            return MultiSourceOutcome(self._at_targets(interleaved, lists), None, limits, rounds, below=below)
         if "interleaved" in query.forms and not query.predecessors and query.output == "all":
-            return MultiSourceOutcome(found, None, limits, rounds, below=below)
+            return MultiSourceOutcome(interleaved, None, limits, rounds, below=below)
         out = None if self._rows is None else self._rows[:k]
-        distance = found.rows(self._columns, out)
+        distance = interleaved.rows(self._columns, out)
         predecessor = gpu_steps.finish_each(self._single, sources, distance)
         return MultiSourceOutcome(distance, predecessor, limits, rounds, below=below)
 
@@ -241,8 +241,8 @@ class _Run:
             launches.append(prepare(self._kernels[_LEVEL], blocks_for(_LEVEL, n_items), args))
         return launches
 
-    def _at_targets(self, found: InterleavedDistances, lists) -> Any:
+    def _at_targets(self, interleaved: InterleavedDistances, lists) -> Any:
         """Distances at the targets of each source, of shape (n_targets,)."""
         rows = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
-        sums = found.lines[cp.asarray(lists.vertices), cp.asarray(rows)]
-        return cp.where(sums < self._bound, sums * found.unit, np.inf).astype(found.dtype)
+        sums = interleaved.lines[cp.asarray(lists.vertices), cp.asarray(rows)]
+        return cp.where(sums < self._bound, sums * interleaved.unit, np.inf).astype(interleaved.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, make_entries
-from ..cuda.launch import PackedLaunches, graph_arguments, launch, target_arguments
+from ..cuda.launch import Named, PackedLaunches, launch, named
 from ..search.strategy import state_bytes
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Run:
         self.predecessor = cp.empty(n, index) if query.predecessors else None
         self.frontier = Frontier(n if queue_capacity is None else queue_capacity, index, n_counters)
         self.host_targets = query.targets
-        self.targets = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self.target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._count_unreached = kernel(_COUNT_UNREACHED, index)
 
     def start(self, source: int) -> None:
@@ -61,21 +61,11 @@ class Run:
             self.predecessor.fill(NO_PREDECESSOR)
             self.predecessor[source] = source
         self.frontier.start(source)
-        self.targets_left = 0 if self.targets is None else int((self.host_targets != source).sum())
+        self.targets_left = 0 if self.target_vertices is None else int((self.host_targets != source).sum())
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Named:
         """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
-        frontier = self.frontier
-        return {
-            **graph_arguments(self.graph),
-            **target_arguments(self.targets),
-            "frontier": frontier.queue,
-            "next": frontier.next,
-            "capacity": np.int64(frontier.capacity),
-            "distance": self.distance,
-            "predecessor": self.predecessor,
-            "counters": frontier.counters,
-        }
+        return named(self, self.graph, **self.frontier.arguments())
 
     @property
     def frontier_size(self) -> int:
@@ -83,9 +73,9 @@ class Run:
 
     def count_targets_left(self) -> None:
         """Let the device count, into the frontier's second counter, the targets that are unreached."""
-        if self.targets is not None:
-            size = self.targets.size
-            arguments_ = (self.targets, np.int64(size), self.distance, self.frontier.counters)
+        if self.target_vertices is not None:
+            size = self.target_vertices.size
+            arguments_ = (self.target_vertices, np.int64(size), self.distance, self.frontier.counters)
             launch(self._count_unreached, size, arguments_)
 
     def close_level(self) -> None:
@@ -94,7 +84,7 @@ class Run:
         self.targets_left = self.frontier.advance()
 
     def targets_reached(self) -> bool:
-        return self.targets is not None and self.targets_left == 0
+        return self.target_vertices is not None and self.targets_left == 0
 
 
 class PushRun(Run):

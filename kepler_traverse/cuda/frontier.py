@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -35,6 +37,11 @@ class Frontier:
     def start(self, source: int) -> None:
         self.queue[0] = source
         self.size = 1
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arrays as kernels name them."""
+        capacity = np.int64(self.capacity)
+        return {"frontier": self.queue, "next": self.next, "capacity": capacity, "counters": self.counters}
 
     def clear_counters(self) -> None:
         self.counters.data.memset_async(0, self.counters.nbytes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Hashable
+from collections import ChainMap
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ MAX_CHILDREN = 2048  # kernels launched by kernels that a device lets wait; cuda
 
 _WHOLE_DEVICE = 100  # multiprocessors; a partition of a device (MIG) has fewer
 
-Arguments = tuple[Any, ...] | dict[str, Any]
+Named = ChainMap[str, Any]
+Arguments = tuple[Any, ...] | dict[str, Any] | Named
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
 
 
@@ -45,9 +47,9 @@ def launch(kernel: Kernel, work_items: int | np.integer, args: Arguments, *, sha
 
     Parameters
     ----------
-    args : tuple or dict
+    args : tuple, dict or ChainMap
         CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array. A dict, by name,
-        for a kernel that takes a struct.
+        for a kernel that takes a struct, or what ``named`` returns.
     shared_bytes : int
         Dynamic shared memory of a block.
 
@@ -65,7 +67,7 @@ def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes:
     _run(kernel, blocks, checked(kernel, args), shared_bytes)
 
 
-def prepare(kernel: Kernel, blocks: int, args: dict[str, Any]) -> Callable[..., None]:
+def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]:
     """Check the arguments of a kernel that takes a struct once, for any number of launches: return ``run(**changed)``.
 
     Parameters
@@ -116,12 +118,14 @@ class PackedLaunches:
         self._packed: dict[Hashable, tuple[tuple[Any, ...], dict[str, np.ndarray]]] = {}
 
     def launch(
-        self, work_items: int | np.integer, key: Hashable, pack: Callable[[], dict[str, Any]], **changed: np.generic
+        self, work_items: int | np.integer, key: Hashable, pack: Callable[[], Mapping[str, Any]], **changed: np.generic
     ) -> None:
         """Run the kernel over so many work items; otherwise as ``launch_blocks``."""
         self.launch_blocks(blocks_for(self._kernel.entry, work_items), key, pack, **changed)
 
-    def launch_blocks(self, blocks: int, key: Hashable, pack: Callable[[], dict[str, Any]], **changed: np.generic) -> None:
+    def launch_blocks(
+        self, blocks: int, key: Hashable, pack: Callable[[], Mapping[str, Any]], **changed: np.generic
+    ) -> None:
         """Run the kernel with that many blocks.
 
         Parameters
@@ -148,10 +152,18 @@ class PackedLaunches:
         _run(self._kernel, blocks, values, self._shared_bytes)
 
 
-def graph_arguments(graph: Any, *, has_weights: bool = False) -> dict[str, Any]:
-    """Return the arrays of a graph, and the number of its vertices, by the names that structs of arguments give them."""
-    weights = {"weights": graph.weights} if has_weights else {}
-    return {"offsets": graph.offsets, "targets": graph.targets, "n_vertices": np.int64(graph.n_vertices), **weights}
+def named(run: Any, graph: Any, **own: Any) -> Named:
+    """Return what kernels that take a struct may take, by name, of which each takes what its struct declares.
+
+    These are ``own``; the attributes of a run; the number of its ``target_vertices``; and the arrays of a graph.
+    """
+    of_graph = {**graph_arguments(graph), "weights": graph.weights}
+    return ChainMap(own, vars(run), target_arguments(vars(run).get("target_vertices")), of_graph)
+
+
+def graph_arguments(graph: Any) -> dict[str, Any]:
+    """Return the edges of a graph, and the number of its vertices, by the names of structs."""
+    return {"offsets": graph.offsets, "targets": graph.targets, "n_vertices": np.int64(graph.n_vertices)}
 
 
 def target_arguments(vertices: Any) -> dict[str, Any]:
@@ -186,6 +198,8 @@ def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int
 def checked(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
     """Return the arguments as CuPy takes them, after their types are checked."""
     declared = kernel.entry.arguments
+    if isinstance(args, ChainMap):
+        args = {name: args[name] for name in _list_names(kernel.entry) if name in args}
     if isinstance(args, dict):
         args = _in_order(kernel.entry, args)
     if len(args) != len(declared):

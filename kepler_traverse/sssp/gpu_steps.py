@@ -12,7 +12,7 @@ from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
 from ..cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
-from ..cuda.launch import PackedLaunches, graph_arguments, launch
+from ..cuda.launch import Named, PackedLaunches, launch, named
 from ..search.sparse import closed_cycle_error
 from ..search.strategy import state_bytes
 from .cpu_steps import may_overflow, overflow_error
@@ -85,23 +85,9 @@ class Run:
     def frontier_size(self) -> int:
         return self.frontier.size
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Named:
         """Return what kernels take, by name, and what stays the same while the two queues keep their order."""
-        frontier = self.frontier
-        return {
-            **graph_arguments(self.graph, has_weights=True),
-            "limit": self.limit,
-            "frontier": frontier.queue,
-            "next": frontier.next,
-            "capacity": np.int64(frontier.capacity),
-            "keys": self.keys,
-            "distance": self.distance,
-            "queued_in": self.queued_in,
-            "layer": self.queued_in,
-            "parent": self.parent,
-            "predecessor": self.predecessor,
-            "counters": frontier.counters,
-        }
+        return named(self, self.graph, layer=self.queued_in, **self.frontier.arguments())
 
     def launch_frontier(self, step, **changed) -> None:
         """Launch a kernel over the frontier; ``changed`` are NumPy scalars by name that differ between launches."""
@@ -134,18 +120,10 @@ class Run:
             launch(self.kernels[_POINT_TO_NEARER], n, (*self.edges, n, self.distance, self.predecessor))
 
     def _resolve_in_layers(self) -> None:
-        n, frontier, layer = self.n_vertices, self.frontier, self.queued_in
+        n, frontier = self.n_vertices, self.frontier
         # With negative weights only the source is resolved so far: a nearer in-neighbor may lie behind the vertex.
         frontier.clear_counters()
-        resolved = {
-            "n_vertices": n,
-            "distance": self.distance,
-            "predecessor": self.predecessor,
-            "capacity": np.int64(frontier.capacity),
-            "layer": layer,
-            "queue": frontier.next,
-            "counters": frontier.counters,
-        }
+        resolved = self.arguments() | {"queue": frontier.next}
         launch(self.kernels[_LIST_RESOLVED], n, resolved)
         reached = frontier.advance()
         n_resolved, depth = frontier.size, 0

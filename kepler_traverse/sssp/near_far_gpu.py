@@ -66,7 +66,8 @@ def plan(graph, query) -> TracedSearch:
     is_short = _has_short_lists(graph)
     edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_LISTS_EDGES_PER_WIDTH
     args = {
-        **graph_arguments(graph, has_weights=True),
+        **graph_arguments(graph),
+        "weights": graph.weights,
         "limit": run.limit,
         "width": first_width(graph, query.targets is not None, edges_per_width),
         **target_arguments(target_vertices),

@@ -12,7 +12,6 @@ level. The output reads the planes and seen, and writes one byte per source and 
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
-from ...cuda.launch import PackedLaunches, graph_arguments, launch
+from ...cuda.launch import Named, PackedLaunches, launch, named
 from ...search.strategy import MultiSourceOutcome
 from ..tuning import BitParallelGpuTuning
 
@@ -207,22 +206,21 @@ class _Run:
         self._graph, self._query, self._words, self._n = graph, query, words, np.int64(n)
         self._tuning = tuning = query.get_tuning(BitParallelGpuTuning)
         reverse = graph.reverse
-        self._incoming = (reverse.offsets, reverse.targets)
+        self.in_offsets, self.in_targets = reverse.offsets, reverse.targets
         self.kernels = kernels_for(graph, words, ENTRIES, tuning)
-        self._seen, self._front, self._found, self._gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
-        self._planes: Array = None if query.output == "counts" else self._new_planes(PLANES)
+        self.seen, self.front, self.found, self.gathered = (cp.empty((n, words), np.uint32) for _ in range(4))
+        self.planes: Array = None if query.output == "counts" else self._new_planes(PLANES)
         bitmap = -(-n // 32)
-        self._in_front, self._is_found, self._done, self._idle, self._touched = (
-            cp.empty(bitmap, np.uint32) for _ in range(5)
-        )
-        launch(self.kernels[_IDLE], bitmap * 32, (self._incoming[0], self._n, self._idle))
-        self._hubs = graph_statistics.chunks_of_hubs(self._incoming[0], tuning.chunk)
-        self._capacity = np.int64(_push_capacity(n, m, tuning))
-        self._chunks = cp.empty(int(self._capacity), np.uint64)
+        self.in_front, self.is_found, self.done, self.idle, self.touched = (cp.empty(bitmap, np.uint32) for _ in range(5))
+        launch(self.kernels[_IDLE], bitmap * 32, (self.in_offsets, self._n, self.idle))
+        self.hub_chunks = graph_statistics.chunks_of_hubs(self.in_offsets, tuning.chunk)
+        self.n_hub_chunks = np.int64(self.hub_chunks.size)
+        self.capacity = np.int64(_push_capacity(n, m, tuning))
+        self.chunks = cp.empty(int(self.capacity), np.uint64)
         # Two copies: one is read while the other is written.
         self._state = [cp.zeros(_COUNTER_WORDS + max(words, 4), np.uint32) for _ in range(2)]
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(8 * _N_COUNTERS), np.int64, _N_COUNTERS)
-        self._target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self.target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
         self._distance: Array = None
         self.padded: Array = None
         self._level_counts: list[Array] = []
@@ -230,7 +228,7 @@ class _Run:
 
     def wait_for(self, targets) -> None:
         """Take other targets: the next searches may end once all sources have reached all of them."""
-        self._target_vertices = cp.asarray(targets, np.int64)
+        self.target_vertices = cp.asarray(targets, np.int64)
 
     def _unpacked(self) -> dict[Entry, PackedLaunches]:
         """Return launches that are packed when they are used: levels swap two sets of arrays, so each is packed once."""
@@ -254,31 +252,22 @@ class _Run:
             depth = level
             if query.limit is not None and level >= query.limit:
                 return level, depth, query.limit
-            if self._target_vertices is not None and not missing:
+            if self.target_vertices is not None and not missing:
                 return level, depth, level
             level += 1
             vertices, edges, missing = self._step(level, vertices, edges)
         return level, depth, query.limit
 
     def _start(self, sources) -> tuple[int, int, int]:
-        clear(self._seen, self._gathered, self._in_front, self._touched, *self._state)
+        clear(self.seen, self.gathered, self.in_front, self.touched, *self._state)
         # Bitsets outside the frontier are never read. The kernel adds bits to those of the sources.
-        self._front[cp.asarray(sources)] = 0
-        self._done[...] = self._idle
+        self.front[cp.asarray(sources)] = 0
+        self.done[...] = self.idle
         lanes = np.zeros(self._words * WORD, np.uint8)
         lanes[: sources.size] = 1
         alive = np.packbits(lanes, bitorder="little").view(np.uint32)
         self._alive()[...] = cp.asarray(alive)
-        k = np.int64(sources.size)
-        args = {
-            "offsets": self._graph.offsets,
-            "sources": cp.asarray(sources),
-            "n_sources": k,
-            "seen": self._seen,
-            "front": self._front,
-            "in_front": self._in_front,
-            "counters": self._counters(),
-        }
+        args = self._arguments(sources=cp.asarray(sources), n_sources=np.int64(sources.size))
         launch(self.kernels[_START], sources.size, args)
         self._level_counts = [cp.asarray(lanes.astype(np.int64))]
         return self._read_counters()
@@ -291,9 +280,9 @@ class _Run:
 
     def _read_counters(self) -> tuple[int, int, int]:
         """Return the counters of a level: vertices and edges of the frontier, and targets that are not reached."""
-        if self._target_vertices is not None:
-            size = self._target_vertices.size
-            kernel_args = (self._target_vertices, np.int64(size), self._seen, self._alive(), self._counters())
+        if self.target_vertices is not None:
+            size = self.target_vertices.size
+            kernel_args = (self.target_vertices, np.int64(size), self.seen, self._alive(), self._counters())
             launch(self.kernels[_MISSING], size, kernel_args)
         self._counters().get(out=self._on_host)
         return tuple(self._on_host[:3].tolist())
@@ -307,70 +296,52 @@ class _Run:
         n, threads = self._n, int(self._n + 31) // 32 * WARP  # one warp per word of a bitmap
         tuning = self._tuning
         is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
-        key, pack = (self._front.data.ptr, counters.data.ptr), partial(self._arguments, alive)
+        key = self.front.data.ptr, counters.data.ptr
+
+        def pack() -> Named:
+            return self._arguments(alive=alive, alive_next=self._alive())
+
         if is_pushed:
-            capacity, chunks = self._capacity, self._chunks
-            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self._in_front, capacity, chunks, counters))
+            capacity, chunks = self.capacity, self.chunks
+            launch(self.kernels[_LIST], threads // WARP, (graph.offsets, n, self.in_front, capacity, chunks, counters))
             at_most = min(vertices + edges // tuning.chunk, int(capacity))
-            self._launches[_PUSH].launch(at_most, key, lambda: pack() | {"counters": counters})
+            self._launches[_PUSH].launch(at_most, key, lambda: self._arguments(counters=counters))
         else:
             self._launches[_PULL].launch(threads, key, pack, level=np.int32(level))
-        if is_pushed or self._hubs.size:
+        if is_pushed or self.hub_chunks.size:
             changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
             self._launches[_FINALIZE].launch(threads, key, pack, **changed)
-        self._front, self._found = self._found, self._front
-        self._in_front, self._is_found = self._is_found, self._in_front
+        self.front, self.found = self.found, self.front
+        self.in_front, self.is_found = self.is_found, self.in_front
         if self._query.output == "counts":
             self._count()
         return self._read_counters()
 
-    def _arguments(self, alive) -> dict[str, Any]:
-        """Return what the kernels of a level take, by name; ``alive`` is that of the level before."""
-        in_offsets, in_targets = self._incoming
-        return {
-            **graph_arguments(self._graph),
-            "in_offsets": in_offsets,
-            "in_targets": in_targets,
-            "hub_chunks": self._hubs,
-            "n_hub_chunks": np.int64(self._hubs.size),
-            "chunks": self._chunks,
-            "capacity": self._capacity,
-            "alive": alive,
-            "front": self._front,
-            "in_front": self._in_front,
-            "seen": self._seen,
-            "found": self._found,
-            "is_found": self._is_found,
-            "done": self._done,
-            "gathered": self._gathered,
-            "touched": self._touched,
-            "planes": self._planes,
-            "alive_next": self._alive(),
-            "counters": self._counters(),
-        }
+    def _arguments(self, **own: Any) -> Named:
+        return named(self, self._graph, **{"counters": self._counters(), **own})
 
     def _make_planes(self, level: int) -> None:
         """Allocate a plane for each bit of a level's number, and clear the plane of a bit that no level had before."""
         n, needed = self._graph.n_vertices, level.bit_length()
-        if self._planes is None or level != 1 << (needed - 1):
+        if self.planes is None or level != 1 << (needed - 1):
             return
-        if needed * n > self._planes.shape[0]:
-            before, self._planes = self._planes, self._new_planes(2 * (needed - 1))
-            self._planes[: before.shape[0]] = before
+        if needed * n > self.planes.shape[0]:
+            before, self.planes = self.planes, self._new_planes(2 * (needed - 1))
+            self.planes[: before.shape[0]] = before
             self._launches = self._unpacked()  # those before hold the former planes
-        clear(self._planes[(needed - 1) * n : needed * n])
+        clear(self.planes[(needed - 1) * n : needed * n])
 
     def _count(self) -> None:
         counts = cp.zeros(self._words * WORD, np.int64)
-        launch(self.kernels[_COUNT], self._graph.n_vertices, (self._front, self._in_front, self._n, counts))
+        launch(self.kernels[_COUNT], self._graph.n_vertices, (self.front, self.in_front, self._n, counts))
         self._level_counts.append(counts)
 
     def distances(self, k: int, depth: int):
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type."""
         n, n_planes, dtype = self._graph.n_vertices, depth.bit_length(), hops_dtype(depth)
-        seen, planes = self._seen, self._planes
+        seen, planes = self.seen, self.planes
         if self._query.output == "targets":
-            columns = self._target_vertices
+            columns = self.target_vertices
             seen = seen[columns]
             planes = cp.ascontiguousarray(planes.reshape(-1, n, self._words)[:n_planes, columns]).reshape(-1, self._words)
             n = columns.size

@@ -20,11 +20,10 @@ from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
 from ...cuda.launch import (
     blocks_at_once,
-    graph_arguments,
     launch_blocks,
+    named,
     resident_threads,
     shared_memory,
-    target_arguments,
     threads_per_multiprocessor,
 )
 from ...errors import StrategyError
@@ -210,95 +209,79 @@ class _Run:
         self._shared = layout.nbytes
         fitting = min(blocks_at_once(each, self._shared) for each in self._kernels.values())
         self._n_blocks = max(1, min(group, _max_blocks(n, tuning), fitting))
-        self._pitch = row_pitch(n)
-        self._spill = cp.empty((self._n_blocks, 2, min(n, tuning.spill_capacity)), graph.targets.dtype)
-        self._outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
-        self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
-        self._target_offsets = None
-        self._taken = cp.zeros(1, np.int64)
-        self._outcome = cp.zeros(group, np.int64)  # one Outcome per source
-        self._columns = min(n, tuning.short_hops) + 1
+        self.pitch, self.is_per_source = np.int64(row_pitch(n)), np.int32(query.output == "all")
+        self.spill = cp.empty((self._n_blocks, 2, min(n, tuning.spill_capacity)), graph.targets.dtype)
+        self.spill_capacity = np.int64(self.spill.shape[2])
+        self.outside = cp.empty((self._n_blocks, layout.outside // 4), np.uint32)
+        self.target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self.target_offsets = None
+        self.taken = cp.zeros(1, np.int64)
+        self.outcome = cp.zeros(group, np.int64)  # one Outcome per source
+        self.columns = min(n, tuning.short_hops) + 1
         self._dtype = np.dtype(np.int16)
-        self._distance: Array = None
-        self._at_targets: Array = None
-        self._counts: Array = None
+        self.distance: Array = None
+        self.at_target_vertices: Array = None
+        self.counts_of_levels: Array = None
         self._allocate(self._dtype)
         self._predecessor_kernels = kernels_for(graph, 1, tuple(PREDECESSORS.values())) if query.predecessors else None
 
     def _allocate(self, dtype) -> None:
         output = self._query.output
-        self._distance = self._at_targets = self._counts = None  # before others are made
+        self.distance = self.at_target_vertices = self.counts_of_levels = None  # before others are made
         self._dtype = dtype
-        self._distance = cp.empty((self._group if output == "all" else self._n_blocks, self._pitch), dtype)
-        if output == "targets" and self._target_vertices is not None:
-            size = self._target_vertices.size
-            self._at_targets = cp.empty(size if self._query.has_target_lists else (self._group, size), dtype)
+        self.distance = cp.empty((self._group if output == "all" else self._n_blocks, self.pitch), dtype)
+        if output == "targets" and self.target_vertices is not None:
+            size = self.target_vertices.size
+            self.at_target_vertices = cp.empty(size if self._query.has_target_lists else (self._group, size), dtype)
         if output == "counts":
-            self._counts = cp.empty((self._group, self._columns), np.int32)
+            self.counts_of_levels = cp.empty((self._group, self.columns), np.int32)
 
     def wait_for(self, lists) -> None:
         """Take the targets of the next sources, if each has its own."""
         if lists is None:
             return
-        self._target_offsets, self._target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
+        self.target_offsets, self.target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
         if self._query.output == "targets":
-            self._at_targets = cp.empty(lists.vertices.size, self._dtype)
+            self.at_target_vertices = cp.empty(lists.vertices.size, self._dtype)
 
     def search(self, sources) -> tuple[np.ndarray, np.ndarray]:
         """Search from each source. Return the number of levels, and the level at which each search was stopped."""
         on_device = cp.asarray(sources)
         while True:
             self._search(on_device)
-            outcome = self._outcome[: sources.size].get().view(struct_layout(_FILE, "Outcome"))
+            outcome = self.outcome[: sources.size].get().view(struct_layout(_FILE, "Outcome"))
             levels, stops = outcome["levels"].astype(np.int64), outcome["stopped"].astype(np.int64)
             if not (stops == _TOO_DEEP).any():
                 return levels, stops
-            self._columns = min(self._graph.n_vertices + 1, 4 * self._columns)
+            self.columns = min(self._graph.n_vertices + 1, 4 * self.columns)
             self._allocate(np.dtype(np.int32))
 
     def _search(self, sources) -> None:
         graph, query = self._graph, self._query
-        self._taken.data.memset_async(0, self._taken.nbytes)
-        if self._counts is not None:
-            self._counts.data.memset_async(0, self._counts.nbytes)
+        self.taken.data.memset_async(0, self.taken.nbytes)
+        if self.counts_of_levels is not None:
+            self.counts_of_levels.data.memset_async(0, self.counts_of_levels.nbytes)
         last_level = np.int32(MAX_HOP_COUNT if query.limit is None else query.limit)
-        args = {
-            **graph_arguments(graph),
-            "sources": sources,
-            "n_sources": np.int64(sources.size),
-            "taken": self._taken,
-            "last_level": last_level,
-            **target_arguments(self._target_vertices),
-            "target_offsets": self._target_offsets,
-            "spill_capacity": np.int64(self._spill.shape[2]),
-            "spill": self._spill,
-            "outside": self._outside,
-            "pitch": np.int64(self._pitch),
-            "is_per_source": np.int32(query.output == "all"),
-            "distance": self._distance,
-            "at_target_vertices": self._at_targets,
-            "columns": np.int64(self._columns),
-            "counts": self._counts,
-            "outcome": self._outcome,
-        }
+        own = {"columns": np.int64(self.columns), "counts": self.counts_of_levels}
+        args = named(self, graph, sources=sources, n_sources=np.int64(sources.size), last_level=last_level, **own)
         blocks = min(self._n_blocks, sources.size)
         launch_blocks(self._kernels[self._dtype], blocks, args, shared_bytes=self._shared)
 
     def predecessors(self, sources):
         """Predecessors of shape (k, n)."""
         graph = self._graph
-        return predecessors_from_hops(graph, self._predecessor_kernels, sources, self._distance, graph.n_vertices)
+        return predecessors_from_hops(graph, self._predecessor_kernels, sources, self.distance, graph.n_vertices)
 
     def distances(self, k: int, depth: int):
         """Hop counts of shape (k, n), or of the targets only, in the narrowest type; None where they are only counted."""
         if self._query.output == "counts":
             return None
         if self._query.output == "targets":
-            distance = self._at_targets[: None if self._query.has_target_lists else k]
+            distance = self.at_target_vertices[: None if self._query.has_target_lists else k]
         else:
-            distance = self._distance[:k, : self._graph.n_vertices]
+            distance = self.distance[:k, : self._graph.n_vertices]
         return distance.astype(hops_dtype(depth), copy=False)
 
     def counts(self, k: int, depth: int):
         """Number of vertices per source and level, int32 of shape (k, depth + 1), valid until the next search."""
-        return self._counts[:k, : depth + 1]
+        return self.counts_of_levels[:k, : depth + 1]

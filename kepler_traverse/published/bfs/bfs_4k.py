@@ -21,6 +21,7 @@ from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
     MAX_CHILDREN,
+    Named,
     PackedLaunches,
     launch,
     max_grid,
@@ -176,22 +177,21 @@ class Run(gpu_steps.Run):
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Named:
         return super().arguments() | {
-            "high_degree": self.high_degree,
             "n_high_degree": np.int32(self.high_degree.size),
             "min_high_degree": np.int64(self.min_high_degree),
             "coalesced_from": np.int32(self.knobs.k7),
             "counted": self.on_device,
         }
 
-    def arguments_of_many_blocks(self) -> dict[str, Any]:
+    def arguments_of_many_blocks(self) -> Named:
         return self.arguments() | {
             "edges_per_child": np.int32(self.knobs.k3 * self.knobs.k6),
             "hash_bits": np.int32(self.many_memory.hash_bits),
         }
 
-    def arguments_of_single_block(self) -> dict[str, Any]:
+    def arguments_of_single_block(self) -> Named:
         knobs, memory = self.knobs, self.single_memory
         # No path has as many hops as there are vertices.
         last_level = self.graph.n_vertices if self.limit is None else min(self.limit, self.graph.n_vertices)

@@ -33,7 +33,7 @@ from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import PackedLaunches, launch, resident_threads
+from ...cuda.launch import Named, PackedLaunches, launch, resident_threads
 from ...search.strategy import Strategy, state_bytes
 from .params import GatherKnobs
 
@@ -74,7 +74,7 @@ class VertexRun(gpu_steps.Run):
         constants: dict[str, Any] = {"CULLING": culling, "COUNTING": int(knobs.counters)}
         kernels = {entry: kernel(entry.variant(**constants), graph.targets.dtype) for entry in self.entries}
         self._list_level = kernels.pop(_LIST_LEVEL)
-        self.block_from, self.warp_from = _GATHERED_FROM[knobs.gathering]
+        self.block_from, self.warp_from = map(np.int64, _GATHERED_FROM[knobs.gathering])
         self.launches = {entry: PackedLaunches(compiled) for entry, compiled in kernels.items()}
 
     def start(self, source: int) -> None:
@@ -91,15 +91,10 @@ class VertexRun(gpu_steps.Run):
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {"overflows": self.overflows}
 
-    def arguments(self) -> dict[str, Any]:
-        return super().arguments() | {
-            "block_from": np.int64(self.block_from),
-            "warp_from": np.int64(self.warp_from),
-            "visited": self.visited,
-            "counted": self.on_device,
-        }
+    def arguments(self) -> Named:
+        return super().arguments() | {"counted": self.on_device}
 
-    def make_arguments(self, entry: Entry) -> dict[str, Any]:  # noqa: ARG002
+    def make_arguments(self, entry: Entry) -> Named:  # noqa: ARG002
         """Return ``arguments``, and those that only one kernel takes so."""
         return self.arguments()
 
@@ -151,7 +146,7 @@ class EdgeRun(VertexRun):
         self.expand(1)
         self.swap(self.frontier.read_counters()[0])
 
-    def make_arguments(self, entry: Entry) -> dict[str, Any]:
+    def make_arguments(self, entry: Entry) -> Named:
         frontier = self.frontier
         if entry is _EXPAND:
             edges = {"edges": frontier.next, "sources": self.next_sources}

@@ -35,6 +35,7 @@ from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
+    Named,
     PackedLaunches,
     launch,
     launch_blocks,
@@ -71,24 +72,14 @@ ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 class _Run(gpu_steps.Run):
     """A traversal with queues of blocks."""
 
-    first_chunk, owner = None, None  # adjacency lists are not split
-
     def __init__(self, graph, query, n_counters: int, max_queued: int, n_queues: int, longest: int | None = None):
         super().__init__(graph, query, n_counters, longest)
-        self.offsets = graph.offsets
+        self.first_chunk, self.owner = None, None  # adjacency lists are not split
         # The queues of a block share its capacity; each holds at least one vertex.
-        self.n_queues, self.queue_capacity = n_queues, max(max_queued // n_queues, 1)
-        self.shared_bytes = n_queues * self.queue_capacity * graph.targets.dtype.itemsize
+        capacity = max(max_queued // n_queues, 1)
+        self.n_queues, self.queue_capacity = np.int32(n_queues), np.int32(capacity)
+        self.shared_bytes = n_queues * capacity * graph.targets.dtype.itemsize
         self.level = PackedLaunches(kernel(_LEVEL, graph.targets.dtype), shared_bytes=self.shared_bytes)
-
-    def arguments(self) -> dict[str, Any]:
-        return super().arguments() | {
-            "offsets": self.offsets,
-            "first_chunk": self.first_chunk,
-            "owner": self.owner,
-            "n_queues": np.int32(self.n_queues),
-            "queue_capacity": np.int32(self.queue_capacity),
-        }
 
 
 class BlockQueueRun(_Run):
@@ -137,10 +128,10 @@ class WarpQueueRun(_Run):
             self.frontier.queue[: end - first] = cp.arange(first, end, dtype=self.frontier.queue.dtype)
             self.frontier.size = end - first
 
-    def arguments_of_single_block(self) -> dict[str, Any]:
+    def arguments_of_single_block(self) -> Named:
         return self.arguments() | {"max_frontier": np.int64(self.knobs.alone_up_to)}
 
-    def arguments_of_grid(self) -> dict[str, Any]:
+    def arguments_of_grid(self) -> Named:
         max_frontier = np.int64(self.knobs.grid_up_to)
         return self.arguments() | {"queue": self.frontier.queue, "max_frontier": max_frontier, "arrived": self.arrived}
 
@@ -152,7 +143,7 @@ def step(run: WarpQueueRun, level: int) -> int | None:
         expand(run, level)
         return None
     # To stop at the level of a target, the host counts after each level.
-    last_level = run.last_level if run.targets is None else level + 1
+    last_level = run.last_level if run.target_vertices is None else level + 1
     frontier.clear_counters()
     is_alone = frontier.size <= knobs.alone_up_to
     changed: dict[str, Any] = {

@@ -33,7 +33,7 @@ from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, make_entries
-from ...cuda.launch import PackedLaunches, launch
+from ...cuda.launch import Named, PackedLaunches, launch
 from ...search.strategy import Strategy, state_bytes
 
 BLOCK = 256
@@ -65,7 +65,7 @@ class LayerRun(gpu_steps.Run):
         self.incoming = graph.reverse
         self.push, self.pull = (PackedLaunches(kernel(entry, graph.targets.dtype)) for entry in (_LAYER_PUSH, _PULL))
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Named:
         no_queue = {"capacity": np.int64(0), "next": None}
         return super().arguments() | _edges_in(self) | no_queue
 
@@ -97,7 +97,7 @@ class QueueRun(gpu_steps.PushRun):
         self.incoming = graph.reverse
         self.pull = PackedLaunches(kernel(_PULL, graph.targets.dtype))
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Named:
         return super().arguments() | _edges_in(self)
 
 

@@ -20,7 +20,7 @@ from ...bfs.host_loop import levels
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import PackedLaunches, graph_arguments, launch
+from ...cuda.launch import Named, PackedLaunches, graph_arguments, launch
 from ...search.strategy import Strategy, state_bytes
 from .params import DeferKnobs, VirtualWarpKnobs
 
@@ -73,7 +73,7 @@ class Scan(gpu_steps.Run):
         self.kernel = kernel(entry, graph.targets.dtype)
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Named:
         return super().arguments() | self.walked
 
     def scan(self, level: int) -> None:
@@ -139,7 +139,7 @@ class FlagScan(Scan):
         self.flags.fill(0)
         self.visited[source] = self.in_frontier[source] = 1
 
-    def arguments(self) -> dict[str, Any]:
+    def arguments(self) -> Named:
         return super().arguments() | {"visited": self.visited, "frontier": self.in_frontier, "updated": self.updated}
 
     def scan(self, level: int) -> None:  # noqa: ARG002  (the kernel reads it from the distances)
@@ -160,9 +160,9 @@ class Relaxation(Scan):
         launch(self.kernel, self.n_threads, (*self.walked.values(), self.distance, self.frontier.counters))
 
     def count_targets_left(self) -> None:
-        if self.targets is not None:
-            size = self.targets.size
-            arguments_ = (self.targets, np.int64(size), self.rounds, self.distance, self.frontier.counters)
+        if self.target_vertices is not None:
+            size = self.target_vertices.size
+            arguments_ = (self.target_vertices, np.int64(size), self.rounds, self.distance, self.frontier.counters)
             launch(self.count_unsettled, size, arguments_)
 
 

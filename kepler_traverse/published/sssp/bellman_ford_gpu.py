@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -83,9 +82,6 @@ class MaskRun(gpu_steps.Run):
         self.mask.fill(0)
         self.mask[source] = 1
 
-    def arguments(self) -> dict[str, Any]:
-        return super().arguments() | {"mask": self.mask, "updating": self.updating}
-
 
 def _mask(run: MaskRun, _count: int) -> None:
     """Relax the edges of the vertices with a mask, then copy the distances that fell."""
@@ -104,9 +100,6 @@ class WorkFrontRun(gpu_steps.Run):
         self.degrees, self.ends = cp.empty((2, graph.n_vertices), np.int64)
         _, _, self.largest_degree = degree_statistics(graph.offsets)
         self.relax_balanced = PackedLaunches(self.relax["relax"])
-
-    def arguments(self) -> dict[str, Any]:
-        return super().arguments() | {"ends": self.ends}
 
 
 def _work_front(run: WorkFrontRun, count: int) -> None:

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...cuda import cp
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import MAX_CHILDREN, PackedLaunches, graph_arguments, launch, max_grid, n_blocks, resident_threads
+from ...cuda.launch import MAX_CHILDREN, Named, PackedLaunches, launch, max_grid, n_blocks, resident_threads
 from ...errors import FrontierOverflowError, StrategyError
 from ...search.strategy import Strategy, state_bytes
 from ...sssp import gpu_steps
@@ -135,7 +134,7 @@ class Run(gpu_steps.Run):
 
     def _classify(self) -> None:
         """Copy the targets with the class of each edge in their two top bits (4.1); no copy if all these bits are 0."""
-        graph, counters, in_degrees = self.graph, self.frontier.counters, self.queued_in
+        graph, in_degrees = self.graph, self.queued_in
         in_degrees.fill(0)
         launch(self.relax["count_targets"], graph.n_edges, (graph.targets, np.int64(graph.n_edges), in_degrees))
         classified = cp.empty(graph.n_edges, graph.targets.dtype)
@@ -143,19 +142,13 @@ class Run(gpu_steps.Run):
         launch(
             self.relax["classify"],
             graph.n_vertices,
-            {
-                **graph_arguments(graph, has_weights=True),
-                "directed": np.int32(graph.directed),
-                "in_degrees": in_degrees,
-                "classified": classified,
-                "counters": counters,
-            },
+            self.arguments() | {"directed": np.int32(graph.directed), "in_degrees": in_degrees, "classified": classified},
         )
         self.n_skipped, n_only, *_ = self.frontier.read_counters()
         if self.n_skipped or n_only:
             self.classified = classified
 
-    def arguments_of_round(self, i: int) -> dict[str, Any]:
+    def arguments_of_round(self, i: int) -> Named:
         """Return the arguments of round ``i`` since the last wait."""
         knobs = self.knobs
         return self.arguments() | {

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -56,9 +55,10 @@ class Run(gpu_steps.Run):
 
     def __init__(self, graph, query, n_thresholds: int):
         super().__init__(graph, query, _KERNELS)
-        real, self.n = graph.weights.dtype, graph.n_vertices
+        real, n = graph.weights.dtype, graph.n_vertices
+        self.pile_capacity = np.int64(n)
         self.infinite = int(np.array(np.inf, real).view(self.keys.dtype))
-        self.piles = cp.empty((n_thresholds + 2, self.n), graph.targets.dtype)
+        self.piles = cp.empty((n_thresholds + 2, n), graph.targets.dtype)
         self.thresholds = cp.empty(n_thresholds, self.keys.dtype)
         self.sizes = cp.zeros(n_thresholds + 1, np.int64)
         self._sizes_on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(self.sizes.nbytes), np.int64, n_thresholds + 1)
@@ -105,10 +105,6 @@ class Run(gpu_steps.Run):
         self.sizes.get(out=self._sizes_on_host)
         *sizes, self.waiting = self._sizes_on_host.tolist()
         return sizes
-
-    def arguments(self) -> dict[str, Any]:
-        of_piles = {"thresholds": self.thresholds, "piles": self.piles, "sizes": self.sizes}
-        return super().arguments() | of_piles | {"pile_capacity": np.int64(self.n)}
 
     def relax_edges(self, vertices, size: int, current: int, above: int, up_to: int, keeps: bool) -> None:
         """Relax the edges of these vertices with weights in (``above``, ``up_to``]."""

@@ -26,10 +26,12 @@ from ...cuda.interleaved import (
 )
 from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
+    Named,
     blocks_for,
     launch,
     launch_blocks,
     max_grid,
+    named,
     prepare,
     resident_threads,
     threads_per_multiprocessor,
@@ -120,8 +122,8 @@ class _Run:
             self._columns = cp.asarray(columns)
         constants: dict[str, Any] = {"WORDS": words_per_thread(lanes, kind)}
         self._kernels = {entry: kernel(entry.variant(**constants), np.int32, as_wide_as(kind)) for entry in ENTRIES}
-        self._lines = cp.empty((self._sweep.n_places, lanes), kind)
-        self._is_set = cp.zeros(self._sweep.n_places, np.uint8)
+        self.lines = cp.empty((self._sweep.n_places, lanes), kind)
+        self.is_set = cp.zeros(self._sweep.n_places, np.uint8)
         n_columns = graph.n_vertices if self._columns is None else self._columns.size
         keeps_rows = not ("interleaved" in query.forms or query.has_target_lists)
         self._rows = cp.empty((group, n_columns), graph.weights.dtype) if keeps_rows else None
@@ -134,12 +136,12 @@ class _Run:
     def _allocate_searches(self, capacity: int) -> None:
         n, blocks = self._graph.n_vertices, _searches_at_once(self._group)
         self._capacity = capacity
-        self._sums = cp.full((blocks, n), UNREACHED[self._kind], self._kind)
-        self._marks = cp.zeros((blocks, -(-n // 32)), np.uint32)
-        self._queues = cp.empty((blocks, 2, capacity), np.int32)
-        self._reached = cp.empty((self._group, capacity), np.int32)
-        self._reached_sums = cp.empty((self._group, capacity), self._kind)
-        self._n_reached = cp.empty(self._group, np.int64)
+        self.sums = cp.full((blocks, n), UNREACHED[self._kind], self._kind)
+        self.marks = cp.zeros((blocks, -(-n // 32)), np.uint32)
+        self.queues = cp.empty((blocks, 2, capacity), np.int32)
+        self.reached = cp.empty((self._group, capacity), np.int32)
+        self.reached_sums = cp.empty((self._group, capacity), self._kind)
+        self.n_reached = cp.empty(self._group, np.int64)
 
     def search(self, sources: np.ndarray, lists) -> MultiSourceOutcome:
         hierarchy, query, k = self._hierarchy, self._query, sources.size
@@ -153,7 +155,7 @@ class _Run:
             other = source_per_block.plan(self._graph, query, k)
             return other(sources) if lists is None else other(sources, lists)
         interleaved = InterleavedDistances(
-            self._lines, k, hierarchy.unit, self._graph.weights.dtype, self._bound, min(highest, self._bound - 1)
+            self.lines, k, hierarchy.unit, self._graph.weights.dtype, self._bound, min(highest, self._bound - 1)
         )
         rounds, limits = [hierarchy.levels] * k, [query.limit] * k
         below = float((interleaved.highest + 1) * hierarchy.unit)
@@ -171,46 +173,30 @@ class _Run:
         graph, edges = self._graph, self._device.upward
         while True:
             self._counts.data.memset_async(0, self._counts.nbytes)
-            self._is_set.data.memset_async(0, self._is_set.nbytes)
-            args = {
+            self.is_set.data.memset_async(0, self.is_set.nbytes)
+            args = self._arguments(
                 **edges._asdict(),
-                "n_vertices": np.int64(graph.n_vertices),
-                "sources": cp.asarray(sources),
-                "n_sources": np.int64(sources.size),
-                "capacity": np.int64(self._capacity),
-                "taken": self._counts[:1],
-                "sums": self._sums,
-                "marks": self._marks,
-                "queues": self._queues,
-                "reached": self._reached,
-                "reached_sums": self._reached_sums,
-                "n_reached": self._n_reached,
-                "places": self._sweep.places,
-                "is_set": self._is_set,
-                "overflows": self._counts[1:2],
-            }
-            launch_blocks(self._kernels[_SEARCH], min(sources.size, self._sums.shape[0]), args)
+                sources=cp.asarray(sources),
+                n_sources=np.int64(sources.size),
+                taken=self._counts[:1],
+                overflows=self._counts[1:2],
+            )
+            launch_blocks(self._kernels[_SEARCH], min(sources.size, self.sums.shape[0]), args)
             if self._capacity >= graph.n_vertices or not int(self._counts[1:2].get()[0]):
                 return
-            self._sums = self._marks = self._queues = self._reached = self._reached_sums = None
+            self.sums = self.marks = self.queues = self.reached = self.reached_sums = None
             self._allocate_searches(min(4 * self._capacity, graph.n_vertices))
 
     def _clear_and_place(self, k: int) -> None:
         """Write the sums of the upward searches into lines, which they alone have set."""
-        sweep, pitch = self._sweep, np.int64(self._lanes)
-        args = {"n_places": np.int64(sweep.n_places), "pitch": pitch, "is_set": self._is_set, "lines": self._lines}
-        launch(self._kernels[_CLEAR], sweep.n_places, args)
-        args = {
-            "n_sources": np.int64(k),
-            "capacity": np.int64(self._capacity),
-            "pitch": pitch,
-            "reached": self._reached,
-            "reached_sums": self._reached_sums,
-            "n_reached": self._n_reached,
-            "places": sweep.places,
-            "lines": self._lines,
-        }
+        args = self._arguments(n_sources=np.int64(k), n_places=np.int64(self._sweep.n_places))
+        launch(self._kernels[_CLEAR], self._sweep.n_places, args)
         launch_blocks(self._kernels[_PLACE], min(k, max_grid(_SEARCH_BLOCK)), args)
+
+    def _arguments(self, **own: Any) -> Named:
+        places = self._sweep.places
+        of_all = {"capacity": np.int64(self._capacity), "pitch": np.int64(self._lanes), "places": places}
+        return named(self, self._graph, **of_all, **own)
 
     def _prepare_sweep(self) -> list[Any]:
         """Prepare the launches of a sweep, which are the same each time.
@@ -220,20 +206,13 @@ class _Run:
         sweep = self._sweep
         sizes = np.diff(sweep.levels)
         n_top = int(np.argmax(sizes > _NARROW)) if (sizes > _NARROW).any() else sizes.size
-        common = {
-            **sweep.downward._asdict(),
-            "by_level": sweep.by_level,
-            "pitch": np.int64(self._lanes),
-            "is_set": self._is_set,
-            "lines": self._lines,
-            "largest": self._counts[2:],
-        }
-        top = {**common, "level_offsets": sweep.level_offsets, "n_levels": np.int64(n_top)}
+        downward = {**sweep.downward._asdict(), "by_level": sweep.by_level}
+        common = self._arguments(**downward, largest=self._counts[2:])
+        top = common | {"level_offsets": sweep.level_offsets, "n_levels": np.int64(n_top)}
         launches = [prepare(self._kernels[_TOP], self._lanes // WARP, top)] if n_top else []
         for level in range(n_top, sizes.size):
             n_items, per_item = share_chunks(int(sizes[level]), self._lanes, self._kind)
-            args = {
-                **common,
+            args = common | {
                 "first": np.int64(sweep.levels[level]),
                 "n_places": np.int64(sizes[level]),
                 "chunks_per_item": np.int32(per_item),

@@ -16,7 +16,7 @@ from ..._arrays import Array, as_distance
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel
 from ...cuda.kernel_spec import Entry, struct_arguments
-from ...cuda.launch import blocks_at_once, graph_arguments, launch_blocks, resident_threads, target_arguments
+from ...cuda.launch import blocks_at_once, launch_blocks, named, resident_threads
 from ...search.strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
@@ -134,55 +134,45 @@ class _Run:
         self.single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self._is_kept = query.output == "all" or self.single is not None
         self.distance = cp.empty((group if self._is_kept else self._n_blocks, n), real)
-        self._target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
-        self._target_offsets = self._at_target_vertices = None
+        self.target_vertices: Array = None if query.targets is None else cp.asarray(query.targets, np.int64)
+        self.target_offsets = self.at_target_vertices = None
         if query.output == "targets" and query.targets is not None:
-            self._at_target_vertices = cp.empty((group, query.targets.size), real)
-        self._piles = cp.empty((self._n_blocks, 3, n), index)
-        self._marks = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
-        self._taken = cp.zeros(1, np.int64)
-        self._rounds = cp.zeros(group, np.int32)
+            self.at_target_vertices = cp.empty((group, query.targets.size), real)
+        self.piles = cp.empty((self._n_blocks, 3, n), index)
+        self.queued = cp.empty((self._n_blocks, 3, -(-n // 32)), np.uint32)
+        self.taken = cp.zeros(1, np.int64)
+        self.rounds = cp.zeros(group, np.int32)
         self._bounds = cp.zeros((2, group), real)  # up to where each search is complete, and its last threshold
-        self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
-        self._width = first_width(graph, query.may_stop)
+        self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self.width = first_width(graph, query.may_stop)
 
     def wait_for(self, lists) -> None:
         """Take the targets of the next sources, if each has its own."""
         if lists is None:
             return
-        self._target_offsets, self._target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
+        self.target_offsets, self.target_vertices = cp.asarray(lists.offsets), cp.asarray(lists.vertices)
         if self._query.output == "targets":
-            self._at_target_vertices = cp.empty(lists.vertices.size, self.distance.dtype)
+            self.at_target_vertices = cp.empty(lists.vertices.size, self.distance.dtype)
 
     def search(self, sources) -> tuple[list[Any], np.ndarray]:
         """Search from each source. Return its rounds, the distance up to which it is complete, and its last threshold."""
         graph, k = self._graph, sources.size
         ordered = f"i{self.distance.itemsize}"
-        self._taken.data.memset_async(0, self._taken.nbytes)
+        self.taken.data.memset_async(0, self.taken.nbytes)
         complete, below = self._bounds.view(ordered)
-        args = {
-            **graph_arguments(graph, has_weights=True),
-            "sources": cp.asarray(sources),
-            "n_sources": np.int64(k),
-            "taken": self._taken,
-            "limit": self._limit,
-            "width": self._width,
-            **target_arguments(self._target_vertices),
-            "target_offsets": self._target_offsets,
-            "piles": self._piles,
-            "queued": self._marks,
+        own = {
             "is_per_source": np.int32(self._is_kept),
             "keys": self.distance.view(ordered),
-            "at_target_vertices": None if self._at_target_vertices is None else self._at_target_vertices.view(ordered),
-            "rounds": self._rounds,
+            "at_target_vertices": None if self.at_target_vertices is None else self.at_target_vertices.view(ordered),
             "complete": complete,
             "below": below,
         }
+        args = named(self, graph, sources=cp.asarray(sources), n_sources=np.int64(k), **own)
         launch_blocks(self._kernel, min(self._n_blocks, k), args)
-        return self._rounds[:k].get().tolist(), self._bounds.get()[:, :k]
+        return self.rounds[:k].get().tolist(), self._bounds.get()[:, :k]
 
     def distances(self, k: int):
         """Distances of shape (k, n), or of the targets only."""
-        if self._at_target_vertices is None:
+        if self.at_target_vertices is None:
             return self.distance[:k]
-        return self._at_target_vertices[: None if self._query.has_target_lists else k]
+        return self.at_target_vertices[: None if self._query.has_target_lists else k]

@@ -17,7 +17,7 @@ from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import Entry, struct_arguments
-from ...cuda.launch import PackedLaunches, graph_arguments
+from ...cuda.launch import Named, PackedLaunches, named
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps, gpu_steps
 from ..near_far_gpu import first_width
@@ -111,17 +111,17 @@ class _Run:
         is_uneven, chunk = _size_chunks(graph, tuning)
         self._kernel = kernel(_ENTRY.variant(block=tuning.block, CHUNK=chunk), graph.targets.dtype, real)
         self._distances = cp.empty((n, GROUP), real)
-        self._keys = self._distances.view(f"i{real.itemsize}")
-        self._infinite = int(np.array([np.inf], real).view(self._keys.dtype)[0])
-        self._now, self._next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
-        self._hubs = graph_statistics.chunks_of_hubs(graph.offsets, chunk)
-        self._counters = cp.zeros(3, np.int64)
+        self.keys = self._distances.view(f"i{real.itemsize}")
+        self._infinite = int(np.array([np.inf], real).view(self.keys.dtype)[0])
+        self.now, self.next = cp.empty(n, np.uint32), cp.empty(n, np.uint32)
+        self.hub_chunks = graph_statistics.chunks_of_hubs(graph.offsets, chunk)
+        self.counters = cp.zeros(3, np.int64)
         self._launches = PackedLaunches(self._kernel)
         self._on_host = np.frombuffer(cp.cuda.alloc_pinned_memory(24), np.int64, 3)
         self._target_vertices = None if query.targets is None else cp.asarray(query.targets, np.int64)
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
-        self._limit = as_distance(np.inf if query.limit is None else query.limit, real)
+        self.limit = as_distance(np.inf if query.limit is None else query.limit, real)
         may_stop = query.may_stop
         # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work and cost rounds.
         everything = is_uneven and not may_stop
@@ -145,51 +145,42 @@ class _Run:
                 return rounds, [self._query.limit] * sources.size, threshold
             if self._target_vertices is not None:
                 # As integers, since CuPy treats subnormal numbers as 0.
-                farthest = self._keys[self._target_vertices, : sources.size].max(axis=0)
+                farthest = self.keys[self._target_vertices, : sources.size].max(axis=0)
                 distances = farthest.get().view(self._real)
                 if distances.max() < threshold:
-                    keys = self._keys[:, : sources.size]
+                    keys = self.keys[:, : sources.size]
                     keys[keys > farthest] = self._infinite
                     return rounds, distances.tolist(), threshold
             if pile_rounds >= self._tuning.warm_up:
                 with np.errstate(over="ignore"):
                     width = width + width if edges < self._tuning.light * pile_rounds else width
                 edges = pile_rounds = 0
-            nearest = np.array([self._infinite - gap], self._keys.dtype).view(self._real)[0]
+            nearest = np.array([self._infinite - gap], self.keys.dtype).view(self._real)[0]
             threshold = _beyond(nearest, width)
 
     def _start(self, sources) -> None:
         self._distances.fill(np.inf)
         places = cp.asarray(sources)
         self._distances[places, cp.arange(sources.size)] = 0
-        self._next.data.memset_async(0, self._next.nbytes)
-        self._now.data.memset_async(0, self._now.nbytes)
+        self.next.data.memset_async(0, self.next.nbytes)
+        self.now.data.memset_async(0, self.now.nbytes)
         vertices, which = np.unique(sources, return_inverse=True)
         masks = np.zeros(vertices.size, np.uint32)
         np.bitwise_or.at(masks, which, np.uint32(1) << np.arange(sources.size, dtype=np.uint32))
-        self._now[cp.asarray(vertices)] = cp.asarray(masks)
+        self.now[cp.asarray(vertices)] = cp.asarray(masks)
 
     def _relax(self, threshold) -> tuple[int, int, int]:
         """Make one round. Return near vertices that improved, edges relaxed, and a code of the smallest far distance."""
-        self._counters.data.memset_async(0, self._counters.nbytes)
+        self.counters.data.memset_async(0, self.counters.nbytes)
         # The key tells the order of the two masks, which rounds swap.
-        self._launches.launch(self._graph.n_vertices, self._now.data.ptr, self._arguments, threshold=threshold)
-        self._now, self._next = self._next, self._now
-        self._next.data.memset_async(0, self._next.nbytes)
-        self._counters.get(out=self._on_host)
+        self._launches.launch(self._graph.n_vertices, self.now.data.ptr, self._arguments, threshold=threshold)
+        self.now, self.next = self.next, self.now
+        self.next.data.memset_async(0, self.next.nbytes)
+        self.counters.get(out=self._on_host)
         return tuple(self._on_host.tolist())
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            **graph_arguments(self._graph, has_weights=True),
-            "hub_chunks": self._hubs,
-            "n_hub_chunks": np.int64(self._hubs.size),
-            "limit": self._limit,
-            "keys": self._keys,
-            "now": self._now,
-            "next": self._next,
-            "counters": self._counters,
-        }
+    def _arguments(self) -> Named:
+        return named(self, self._graph, n_hub_chunks=np.int64(self.hub_chunks.size))
 
     def results(self, sources):
         """Return distances and predecessors of shape (k, n); a distance that overflows is an error."""

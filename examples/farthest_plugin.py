@@ -60,7 +60,6 @@ KINDS = (
         name="farthest",
         means="a row for each source and rank: one of the farthest vertices that it reaches",
         columns=("source", "rank", "vertex", "distance"),
-        numbers=1,
         make_records=make_records,
         make_columns=make_columns,
         options_class=FarthestOptions,

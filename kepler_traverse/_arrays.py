@@ -174,3 +174,19 @@ def as_distance(value: float, dtype: np.dtype) -> Any:
         return np.dtype(dtype).type(largest if value >= largest else math.floor(value))
     with np.errstate(over="ignore"):
         return np.dtype(dtype).type(value)
+
+
+def distances_to_keys(distance: Array) -> Array:
+    """Return distances as int64 in the same order: the bits of floats, so that a GPU compares subnormal numbers, too."""
+    if distance.dtype.kind == "i":
+        return distance.astype(np.int64)
+    bits = distance.view(f"i{distance.itemsize}")
+    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).astype(np.int64)
+
+
+def keys_to_distances(keys: Array, kind: np.dtype) -> Array:
+    """Return the distances of a type that have these keys; hops of any type as int64."""
+    if kind.kind == "i":
+        return keys if kind.itemsize == 8 else keys.astype(np.int64)
+    bits = keys.astype(f"i{kind.itemsize}")
+    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).view(kind)

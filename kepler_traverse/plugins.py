@@ -21,10 +21,10 @@ from types import ModuleType
 from typing import TypeVar
 
 from .errors import InputError
-from .kinds.result_kinds import RESULT_KINDS
+from .kinds.result_kinds import OWN_MODULES, RESULT_KINDS
 from .search.strategy import BaseStrategy
 
-BUILT_IN = ("kepler_traverse.published",)
+BUILT_IN = ("kepler_traverse.published", *OWN_MODULES)
 GROUP = "kepler_traverse.plugins"
 VARIABLE = "KEPLER_PLUGINS"
 StrategyT = TypeVar("StrategyT", bound=BaseStrategy)

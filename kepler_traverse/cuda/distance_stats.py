@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._arrays import Array, flatten_distances
+from .._arrays import Array, flatten_distances, keys_to_distances
 from . import cp
 from .compiler import Kernel, Request, kernel
 from .kernel_spec import WARP, Entry, make_entries
@@ -80,7 +80,7 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
         records, size = folded, _n_reduction_blocks(size)
     columns = np.ascontiguousarray(records.get()[:, 0].T)
     total, harmonic = columns[:2].view(np.float64)
-    lowest, farthest = (_from_ordered(keys, kind) for keys in columns[3:5])
+    lowest, farthest = (keys_to_distances(keys, kind).astype(np.float64) for keys in columns[3:5])
     none = columns[2] == 0
     return columns[2], np.where(none, np.inf, lowest), np.where(none, -np.inf, farthest), total, harmonic, columns[5]
 
@@ -161,10 +161,3 @@ def _to_hops(distance: Array) -> tuple[Any, ...]:
 
 def _n_reduction_blocks(size: int) -> int:
     return -(-size // PIECE)
-
-
-def _from_ordered(keys: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """Return the distances that belong to keys; see kt/float_order.cuh."""
-    ordered = np.dtype(f"i{kind.itemsize}")
-    bits = keys.astype(ordered)
-    return np.where(bits >= 0, bits, bits ^ np.iinfo(ordered).max).view(kind).astype(np.float64)

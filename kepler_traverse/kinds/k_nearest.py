@@ -16,7 +16,18 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, Array, at_most, get_device, is_reached, is_rows, namespace, to_host
+from .._arrays import (
+    MAX_INTEGER,
+    Array,
+    at_most,
+    distances_to_keys,
+    get_device,
+    is_reached,
+    is_rows,
+    keys_to_distances,
+    namespace,
+    to_host,
+)
 from ..errors import CertificateError, InputError
 from ..graph import Graph
 from ..runtime.memory import available_memory
@@ -209,7 +220,7 @@ def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: f
             kind = _wider(kind, group.distance.dtype)
         for at, distance in _iter_reached(group.distance, xp):
             near = is_reached(distance) if limit is None else is_reached(distance) & at_most(distance, limit)
-            key = xp.where(near, _distances_to_keys(distance.astype(kind, copy=False)), MAX_INTEGER)
+            key = xp.where(near, distances_to_keys(distance.astype(kind, copy=False)), MAX_INTEGER)
             own = xp.where(near, position, -1)
             moves = xp.zeros(distance.size, bool)
             for j in range(k):
@@ -219,7 +230,7 @@ def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: f
                 keys[j, at], key = xp.where(moves, key, keys[j, at]), xp.where(moves, keys[j, at], key)
                 owner[j, at], own = xp.where(moves, own, owner[j, at]), xp.where(moves, owner[j, at], own)
             position += 1
-    return _keys_to_distances(keys, kind).T, owner.T
+    return keys_to_distances(keys, kind).T, owner.T
 
 
 def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
@@ -229,21 +240,6 @@ def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
         return
     for part in (slice(*bounds) for bounds in pairwise(distance.offsets.tolist())):
         yield xp.asarray(distance.vertices[part]), xp.asarray(distance.distance[part])
-
-
-def _distances_to_keys(distance: Array) -> Array:
-    """Distances as int64 in the same order: the bits of floats, so that a GPU compares subnormal numbers, too."""
-    if distance.dtype.kind == "i":
-        return distance.astype(np.int64)
-    bits = distance.view(f"i{distance.itemsize}")
-    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).astype(np.int64)
-
-
-def _keys_to_distances(keys: Array, kind: np.dtype) -> Array:
-    if kind.kind == "i":
-        return keys if kind.itemsize == 8 else keys.astype(np.int64)
-    bits = keys.astype(f"i{kind.itemsize}")
-    return namespace(bits).where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).view(kind)
 
 
 def _wider(kind: np.dtype, to: np.dtype) -> np.dtype:
@@ -258,4 +254,4 @@ def _changed(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
     wide = _wider(kind, to)
     none = keys == MAX_INTEGER
     distance = xp.where(none, 0, keys)
-    return xp.where(none, MAX_INTEGER, _distances_to_keys(_keys_to_distances(distance, kind).astype(wide)))
+    return xp.where(none, MAX_INTEGER, distances_to_keys(keys_to_distances(distance, kind).astype(wide)))

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._arrays import Array, flatten_distances, is_hops
+from .._arrays import Array, distances_to_keys, flatten_distances, is_hops
 from ..cuda import cp
 from ..cuda.compiler import Kernel, Request, kernel
 from ..cuda.kernel_spec import WARP, Entry, make_entries
@@ -55,7 +55,7 @@ def sums(distance: Array, bounds: np.ndarray, values: Array, n_integers: int, de
     k, n = distance.shape
     width = len(values) * bounds.size
     at_once = max(1, SUMS_AT_ONCE // max(width * _n_reduction_blocks(n), 1))
-    keys = cp.asarray(_distances_to_keys(bounds))
+    keys = cp.asarray(distances_to_keys(bounds))
     parts = [
         _sums(distance[first : first + at_once], keys, values, n_integers, decay, parameter)
         for first in range(0, k, at_once)
@@ -111,14 +111,6 @@ def _kernel(entry: Entry, kind: np.dtype, decay: int) -> Kernel:
     if is_hops(kind):
         return kernel(entry.variant(HOP_BYTES=kind.itemsize, DECAY=decay), np.int32)
     return kernel(entry.variant(DECAY=decay), np.int32, kind)
-
-
-def _distances_to_keys(bounds: np.ndarray) -> np.ndarray:
-    """Return distances as the keys of kt/float_order.cuh, which have their order."""
-    if bounds.dtype.kind == "i":
-        return bounds.astype(np.int64)
-    bits = bounds.view(f"i{bounds.itemsize}")
-    return np.where(bits >= 0, bits, bits ^ np.iinfo(bits.dtype).max).astype(np.int64)
 
 
 def _n_reduction_blocks(size: int) -> int:

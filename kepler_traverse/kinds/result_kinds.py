@@ -1,10 +1,10 @@
 """Registry of the result kinds of searches from several sources, for the library and the job.
 
-To add a kind, add an entry to ``RESULT_KINDS``, or list it in ``KINDS`` of a plug-in (``plugins``). An entry says what a
-search must compute, which functions make the records, how many a source has, and how they lie in files; the defaults are
-those of kinds whose records belong to one source each. ``bfs_many``, ``sssp_many`` and the job support it without another
-change. This module imports no other module, so that ``--help`` of the job is fast. Functions import what they need when
-they are called.
+To add a kind, list it in ``KINDS`` of a new module beside this one, or of a plug-in (``plugins``); or, so that ``--help``
+of the job imports nothing for it, add an entry here and its functions beside. A kind says what a search must compute, which
+functions make the records, how many a source has, and how they lie in files; the defaults are those of kinds whose records
+belong to one source each. ``bfs_many``, ``sssp_many`` and the job support it without another change. This module imports no
+other module. Functions import what they need when they are called.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -350,8 +351,6 @@ class ResultKind:
         Whether a record has a predecessor, so that searches must compute predecessors.
     keeps : {"all", "targets", "counts", "paths"}
         The least output that a plan needs of each search; see ``Query.output``. ``"counts"`` is for hops only.
-    numbers : int
-        Number of 8-byte columns in a file, without ids and distances.
     counts_rows : bool
         Whether the histogram of a part file counts the distances of the records, and not all distances of the searches.
     make_records : callable or None
@@ -404,7 +403,6 @@ class ResultKind:
     algorithms: tuple[str, ...] = ("bfs", "sssp")
     has_predecessors: bool = False
     keeps: Literal["all", "targets", "counts", "paths"] = "all"
-    numbers: int = 0
     counts_rows: bool = False
     make_records: Callable[..., Any] | None = None
     of_levels: Callable[..., Any] | None = None
@@ -523,10 +521,10 @@ class ResultKind:
         rows, most = self.rows(question, n_vertices, depth)
         if self.written_as == "vertices" and visited is not None:
             rows = min(rows, visited)
-        named = question.options.values if self.names_columns else ()
         ids = sum(name in ("source", "vertex", "target", "predecessor") for name in self.columns)
-        has_distance = "distance" in self.columns or "eccentricity" in self.columns
-        return RowSize(rows, most, 0 if self.written_as == "lists" else ids, int(has_distance), self.numbers + len(named))
+        distances = sum(name in ("distance", "eccentricity") for name in self.columns)
+        numbers = len(self.columns) - ids - distances + len(question.options.values if self.names_columns else ())
+        return RowSize(rows, most, 0 if self.written_as == "lists" else ids, distances, numbers)
 
     @property
     def is_distances(self) -> bool:
@@ -608,7 +606,6 @@ _KINDS = (
         columns=("source", "reached", "eccentricity", "sum", "mean", "closeness", "harmonic"),
         options=("direction",),
         keeps="counts",
-        numbers=5,
         **_made_by("summary", "of_levels", "make_records", "make_columns"),
     ),
     ResultKind(
@@ -619,7 +616,6 @@ _KINDS = (
         algorithms=("bfs",),
         adds_to="kept columns",
         keeps="counts",
-        numbers=1,
         **_made_by("levels", "of_levels", "make_columns", "rows"),
     ),
     ResultKind(
@@ -656,7 +652,6 @@ _KINDS = (
         "distance and then by source",
         columns=("vertex", "rank", "source", "distance"),
         **OF_ONE_SEARCH | {"rows": _per_vertex_and_rank},
-        numbers=1,
         options_class=NearestOptions,
         needs=("k",),
     ),
@@ -666,7 +661,6 @@ _KINDS = (
         means="a row for each source and rank, and each group if targets have groups: the k nearest of the targets, by "
         "distance and then by target",
         columns=("source", "rank", "target", "distance"),
-        numbers=1,
         options=("targets",),
         options_class=NearestTargetsOptions,
         needs=("targets", "k"),
@@ -679,7 +673,6 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each source and cutoff: sums of the attributes of all vertices within it",
         columns=("source", "cutoff"),
-        numbers=1,
         **_made_by("opportunities", "make_records", "make_columns"),
         on_gpu=("cuda.distance_stats", "kinds.opportunities_gpu"),
         options=("direction",),
@@ -693,7 +686,6 @@ _KINDS = (
         means="a row for each source and cutoff: how many vertices are within it",
         columns=("source", "cutoff", "vertices"),
         keeps="counts",
-        numbers=2,
         **_made_by("opportunities", "of_levels", "make_records", "make_columns"),
         on_gpu=("cuda.distance_stats", "kinds.opportunities_gpu"),
         options=("direction",),
@@ -705,7 +697,6 @@ _KINDS = (
         reads=("sparse",),
         means="a row for each source and vertex within the largest cutoff: the smallest cutoff that holds it",
         columns=("source", "vertex", "band"),
-        numbers=1,
         options_class=IsochroneOptions,
         needs=("cutoffs",),
         **_OF_VERTICES,
@@ -721,7 +712,6 @@ _KINDS = (
         options=("pairs",),
         needs=("pairs",),
         keeps="targets",
-        numbers=1,
         counts_rows=True,
         **_made_by("pairs", "make_records", "make_columns", "rows"),
     ),
@@ -734,7 +724,6 @@ _KINDS = (
         on_gpu=(),
         has_predecessors=True,
         keeps="paths",
-        numbers=3,
         **_made_by("paths", "make_records", "make_columns", "rows"),
         reads=("sparse",),
         options=("pairs",),
@@ -749,7 +738,6 @@ _KINDS = (
         "2^exponent is what it carries, where low is unsigned, and cell is its row in _cells.pq",
         columns=CELL_COLUMNS,
         order=("cell",),
-        numbers=4,
         adds_to="",
         on_gpu=("kinds.flows_gpu",),
         options=("targets", "pairs"),
@@ -763,7 +751,6 @@ _KINDS = (
         "2^exponent is their share, where low is unsigned, and cell is its row in _cells.pq",
         columns=CELL_COLUMNS,
         order=("cell",),
-        numbers=4,
         adds_to="",
         cells="vertices",
         load="betweenness",
@@ -775,3 +762,11 @@ _KINDS = (
 )
 
 RESULT_KINDS = {kind.name: kind for kind in _KINDS}
+
+
+def modules_with_kinds(folder: Path) -> tuple[str, ...]:
+    """Return the names of the modules of this package in a folder that list kinds, as plug-ins do."""
+    return tuple(f"{__package__}.{file.stem}" for file in sorted(folder.glob("*.py")) if b"\nKINDS = " in file.read_bytes())
+
+
+OWN_MODULES = modules_with_kinds(Path(__file__).parent)

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from kepler_traverse.kinds.result_kinds import OF_ONE_SEARCH, RESULT_KINDS, KindOptions, ResultKind
+from kepler_traverse.kinds.result_kinds import OF_ONE_SEARCH, OWN_MODULES, RESULT_KINDS, KindOptions, ResultKind
 
 ROWS_PER_PART = 8_000_000  # about 50 to 100 MB of Parquet, a size that readers like
 GROUP_BYTES = 2**22  # of a row group before encoding: 100,000 to 500,000 rows, as readers like it
@@ -32,7 +32,8 @@ class ExtremesOptions(KindOptions):
 
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
-if os.environ.get("KEPLER_PLUGINS") or any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES):
+_ARE_INSTALLED = any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES)
+if _ARE_INSTALLED or OWN_MODULES or os.environ.get("KEPLER_PLUGINS"):
     import_module("kepler_traverse.plugins").modules()
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {name: kind for name, kind in RESULT_KINDS.items() if kind.in_files}
 OUTPUT_SCHEMAS["matrix"] = replace(RESULT_KINDS["matrix"], options=())  # files have the distances to all vertices

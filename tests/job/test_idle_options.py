@@ -193,6 +193,7 @@ def what_a_run_does(argv, folder, monkeypatch):
         pass
     graph = prepared.graph
     request = asdict(prepared.request) | {"memory": None}  # free memory changes from call to call
+    request["options"] = prepared.request.options  # they compare their digests
     request["pairs"] = None  # arrays; the identity has their digest
     return [
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),

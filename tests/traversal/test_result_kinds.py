@@ -9,7 +9,7 @@ from kepler_traverse import bfs_many, plan_bfs_many, sssp_many
 from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import InputError
 from kepler_traverse.kinds.records import SourceRecords
-from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS, ResultKind, modules_with_kinds
 from kepler_traverse.multi_source.entry_points import ArrayResult
 from kepler_traverse.search.frames import Column
 from pipelines.output.part_file import unfit_columns
@@ -33,7 +33,6 @@ def median(monkeypatch):
         means="a row for each source: the median of its distances",
         columns=("source", "median"),
         algorithms=("bfs",),
-        numbers=1,
         make_records=_medians,
         make_columns=lambda _asked, values: {"median": Column(values["median"])},
     )
@@ -81,6 +80,12 @@ def test_a_kind_is_refused_where_it_has_no_meaning(median):
         bfs_many(GRAPH, [0], result=median.name, targets=[1])
     with pytest.raises(InputError, match="direction='in' is for result summary, opportunities or within, not median"):
         bfs_many(GRAPH, [0], result=median.name, direction="in")
+
+
+def test_a_module_of_the_package_that_lists_kinds_is_found_by_its_text(tmp_path):
+    for name, text in {"own": "import x\n\nKINDS = (x,)\n", "other": "KINDS_OF = 1\n# KINDS = 2\n"}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    assert modules_with_kinds(tmp_path) == ("kepler_traverse.kinds.own",)
 
 
 def test_the_job_reads_the_table_of_the_library():

@@ -27,7 +27,7 @@ from kepler_traverse.search.exact import describe_distances
 from ..cli.options import COLUMN_ROLES, Settings, flag_text
 from ..cli.terminal import printable, say, show
 from ..output.load_tables import explained
-from ..output.manifest_types import Manifest, PartEntry
+from ..output.manifest_types import Histogram, Manifest, PartEntry
 from ..output.part_stats import merged
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
@@ -72,7 +72,7 @@ class Progress:
 
     def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
         self._news = news
-        self._chronicle = RunStats(facts["started"], facts["sources"], facts["kept"])
+        self._stats = RunStats(facts["started"], facts["sources"], facts["kept"])
         self._lock = threading.Lock()  # a separate thread draws on the terminal
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None
@@ -89,78 +89,73 @@ class Progress:
             self._live.stop()
         if self._news is not None:
             interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
-            bad = kind is not None or self._chronicle.failures
+            bad = kind is not None or self._stats.failures
             self._news.end("interrupted" if interrupted else "failed" if bad else "done")
 
     def advance(self, part: int, summary: PartEntry) -> None:
         """Record that a part file is written; ``summary`` is its entry in the manifest."""
         batch = summarize_batch(part, summary)
         assert batch is not None  # a batch of this run has times
-        with self._lock:
-            self._chronicle.distances = merged(self._chronicle.distances, summary["distances"])
-            self._chronicle.add(batch)
-        self._report("batches", batch)
+        self._note("batches", batch, summary["distances"])
         if self._live is None and time.monotonic() - self._last_report >= _LINE_EVERY:
             self._last_report = time.monotonic()
             say(self._line())
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
         """Record that some sources of a batch failed."""
-        item: dict[str, Any] = {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error}
-        with self._lock:
-            self._chronicle.add_failure(**item)
-        self._report("failed", item)
+        self._note("failed", {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error})
         say(f"batch {part} failed: {error}")
 
     def retried(self, part: int, why: str) -> None:
         """Record that a batch is retried."""
-        item: dict[str, Any] = {"part": part, "why": why}
-        with self._lock:
-            self._chronicle.add_retry(**item)
-        self._report("retried", item)
+        self._note("retried", {"part": part, "why": why})
 
-    def _report(self, what: str, item: dict[str, Any]) -> None:
+    def _note(self, what: str, item: dict[str, Any], distances: Histogram | None = None) -> None:
+        """Take an item of news into the statistics of this process, and send it to the page."""
+        with self._lock:
+            self._stats.take({what: [item]})
+            self._stats.distances = merged(self._stats.distances, distances)
         if self._news is not None:
-            self._news.add(what, item, self._chronicle.distances)
+            self._news.add(what, item, self._stats.distances)
 
     def _line(self) -> str:
-        chronicle = self._chronicle
-        rate, edges = chronicle.rates()
+        stats = self._stats
+        rate, edges = stats.rates()
         words = [
-            f"{chronicle.done:,}/{chronicle.total:,} sources",
+            f"{stats.done:,}/{stats.total:,} sources",
             f"{html_fragments.count(rate)} sources/s",
-            *([f"{html_fragments.count(edges)} edges/s"] if chronicle.whole.edges else []),
+            *([f"{html_fragments.count(edges)} edges/s"] if stats.whole.edges else []),
         ]
-        left = chronicle.seconds_left()
-        if chronicle.left and rate and left is not None:
+        left = stats.seconds_left()
+        if stats.left and rate and left is not None:
             words.append(f"about {html_fragments.seconds(max(1, round(left)))} left")
-        if chronicle.failures:
-            words.append(f"{chronicle.failed_sources:,} sources failed")
-        if chronicle.retries:
-            words.append(f"{chronicle.retries:,} retries")
+        if stats.failures:
+            words.append(f"{stats.failed_sources:,} sources failed")
+        if stats.retries:
+            words.append(f"{stats.retries:,} retries")
         return ", ".join(words)
 
     def _drawn(self) -> Group:
         """Return the lines on a terminal: a bar, the rates, the shares of the phases, and the workers if they are few."""
         with self._lock:
-            chronicle = self._chronicle
+            stats = self._stats
             bar = Table.grid(expand=True)  # a bar does not end its line
-            bar.add_row(ProgressBar(total=max(1, chronicle.total), completed=chronicle.done, complete_style="green"))
+            bar.add_row(ProgressBar(total=max(1, stats.total), completed=stats.done, complete_style="green"))
             lines: list[RenderableType] = [bar, Text(self._line(), style="bold")]
-            took = sum(chronicle.whole.phases.values())
+            took = sum(stats.whole.phases.values())
             if took:
-                shares = (f"{phase} {100 * value / took:.0f} %" for phase, value in chronicle.whole.phases.items())
-                lines.append(Text(f"{html_fragments.seconds(time.time() - chronicle.started)} so far; " + ", ".join(shares)))
-            if 1 < len(chronicle.workers) <= _MAX_WORKERS:
-                lines.append(_workers_table(chronicle))
+                shares = (f"{phase} {100 * value / took:.0f} %" for phase, value in stats.whole.phases.items())
+                lines.append(Text(f"{html_fragments.seconds(time.time() - stats.started)} so far; " + ", ".join(shares)))
+            if 1 < len(stats.workers) <= _MAX_WORKERS:
+                lines.append(_workers_table(stats))
         return Group(*lines)
 
 
-def _workers_table(chronicle: RunStats) -> Table:
+def _workers_table(stats: RunStats) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("worker", "batches", "sources", "edges/s"):
         table.add_column(name, justify="left" if name == "worker" else "right", style="dim")
-    for name, share in sorted(chronicle.workers.items()):
+    for name, share in sorted(stats.workers.items()):
         busy = sum(share.phases.values())
         rate = html_fragments.count(share.edges / busy) if busy and share.edges else ""
         table.add_row(Text(printable(name)), f"{share.batches:,}", f"{share.sources:,}", rate)

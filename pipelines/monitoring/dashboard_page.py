@@ -33,41 +33,41 @@ class Page(web.RequestHandler):
         self.write(template.render({} if found is None else self._facts(*found)))
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
-        chronicle = run.chronicle
+        stats = run.stats
         now = time.time() if run.state == "running" else run.news_at
-        rate, edges = chronicle.rates(now)
+        rate, edges = stats.rates(now)
         numbers = [
-            ("sources done", f"{chronicle.done:,}"),
-            ("left", f"{chronicle.left:,}"),
+            ("sources done", f"{stats.done:,}"),
+            ("left", f"{stats.left:,}"),
             ("sources/s", html_fragments.count(rate)),
-            ("edges/s", html_fragments.edges_rate(chronicle, edges)),
-            ("time so far", html_fragments.seconds(now - chronicle.started)),
-            ("time left", html_fragments.seconds(chronicle.seconds_left(now)) if run.state == "running" else "-"),
-            ("failed sources", f"{chronicle.failed_sources:,}"),
-            ("retries", f"{chronicle.retries:,}"),
+            ("edges/s", html_fragments.edges_rate(stats, edges)),
+            ("time so far", html_fragments.seconds(now - stats.started)),
+            ("time left", html_fragments.seconds(stats.seconds_left(now)) if run.state == "running" else "-"),
+            ("failed sources", f"{stats.failed_sources:,}"),
+            ("retries", f"{stats.retries:,}"),
         ]
         if run.drawn_at != run.news_at:
-            run.drawn, run.drawn_at = draw_plots(chronicle, run.facts["algorithm"]), run.news_at
+            run.drawn, run.drawn_at = draw_plots(stats, run.facts["algorithm"]), run.news_at
         return {
             "name": name,
             "facts": run.facts,
-            "run": chronicle,
+            "run": stats,
             "title": html_fragments.title(run.facts),
             "state": _STATES[run.state],
             "numbers": numbers,
             "ago": round(max(0.0, time.time() - run.news_at)),
             "others": [other for other in reversed(self._plugin.runs) if other != name],
             "plots": run.drawn,
-            **self._workers(chronicle),
+            **self._workers(stats),
         }
 
-    def _workers(self, chronicle: Any) -> dict[str, Any]:
+    def _workers(self, stats: Any) -> dict[str, Any]:
         """Return workers with their progress and memory; if there are many, those with most sources, and how many more."""
         present = {address.rpartition("//")[2]: state for address, state in self._scheduler.workers.items()}
-        shares = chronicle.shares(MAX_ROWS)
+        shares = stats.shares(MAX_ROWS)
         names = [*shares, *(name for name in sorted(present) if name not in shares)][:MAX_ROWS]
         rows = [(name, shares.get(name, Share()), *describe_worker(present.get(name), name)) for name in names]
-        return {"workers": rows, "more": 0 if OTHERS in names else len(set(present) | set(chronicle.workers)) - len(names)}
+        return {"workers": rows, "more": 0 if OTHERS in names else len(set(present) | set(stats.workers)) - len(names)}
 
 
 def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:

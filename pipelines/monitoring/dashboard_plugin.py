@@ -35,7 +35,7 @@ class Run:
     """The scheduler's state of one run; ``facts`` are the constant facts in the job's first message, ``drawn`` its plots."""
 
     facts: dict[str, Any]
-    chronicle: RunStats
+    stats: RunStats
     state: str
     news_at: float
     drawn: dict[str, Any] = field(default_factory=dict)
@@ -44,13 +44,8 @@ class Run:
     def take(self, news: dict[str, Any]) -> None:
         """Apply a message."""
         self.news_at, self.state = time.time(), news["state"]
-        for batch in news["batches"]:
-            self.chronicle.add(batch, self.news_at)
-        for failure in news["failed"]:
-            self.chronicle.add_failure(**failure)
-        for retry in news["retried"]:
-            self.chronicle.add_retry(**retry)
-        self.chronicle.distances = news["distances"]
+        self.stats.take(news, self.news_at)
+        self.stats.distances = news["distances"]
 
 
 class KeplerPage(SchedulerPlugin):
@@ -100,8 +95,8 @@ class KeplerPage(SchedulerPlugin):
         run = self.runs.get(msg["run"])
         if run is None:
             facts = msg["facts"]
-            chronicle = RunStats(facts["started"], facts["sources"], facts["kept"])
-            run = self.runs[msg["run"]] = Run(facts, chronicle, msg["state"], time.time())
+            stats = RunStats(facts["started"], facts["sources"], facts["kept"])
+            run = self.runs[msg["run"]] = Run(facts, stats, msg["state"], time.time())
             while len(self.runs) > MAX_RUNS:
                 self.runs.popitem(last=False)
         run.take(msg)

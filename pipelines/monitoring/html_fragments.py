@@ -63,9 +63,9 @@ def title(run: Mapping[str, Any]) -> str:
     return said if result == "distances" else f"{said}: {result}"
 
 
-def edges_rate(chronicle: RunStats, rate: float) -> str:
+def edges_rate(stats: RunStats, rate: float) -> str:
     """Return edges per second; a dash for results that do not tell which vertices were reached."""
-    return count(rate) if chronicle.whole.edges else "-"
+    return count(rate) if stats.whole.edges else "-"
 
 
 def which(failure: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
         The command that finishes the run.
     """
     batches, pauses = closed_up(_timed(manifest))
-    chronicle = _chronicle(manifest, batches)
+    stats = _collect(manifest, batches)
     return (
         html_fragments.environment()
         .get_template("report.html")
@@ -49,16 +49,16 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
             status=_STATUS[manifest["status"]],
             made=time.strftime("%Y-%m-%d %H:%M:%S %z"),
             manifest=manifest,
-            run=chronicle,
-            numbers=_numbers(manifest, chronicle),
+            run=stats,
+            numbers=_numbers(manifest, stats),
             errors=_errors(manifest),
             resume_command=resume_command,
             plan=_plan(manifest),
             busiest=[row for table in manifest["tables"] for row in table.get("busiest", ())],
             **_proof(manifest),
-            times=_times(manifest, chronicle),
+            times=_times(manifest, stats),
             pauses=pauses,
-            plots=draw_plots(chronicle, manifest["algorithm"], batches),
+            plots=draw_plots(stats, manifest["algorithm"], batches),
             settings=[(key, _shown(value)) for key, value in manifest["settings"].items() if value is not None],
         )
     )
@@ -91,35 +91,31 @@ def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
     return closed, pauses
 
 
-def _chronicle(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
+def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
     timed = sum(batch["sources"] for batch in batches)
     there = sum(len(part["sources"]) for part in manifest["parts"])
     started = batches[0]["started"] if batches else 0.0
-    chronicle = RunStats(started, manifest["sources"], there - timed)
-    for batch in batches:
-        chronicle.add(batch, batch["ended"])
+    stats = RunStats(started, manifest["sources"], there - timed)
+    failed = [{**each, "part": part_number(each["file"]), "n": len(each["sources"])} for each in manifest["failed"]]
+    retried = [{**each, "part": part_number(each["file"])} for each in manifest["retried"]]
+    stats.take({"batches": batches, "failed": failed, "retried": retried})
     for part in manifest["parts"]:
-        chronicle.distances = merged(chronicle.distances, part.get("distances"))
-    for failure in manifest["failed"]:
-        names = failure["sources"]
-        chronicle.add_failure(part_number(failure["file"]) or 0, names, len(names), failure["error"])
-    for retry in manifest.get("retried", ()):
-        chronicle.add_retry(part_number(retry["file"]) or 0, retry["why"])
-    return chronicle
+        stats.distances = merged(stats.distances, part.get("distances"))
+    return stats
 
 
-def _numbers(manifest: Manifest, chronicle: RunStats) -> list[tuple[str, str]]:
-    whole, took = chronicle.whole, max(chronicle.ended - chronicle.started, 1e-9)
+def _numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
+    whole, took = stats.whole, max(stats.ended - stats.started, 1e-9)
     parts = manifest["parts"]
     return [
-        ("sources done", f"{chronicle.done:,} of {chronicle.total:,}"),
+        ("sources done", f"{stats.done:,} of {stats.total:,}"),
         ("rows", f"{sum(part['rows'] for part in parts):,}"),
         ("written", in_units(sum(part["bytes"] for part in parts))),
         ("batches", f"{len(parts):,}"),
         ("sources/s", html_fragments.count(whole.sources / took) if whole.batches else "not known"),
-        ("edges/s", html_fragments.edges_rate(chronicle, whole.edges / took) if whole.batches else "not known"),
-        ("failed sources", f"{chronicle.failed_sources:,}"),
-        ("retries", f"{chronicle.retries:,}"),
+        ("edges/s", html_fragments.edges_rate(stats, whole.edges / took) if whole.batches else "not known"),
+        ("failed sources", f"{stats.failed_sources:,}"),
+        ("retries", f"{stats.retries:,}"),
         *(
             (f"{name} without a path", f"{value:,}")
             for table in manifest["tables"]
@@ -196,8 +192,8 @@ def _proof(manifest: Manifest) -> dict[str, Any]:
     return {"proof": rows, "proven": "bad" if wrong else "good" if how == "all" else "warn"}
 
 
-def _times(manifest: Manifest, chronicle: RunStats) -> list[tuple[str, str]]:
-    seconds, whole = manifest["seconds"], chronicle.whole
+def _times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
+    seconds, whole = manifest["seconds"], stats.whole
     named = {key: text for key, (_, text) in STEPS.items()} | ({} if "build" in seconds else {"read": "reading the graph"})
     rows = [(named.get(key, key), html_fragments.seconds(value)) for key, value in seconds.items()]
     busy = sum(whole.phases.values())

@@ -87,33 +87,33 @@ class Bars(NamedTuple):
         return picture(plane)
 
 
-def draw_plots(chronicle: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()) -> dict[str, Markup]:
+def draw_plots(stats: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()) -> dict[str, Markup]:
     """Return the plots by their names: those of distances if these are known, and a timeline if there are batches."""
-    found = {what: make_rates(chronicle, what).drawn() for what in ("sources", "edges")}
-    found["phases"] = sum_phases(chronicle.shares(MAX_ROWS)).drawn()
+    found = {what: make_rates(stats, what).drawn() for what in ("sources", "edges")}
+    found["phases"] = sum_phases(stats.shares(MAX_ROWS)).drawn()
     if batches:
-        found["timeline"] = make_timeline(chronicle, batches).drawn()
-    if chronicle.distances is not None:
-        found["reach"] = draw_reach(chronicle.distances, algorithm)
-        found["histogram"] = make_histogram(chronicle.distances, algorithm).drawn()
+        found["timeline"] = make_timeline(stats, batches).drawn()
+    if stats.distances is not None:
+        found["reach"] = draw_reach(stats.distances, algorithm)
+        found["histogram"] = make_histogram(stats.distances, algorithm).drawn()
     return found
 
 
-def make_rates(chronicle: RunStats, what: str) -> Bars:
+def make_rates(stats: RunStats, what: str) -> Bars:
     """Return what each worker did per second in each bin of time; ``what`` is "sources" or "edges"."""
-    begins, rates = chronicle.series(what)
-    unit, second = time_unit(chronicle.ended - chronicle.started)
+    begins, rates = stats.series(what)
+    unit, second = time_unit(stats.ended - stats.started)
     total = sum(rates.values(), np.zeros(begins.size))
     word, size = large_unit(total.max())
     bottom = np.zeros(begins.size)
     bars = []
     for i, (name, rate) in enumerate(rates.items()):
         for k in np.flatnonzero(rate):
-            left, right = begins[k] / second, (begins[k] + chronicle.width) / second
+            left, right = begins[k] / second, (begins[k] + stats.width) / second
             tip = f"{name}: {rate[k]:,.1f} {what}/s, from {left:.3g} to {right:.3g}"
             bars.append(Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, worker_colour(i, name), tip, name))
         bottom += rate
-    x, y = (0, begins.size * chronicle.width / second), (0, 1.05 * total.max() / size or 1)
+    x, y = (0, begins.size * stats.width / second), (0, 1.05 * total.max() / size or 1)
     title, labels = f"{what} per second, by worker", (f"{unit} from the start", f"{word}{what}/s")
     return Bars(bars, title, *labels, x, y)
 
@@ -180,14 +180,14 @@ def draw_reach(distances: Histogram, algorithm: str) -> Markup:
     return picture(plane)
 
 
-def make_timeline(chronicle: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
+def make_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
     """Return when each worker was busy, and with what; ``batches`` are as ``run_stats.summarize_batch`` makes them."""
-    names = chronicle.busiest(MAX_ROWS)
+    names = stats.busiest(MAX_ROWS)
     lanes = {name: name if name in names else names[-1] for name in {batch["worker"] for batch in batches}}
-    unit, second = time_unit(chronicle.ended - chronicle.started)
+    unit, second = time_unit(stats.ended - stats.started)
     bars = []
     for bar in _spans(batches, lanes):
-        begin, took = bar["started"] - chronicle.started, bar["ended"] - bar["started"]
+        begin, took = bar["started"] - stats.started, bar["ended"] - bar["started"]
         phases = {phase: bar["phases"].get(phase, 0.0) for phase in PHASES if phase != "load"}
         scale = min(1.0, took / max(sum(phases.values()), 1e-9))  # what a bar of several lacks is the time between them
         for phase, seconds in phases.items():

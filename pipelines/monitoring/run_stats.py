@@ -141,16 +141,20 @@ class RunStats:
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 
-    def add_failure(self, part: int, sources: list[Any], n: int, error: str) -> None:
-        """Record that ``n`` sources of a batch failed; ``sources`` are the first of them."""
-        self.failures += 1
-        self.failed_sources += n
-        self.failed.append({"part": part, "sources": sources[:MAX_LISTED], "n": n, "error": error})
+    def take(self, news: Mapping[str, Any], now: float | None = None) -> None:
+        """Add lists of news, as far as they are there: ``batches`` as of ``add``; ``failed``; and ``retried``.
 
-    def add_retry(self, part: int, why: str) -> None:
-        """Record that a batch is retried."""
-        self.retries += 1
-        self.retried.append({"part": part, "why": why})
+        A failure has ``part``, ``sources``, which are the first of those that failed, their number ``n``, and ``error``. A
+        retry has ``part`` and ``why``.
+        """
+        for batch in news.get("batches", ()):
+            self.add(batch, now)
+        for failure in news.get("failed", ()):
+            self.failures += 1
+            self.failed_sources += failure["n"]
+            self.failed.append(failure | {"sources": failure["sources"][:MAX_LISTED]})
+        self.retries += len(news.get("retried", ()))
+        self.retried.extend(news.get("retried", ()))
 
     def slowest(self) -> list[dict[str, Any]]:
         """Return the slowest batches, the slowest first."""

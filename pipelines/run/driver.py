@@ -263,7 +263,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
 
 
 class _Job:
-    """A run that may write: it computes the missing parts and updates the manifest."""
+    """A run that may write: it computes the missing parts and updates the manifest, as the observer of the batches."""
 
     def __init__(
         self,
@@ -317,27 +317,33 @@ class _Job:
         """Whether a table of an earlier run is on disk unchanged."""
         return any(entry["file"] == table for entry in self._folder.manifest["tables"])
 
-    def take(self, part: int, summary: PartSummary, without: Collection[int]) -> PartEntry:
-        """Add a written part, without the sources ``without``, to the manifest; return its entry."""
+    def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
         numbers, names = self._batches[part], self._names(part)
         sources = [name for number, name in zip(numbers, names, strict=True) if number not in without]
         entry: PartEntry = {**summary, "sources": sources}
         self._folder.add("parts", entry)
         self.computed += 1
         self._folder.save()
-        return entry
+        self._progress.advance(part, entry)
 
-    def give_up(self, part: int, sources: list[int] | None, reason: str) -> Ids:
-        """Record failed sources of a part (all if None) in the manifest; return their ids."""
+    def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
         numbers, names = self._batches[part], self._names(part)
         known = {name for entry in self._folder.manifest["failed"] for name in entry["sources"]}
         asked = set(numbers if sources is None else sources)
         given_up = [name for i, name in zip(numbers, names, strict=True) if i in asked and name not in known]
         self._folder.add("failed", {"file": self._layout.name(part), "sources": given_up, "error": reason})
-        return given_up
+        self._progress.failed(part, given_up, reason)
 
-    def note_retry(self, part: int, why: str) -> None:
+    def retried(self, part: int, why: str) -> None:
         self._folder.add("retried", {"file": self._layout.name(part), "why": why})
+        self._progress.retried(part, why)
+
+    def draining(self, tasks: int) -> None:
+        what = "batches that run are" if tasks > 1 else "batch that runs is"
+        say(f"interrupted: the {what} finished first; interrupt again to stop at once")
+
+    def notice(self, message: str) -> None:
+        say(message)
 
     def note_takeover(self, before: Manifest) -> None:
         """Record as retried what the process was at that ran the batches before, and what it had recorded itself."""
@@ -347,7 +353,8 @@ class _Job:
             place = read_mark(mark)
             for part in range(place.part, place.last + 1) if place is not None else ():
                 if part in self._batches:
-                    self.note_retry(part, "the process that ran it was ended")
+                    why = "the process that ran it was ended"
+                    self._folder.add("retried", {"file": self._layout.name(part), "why": why})
 
     def nothing_is_missing(self, before: Manifest) -> bool:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
@@ -459,9 +466,9 @@ class _Job:
             from ..monitoring.dashboard_plugin import open_page
 
             news = open_page(client, facts, say)
-        with console.Progress(facts, news) as progress:
+        with console.Progress(facts, news) as self._progress:
             try:
-                yield _ManifestObserver(self, progress)
+                yield self
             finally:
                 if self._prepared.choice is not None:
                     self._folder.manifest["strategy"] = current(self._prepared.choice.record)
@@ -482,27 +489,3 @@ def compile_seconds(parts: Sequence[PartEntry]) -> float:
     for part in parts:
         by_worker[part.get("worker", "")] += part.get("phases", {}).get("compile", 0.0)  # type: ignore[assignment]
     return max(by_worker.values(), default=0.0)
-
-
-class _ManifestObserver:
-    """Records the outcome of each batch in the manifest and passes it to the progress display."""
-
-    def __init__(self, job: _Job, progress: console.Progress):
-        self._job, self._progress = job, progress
-
-    def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
-        self._progress.advance(part, self._job.take(part, summary, without))
-
-    def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
-        self._progress.failed(part, self._job.give_up(part, sources, reason), reason)
-
-    def retried(self, part: int, why: str) -> None:
-        self._job.note_retry(part, why)
-        self._progress.retried(part, why)
-
-    def draining(self, tasks: int) -> None:
-        what = "batches that run are" if tasks > 1 else "batch that runs is"
-        say(f"interrupted: the {what} finished first; interrupt again to stop at once")
-
-    def notice(self, message: str) -> None:
-        say(message)

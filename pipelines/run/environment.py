@@ -8,16 +8,10 @@ from collections.abc import Iterable
 from importlib import metadata
 
 
-def package_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Versions of the packages that are installed, by the names under which they are installed; the others are left out.
-
-    Returns
-    -------
-    dict of str to str
-        In the order given.
-    """
-    found = {package: _version(package) for package in packages}
-    return {package: version for package, version in found.items() if version is not None}
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the version of ``python``, and those of the packages that are installed, in the order given."""
+    installed = {package: _version(package) for package in packages}
+    return {"python": platform.python_version()} | {name: version for name, version in installed.items() if version}
 
 
 @functools.cache  # a search of all folders of the path
@@ -26,8 +20,3 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """The version of ``python``, and those of packages as ``package_versions`` returns them."""
-    return {"python": platform.python_version(), **package_versions(packages)}

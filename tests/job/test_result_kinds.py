@@ -200,15 +200,15 @@ def test_terminal_and_report_state_the_result_kind(job, capsys):
 KILLED = """
 import os, signal, sys
 from pipelines import batch_sources
-from pipelines.run.driver import _ManifestObserver
-done, parts = _ManifestObserver.done, []
+from pipelines.run.driver import _Job
+done, parts = _Job.done, []
 def announced(*rest):
     done(*rest)
     parts.append(rest)
     if len(parts) == 20:
         os.kill(os.getppid(), signal.SIGKILL)
         signal.pause()
-_ManifestObserver.done = announced
+_Job.done = announced
 sys.exit(batch_sources.program())
 """
 

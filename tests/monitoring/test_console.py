@@ -12,7 +12,7 @@ from tests.support.fake_runs import batch
 
 
 @pytest.mark.parametrize("n_batches", [1, 40, 4000])
-def test_a_chronicle_loses_nothing_when_bins_of_time_become_wider(n_batches):
+def test_statistics_loses_nothing_when_bins_of_time_become_wider(n_batches):
     rng = random.Random(n_batches)
     kept = RunStats(started=50.0, total=4 * n_batches)
     for i in range(n_batches):
@@ -26,12 +26,12 @@ def test_a_chronicle_loses_nothing_when_bins_of_time_become_wider(n_batches):
     assert sum(kept.whole.phases.values()) == pytest.approx(sum(sum(s.phases.values()) for s in kept.shares(3).values()))
 
 
-def test_a_chronicle_of_many_batches_and_ever_new_workers_stays_small():
+def test_statistics_of_many_batches_and_ever_new_workers_stays_small():
     kept = RunStats(started=0.0, total=10**9)
     for i in range(3000):
         kept.add(batch(i, f"10.0.0.1:{i}", started=i), now=float(i))
-        kept.add_failure(i, [i] * 500, 500, "it failed")
-        kept.add_retry(i, "its worker died")
+        failure = {"part": i, "sources": [i] * 500, "n": 500, "error": "it failed"}
+        kept.take({"failed": [failure], "retried": [{"part": i, "why": "its worker died"}]})
     assert len(kept.workers) == run_stats.MAX_WORKERS + 1
     assert kept.whole.sources == sum(share.sources for share in kept.workers.values()) == 12000
     assert (kept.failures, kept.failed_sources, kept.retries) == (3000, 1_500_000, 3000)
@@ -43,7 +43,7 @@ def test_a_chronicle_of_many_batches_and_ever_new_workers_stays_small():
     assert sum(share.sources for share in shares.values()) == 12000
 
 
-def test_a_chronicle_names_the_batches_that_took_longest():
+def test_statistics_names_the_batches_that_took_longest():
     took = random.Random(3).sample(range(1, 500), 100)
     kept = RunStats(0.0, 400)
     for i, seconds in enumerate(took):

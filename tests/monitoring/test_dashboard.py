@@ -236,7 +236,7 @@ def news(client, **others):
 def runs_on(client):
     return client.run_on_scheduler(
         lambda dask_scheduler: [
-            (run.state, run.chronicle.done, run.chronicle.failed_sources, run.facts["client"])
+            (run.state, run.stats.done, run.stats.failed_sources, run.facts["client"])
             for run in dask_scheduler.plugins["kepler"].runs.values()
         ]
     )

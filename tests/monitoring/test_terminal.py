@@ -152,7 +152,7 @@ def test_verify_escapes_the_source_that_it_finds_wrong(hostile, capsys):
 
 
 def test_names_of_workers_on_the_terminal_are_neither_control_characters_nor_markup():
-    chronicle = RunStats(0.0, 1)
-    chronicle.workers = {NASTY: Share(), "[red]x[/red]": Share()}
-    cells = list(console._workers_table(chronicle).columns[0].cells)
+    stats = RunStats(0.0, 1)
+    stats.workers = {NASTY: Share(), "[red]x[/red]": Share()}
+    cells = list(console._workers_table(stats).columns[0].cells)
     assert [cell.plain for cell in cells] == [ESCAPED, "[red]x[/red]"]

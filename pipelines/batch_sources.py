@@ -38,12 +38,8 @@ def program() -> int:
 def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) -> int:
     """Run the command line and return its exit code.
 
-    Parameters
-    ----------
-    argv : list of str, optional
-        Without the program's name; from ``sys.argv`` if not given.
-    supervision : Supervision
-        Whether another process takes over if this one dies.
+    ``argv``: without the program's name; from ``sys.argv`` if not given. ``supervision``: whether another process takes over
+    if this one dies.
 
     Returns
     -------

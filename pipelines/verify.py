@@ -111,6 +111,8 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
 def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str = "auto", **tables: Any) -> Findings:
     """Check an output folder and verify every result in it.
 
+    Raises InputError: the folder is not an output of this job, or the edge list is not that of the run.
+
     Parameters
     ----------
     folder : path or str
@@ -124,11 +126,6 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
     Returns
     -------
     Findings
-
-    Raises
-    ------
-    InputError
-        The folder is not an output of this job, or the edge list is not that of the run.
     """
     findings, store = Findings(), open_store(folder)
     manifest = _manifest(store, findings)
@@ -183,10 +180,7 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
 def _manifest(store: Store, findings: Findings) -> Manifest | None:
     """Return the manifest, or None and a fault if it contradicts itself.
 
-    Raises
-    ------
-    OutputError
-        The manifest is missing, cannot be read, or does not fit its schema.
+    Raises OutputError: the manifest is missing, cannot be read, or does not fit its schema.
     """
     try:
         names = store.names()

@@ -643,11 +643,7 @@ def parser(kind: str | None = None) -> OnceParser:
 def flag_text(name: str, value: object = None) -> str:
     """Return an option of the library as the flag of the job, for messages.
 
-    Parameters
-    ----------
-    name : str
-        An argument of ``read_graph``.
-    value : object, optional
+    ``name`` is an argument of ``read_graph``.
     """
     if name == "weighted":  # the algorithm decides it
         return "--algorithm bfs" if value is False else "--algorithm sssp"
@@ -668,10 +664,7 @@ def flag_text(name: str, value: object = None) -> str:
 def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
     """Parse a command line into the settings that were given and the settings file.
 
-    Raises
-    ------
-    UsageError
-        A flag is unknown, given twice, or without its value.
+    Raises UsageError: a flag is unknown, given twice, or without its value.
     """
     given = vars(parser().parse_args(argv))
     config = given.pop("config", None)

@@ -101,10 +101,7 @@ def _settings(values: dict[str, Any]) -> Settings:
 def read_file(path: Path) -> dict[str, Any]:
     """Read a settings file.
 
-    Raises
-    ------
-    UsageError
-        The file is missing or not TOML, or has a key that is no setting; the message lists the known keys.
+    Raises UsageError: the file is missing or not TOML, or has a key that is no setting; the message lists the known keys.
     """
     try:
         with open_regular(path, follow=True) as file:
@@ -128,6 +125,8 @@ def merge_settings(
 ) -> Settings:
     """Merge defaults, file and flags, and check them.
 
+    Raises UsageError: a value is invalid, or settings contradict each other.
+
     Parameters
     ----------
     flags : dict
@@ -140,11 +139,6 @@ def merge_settings(
     Returns
     -------
     Settings
-
-    Raises
-    ------
-    UsageError
-        A value is invalid, or settings contradict each other.
     """
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):

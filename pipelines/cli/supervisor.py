@@ -28,12 +28,8 @@ _HURRY_SECONDS = 5.0  # time for a child after a second interrupt
 class Supervision:
     """What the process that computes knows of the one that watches it.
 
-    Parameters
-    ----------
-    needs_workers : bool
-        Batches must run in worker processes, because a process that ran them itself has died.
-    channel : int
-        Descriptor to write to once batches run in this process; -1 without a watching process.
+    ``needs_workers``: batches must run in worker processes, because a process that ran them itself has died. ``channel``:
+    descriptor to write to once batches run in this process; -1 without a watching process.
     """
 
     def __init__(self, needs_workers: bool = False, channel: int = -1):
@@ -58,10 +54,7 @@ Main = Callable[[list[str], Supervision], int]
 def run(main: Main, argv: list[str]) -> int:
     """Run a program in a child of this process, and again with ``--resume`` if the child dies.
 
-    Parameters
-    ----------
-    main : callable
-        ``main(argv, supervision)`` returns the exit code.
+    ``main``: ``main(argv, supervision)`` returns the exit code.
 
     Returns
     -------

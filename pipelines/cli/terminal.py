@@ -35,10 +35,7 @@ def say(*lines: str) -> None:
 def show(*lines: str) -> None:
     """Write lines to stdout. A reader that has closed the pipe, as in ``... | head -1``, is no error.
 
-    Raises
-    ------
-    OutputError
-        They cannot be written for another reason, such as a full disk.
+    Raises OutputError: they cannot be written for another reason, such as a full disk.
     """
     try:
         _write(sys.stdout, lines)

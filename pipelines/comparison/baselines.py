@@ -27,12 +27,7 @@ def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
 def choose_baseline(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
     """Return the name of the baseline and its variants of the algorithm, prepared for this graph.
 
-    Raises
-    ------
-    InputError
-        The baseline does not support this graph.
-    DeviceError
-        cuGraph is not installed.
+    Raises InputError (the baseline does not support this graph) or DeviceError (cuGraph is not installed).
     """
     if graph.device == "cuda":
         return "cuGraph", _cugraph(graph, algorithm)

@@ -62,12 +62,7 @@ class Progress:
     """Progress of a run and estimated remaining time: on a terminal, a few lines that are redrawn; elsewhere, a line from
     time to time. The page of the dashboard gets the same.
 
-    Parameters
-    ----------
-    facts : dict
-        The result of ``collect_facts``.
-    news : pipelines.monitoring.dashboard_plugin.News, optional
-        Sends to the page, if there is one.
+    ``facts``: the result of ``collect_facts``. ``news``: sends to the page, if there is one.
     """
 
     def __init__(self, facts: dict[str, Any], news: Any = None) -> None:
@@ -289,10 +284,7 @@ def _dropped(built: BuildReport) -> str:
 def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
     """Return which weights bfs ignores, so that hops are not mistaken for distances.
 
-    Parameters
-    ----------
-    built : dict
-        The fields of a ``BuildReport``, as a manifest has them.
+    ``built``: the fields of a ``BuildReport``, as a manifest has them.
     """
     if settings.algorithm != "bfs":
         return []
@@ -312,12 +304,8 @@ def weights_not_used(settings: Settings, built: Mapping[str, Any]) -> list[str]:
 def columns_text(built: Mapping[str, Any], columns: Mapping[str, str] | None) -> str:
     """Return which columns of the edge list are the ends and the weight of an edge, which are unused, and those of tables.
 
-    Parameters
-    ----------
-    built : dict
-        The fields of a ``BuildReport``, as a manifest has them.
-    columns : dict of str to str or None
-        The setting: columns by their roles.
+    ``built``: the fields of a ``BuildReport``, as a manifest has them. ``columns`` (dict of str to str or None): the
+    setting: columns by their roles.
     """
     if not built.get("src_column"):
         return "not known"  # a manifest of an earlier version lacks them

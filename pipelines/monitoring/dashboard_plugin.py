@@ -51,10 +51,8 @@ class Run:
 class KeplerPage(SchedulerPlugin):
     """Serves the page and holds the last runs of a scheduler, in bounded memory.
 
-    Parameters
-    ----------
-    own : bool
-        Whether the scheduler is this job's own. If so, access control also covers Dask's pages (see ``dashboard_access``).
+    ``own``: whether the scheduler is this job's own. If so, access control also covers Dask's pages (see
+    ``dashboard_access``).
     """
 
     name = PLUGIN
@@ -117,12 +115,8 @@ class KeplerPage(SchedulerPlugin):
 class News:
     """Sends events to the page without making the job wait.
 
-    Parameters
-    ----------
-    facts : dict
-        Constant facts of the run in plain values; at least ``started, sources, kept``.
-    say : callable
-        Called once with a message if the page can no longer be reached.
+    ``facts``: constant facts of the run in plain values; at least ``started, sources, kept``. ``say``: called once with a
+    message if the page can no longer be reached.
     """
 
     def __init__(self, client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> None:
@@ -186,11 +180,8 @@ class News:
 def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> News | None:
     """Add the page to a scheduler's dashboard, unless it is already there.
 
-    Parameters
-    ----------
-    client, facts, say
-        As for ``News``. ``say`` is called with the reason if there can be no page: the scheduler has no dashboard or no
-        Bokeh, cannot import this module, or accepts no plugins. The run continues without the page.
+    ``client``, ``facts``, ``say``: as for ``News``. ``say`` is called with the reason if there can be no page: the scheduler
+    has no dashboard or no Bokeh, cannot import this module, or accepts no plugins. The run continues without the page.
 
     Returns
     -------

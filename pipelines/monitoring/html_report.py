@@ -32,12 +32,7 @@ _STATUS = {
 def render_page(manifest: Manifest, resume_command: str) -> str:
     """Return the report as HTML.
 
-    Parameters
-    ----------
-    manifest : dict
-        Manifest of a run that has ended in any way.
-    resume_command : str
-        The command that finishes the run.
+    ``manifest``: manifest of a run that has ended in any way. ``resume_command``: the command that finishes the run.
     """
     batches, pauses = closed_up(_timed(manifest))
     stats = _collect(manifest, batches)

@@ -190,11 +190,7 @@ class RunStats:
     def series(self, what: str, most: int = MAX_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return rates over time.
 
-        Parameters
-        ----------
-        what : {"sources", "edges"}
-        most : int
-            Maximum number of workers listed; the others are summed.
+        ``what`` ({"sources", "edges"}). ``most``: maximum number of workers listed; the others are summed.
 
         Returns
         -------

@@ -52,10 +52,7 @@ class Checked(NamedTuple):
 def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
     """Return the columns of a frame of pandas or cuDF as arrays.
 
-    Raises
-    ------
-    EdgeListError
-        A value is missing, or a weight is NaN.
+    Raises EdgeListError: a value is missing, or a weight is NaN.
     """
     arrays = {}
     for role, name in columns.items():
@@ -73,10 +70,7 @@ def rows_in(frame: Any, columns: dict[str, str], files: str) -> Part:
 def check_chunk(rows: Part, weight_kind: np.dtype | None, files: str) -> Facts:
     """Check one chunk of the rows; ``weight_kind`` is the type that float weights will have.
 
-    Raises
-    ------
-    EdgeListError
-        A weight that this engine does not support.
+    Raises EdgeListError: a weight that this engine does not support.
     """
     xp = namespace(rows.src)
     ids = to_host(xp.unique(xp.concatenate([rows.src, rows.dst])))
@@ -196,12 +190,8 @@ def found_in(frame: Any) -> tuple[np.ndarray, np.ndarray]:
 def check(part: Part, distance: np.ndarray, limit: float | None) -> Checked:
     """Check every edge against the distances from one source, in the arithmetic of the traversal, without a tolerance.
 
-    Parameters
-    ----------
-    distance : array of shape (n_vertices,), NumPy
-        int32 hops with -1, or weighted distances with ``inf``, of all vertices.
-    limit : int, float or None
-        Limit up to which the distances should be complete.
+    ``distance`` (array of shape (n_vertices,), NumPy): int32 hops with -1, or weighted distances with ``inf``, of all
+    vertices. ``limit``: limit up to which the distances should be complete.
     """
     along, there, reached = _sums(part, distance)
     claimed = reached if limit is None else reached & (along <= as_distance(limit, along.dtype))

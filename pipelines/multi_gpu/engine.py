@@ -125,10 +125,7 @@ def mg_engine(settings: Settings) -> Iterator[MgEngine]:
 class MgEngine:
     """The ``Engine`` that searches with cuGraph on all workers of a cluster together.
 
-    Parameters
-    ----------
-    start_seconds : float
-        Time that the cluster took to start.
+    ``start_seconds``: time that the cluster took to start.
     """
 
     _graph: PartitionedGraph

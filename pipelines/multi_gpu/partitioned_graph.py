@@ -55,10 +55,7 @@ class PartitionedGraph(Graph):
 class Edges:
     """The edge partitions of a graph on the workers of a cluster.
 
-    Parameters
-    ----------
-    rows : sequence of futures of edge_parts.Part
-        The rows of the edge list, divided in any way.
+    ``rows`` (sequence of futures of edge_parts.Part): the rows of the edge list, divided in any way.
 
     Attributes
     ----------
@@ -80,6 +77,8 @@ class Edges:
     def build(self, kinds: dict[str, np.dtype], directed: bool, weight_type: str, files: str) -> PartitionedGraph:
         """Check the rows, number the vertices, and distribute the edges to the workers.
 
+        Raises EdgeListError: invalid weights, or ids of both signs that no integer type holds.
+
         Parameters
         ----------
         kinds : dict of str to dtype
@@ -87,11 +86,6 @@ class Edges:
         weight_type : {"auto", "float32", "float64"}
         files : str
             Files that errors name.
-
-        Raises
-        ------
-        EdgeListError
-            Invalid weights, or ids of both signs that no integer type holds.
         """
         integers = False
         id_kind, kind = _id_kind(kinds, files), _float_kind(kinds.get("weight"), weight_type)
@@ -188,16 +182,9 @@ class Edges:
         that explains it and comes from a strictly nearer vertex. A distance that only edges of length zero explain is
         founded through vertices that are founded already, in rounds, so that no cycle of such edges can explain itself.
 
-        Parameters
-        ----------
-        source : int
-            Vertex number.
-        distance : array of shape (n_vertices,), NumPy
+        ``source``: vertex number. ``distance`` (array of shape (n_vertices,), NumPy).
 
-        Raises
-        ------
-        PrecisionError
-            A distance exceeds the largest number of its type.
+        Raises PrecisionError: a distance exceeds the largest number of its type.
         """
         failures = _out_of_range(source, distance, limit)
         if failures:

@@ -45,12 +45,7 @@ _MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds
 def opened(settings: Settings) -> Iterator[Cugraph]:
     """Yield cuGraph on a cluster of its own, or on the one that the settings name.
 
-    Raises
-    ------
-    DeviceError
-        No GPU, or a package is missing.
-    ClusterError
-        Workers do not start, or a worker is lost.
+    Raises DeviceError (no GPU, or a package is missing) or ClusterError (workers do not start, or a worker is lost).
     """
     rapids = _rapids()
     is_external = bool(settings.scheduler_address or settings.scheduler_file)

@@ -19,10 +19,7 @@ class Buffers:
 
     Until ``clear``, the pool holds as much memory as was lent at one time.
 
-    Parameters
-    ----------
-    new : callable
-        ``new(size)`` returns that many bytes of memory, as an array of uint8.
+    ``new``: ``new(size)`` returns that many bytes of memory, as an array of uint8.
     """
 
     def __init__(self, new: Callable[[int], np.ndarray]):

@@ -59,12 +59,8 @@ def _bits_of_column(column: Column) -> np.ndarray:
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return what each row adds to the checksum of its source.
 
-    Parameters
-    ----------
-    source : int, or int64 array of shape (rows,)
-        Vertex number.
-    columns : sequence of uint64 arrays of shape (rows,)
-        All columns but the source's, as ``to_bits`` gives them; ids as vertex numbers.
+    ``source`` (int, or int64 array of shape (rows,)): vertex number. ``columns`` (sequence of uint64 arrays of shape
+    (rows,)): all columns but the source's, as ``to_bits`` gives them; ids as vertex numbers.
     """
     first, *others = columns
     mixed = mix(first + ODD)
@@ -103,6 +99,8 @@ def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequen
 def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, columns: Sequence[str]) -> list[int]:
     """Return the checksums of sources from the rows of a file.
 
+    Raises ValueError: an id is not in the graph, or a row belongs to none of the sources.
+
     Parameters
     ----------
     tables : iterable of pyarrow.Table
@@ -111,11 +109,6 @@ def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, 
         Distinct vertex numbers.
     columns : sequence of str
         All columns of the file.
-
-    Raises
-    ------
-    ValueError
-        An id is not in the graph, or a row belongs to none of the sources.
     """
     totals = [0] * sources.size
     places = {source: i for i, source in enumerate(sources.tolist())}

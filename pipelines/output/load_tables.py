@@ -48,10 +48,7 @@ def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Tab
 def merged_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
     """Return the sums of all parts: a row per cell that carries something. ``options`` are those of the kind.
 
-    Raises
-    ------
-    ValueError
-        A part has a cell that ``_cells.pq`` lacks, or another unit.
+    Raises ValueError: a part has a cell that ``_cells.pq`` lacks, or another unit.
     """
     with open_regular(parts[0].parent / CELLS) as opened:
         cells = pq.read_table(opened)

@@ -378,10 +378,7 @@ def adapter(schema: Any) -> Any:
 def checked(value: object, schema: type[T]) -> T:
     """Return a value that was read from JSON unchanged, if it fits one of the types above.
 
-    Raises
-    ------
-    ValueError
-        It does not; the message says where and why.
+    Raises ValueError: it does not; the message says where and why.
     """
     from pydantic import ValidationError
 

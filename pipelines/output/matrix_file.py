@@ -67,10 +67,7 @@ def _narrowest(largest: int) -> np.dtype:
 def unreached_of_schema(schema: pa.Schema) -> Any:
     """Return the distance of unreached vertices that a file states, in the type of its lists.
 
-    Raises
-    ------
-    ValueError
-        It states none, or none of that type.
+    Raises ValueError: it states none, or none of that type.
     """
     stated = (schema.metadata or {}).get(UNREACHED_KEY, b"").decode()
     kind = np.dtype(schema.field("distance").type.value_type.to_pandas_dtype())
@@ -96,10 +93,7 @@ def to_array(column: pa.ChunkedArray) -> np.ndarray:
 def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return a table with lists of the type that a schema has.
 
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        A distance does not fit that type.
+    Raises pyarrow.ArrowInvalid: a distance does not fit that type.
     """
     kind = schema.field("distance").type
     if table.schema.field("distance").type == kind:

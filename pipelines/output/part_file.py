@@ -62,6 +62,8 @@ def write_part(
 ) -> PartSummary | None:
     """Write one batch.
 
+    Raises NotWantedError or OSError (the disk is full, or the folder is gone).
+
     Parameters
     ----------
     layout : Layout
@@ -75,12 +77,6 @@ def write_part(
     -------
     dict or None
         ``file, rows, sha256, checksum, bytes``: less than 1 KB. None, and no file, if there are no results.
-
-    Raises
-    ------
-    NotWantedError
-    OSError
-        The disk is full, or the folder is gone.
     """
     answers = iter(answers)
     first = next(answers, None)
@@ -335,18 +331,10 @@ def checked_part(
 ) -> PartSummary | None:
     """Return the summary of a part on disk if it is complete and correct, else None.
 
-    Parameters
-    ----------
-    sources : list
-        Ids that the part must hold, in this order.
-    known : dict, optional
-        Entry of the part in the manifest; without it all checksums are recomputed from the rows.
-        It is returned unchanged, so it must have been validated before.
+    ``sources``: ids that the part must hold, in this order. ``known``: entry of the part in the manifest; without it all
+    checksums are recomputed from the rows. It is returned unchanged, so it must have been validated before.
 
-    Raises
-    ------
-    OutputError
-        The file exists but cannot be read, or it is not a regular file.
+    Raises OutputError: the file exists but cannot be read, or it is not a regular file.
     """
     name = layout.name(number)
     path = folder / name

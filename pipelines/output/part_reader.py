@@ -43,10 +43,7 @@ class PartReader:
 def open_part(path: Path) -> Iterator[PartReader]:
     """Open a part file; its name says which format it has.
 
-    Raises
-    ------
-    OSError, pyarrow.ArrowException
-        It cannot be read.
+    Raises OSError, pyarrow.ArrowException: it cannot be read.
     """
     if path.suffix == ".arrow":
         with pa.OSFile(str(path)) as source:

@@ -135,12 +135,8 @@ def count_edges(graph: Graph, traversal: Traversal) -> int:
 def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
     """Return the sum of what ``make_histogram`` returns for the hops from each source, from vertices at 0, 1, 2, ... hops.
 
-    Parameters
-    ----------
-    counts : array of shape (k, levels)
-        On either device; one row per source. One vertex, the source, is at 0 hops.
-    farthest : int64 array of shape (k,), NumPy
-        Last level of each source that has a vertex.
+    ``counts`` (array of shape (k, levels)): on either device; one row per source. One vertex, the source, is at 0 hops.
+    ``farthest`` (int64 array of shape (k,), NumPy): last level of each source that has a vertex.
     """
     last = int(farthest.max())
     exponent = math.frexp(max(-(-last // (MAX_BINS - 1)) - 1, 0))[1]  # that of ``_width`` for 0 to ``last``, in integers
@@ -197,11 +193,7 @@ def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> 
 def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histogram | None:
     """Return the sum of what ``make_histogram`` returns for the weighted distances from each source, in one pass over all.
 
-    Parameters
-    ----------
-    distance : array of shape (k, n_vertices)
-    stats : DistanceStats
-        Statistics of the same distances within the same limit.
+    ``distance`` (array of shape (k, n_vertices)). ``stats``: statistics of the same distances within the same limit.
     """
     there = stats.reached > 0
     if not there.any():

@@ -127,12 +127,7 @@ class Encoding(NamedTuple):
 class RowGroupWriter:
     """Writes a Parquet file, one row group per call of ``write``.
 
-    Parameters
-    ----------
-    file : file-like
-        Only its ``write`` is called.
-    schema : pyarrow.Schema
-        Of the file, with its metadata.
+    ``file``: only its ``write`` is called. ``schema``: of the file, with its metadata.
     """
 
     def __init__(self, file: Any, schema: pa.Schema, encoding: Encoding):
@@ -235,12 +230,8 @@ def _offset_index(places: list[Place], begin: int) -> bytes:
 def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding) -> ColumnChunk:
     """Encode a column of a row group.
 
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Its chunks may be dictionary arrays that repeat each value, one after the other.
-    field : pyarrow.Field
-        Name and type of the values.
+    ``column``: its chunks may be dictionary arrays that repeat each value, one after the other. ``field``: name and type of
+    the values.
     """
     if pa.types.is_dictionary(column.type):
         if field.name not in encoding.dictionary:

@@ -80,10 +80,7 @@ def _moved(array: Any) -> Any:
 class HostRows:
     """Makes the rows of a source from its distances in host memory, by the way in which a kind is written.
 
-    Parameters
-    ----------
-    graph : Graph
-        On either device.
+    ``graph`` may be on either device.
     """
 
     widens = True  # whether hops of two bytes become int32

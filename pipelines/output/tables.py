@@ -158,22 +158,15 @@ def format_in(store: Store) -> str | None:
 def register(store: Store, manifest: Manifest, name: str) -> bool:
     """Make the parts of a finished run a table, unless they are one.
 
-    Parameters
-    ----------
-    name : str
-        A key of ``TABLE_FORMATS``.
+    ``name`` is a key of ``TABLE_FORMATS``.
+
+    Raises InputError (the packages of the format are not installed, or it cannot hold the parts) or OutputError (the folder
+    has a table of another format or of other files, or the table cannot be written).
 
     Returns
     -------
     bool
         Whether the table was there before.
-
-    Raises
-    ------
-    InputError
-        The packages of the format are not installed, or it cannot hold the parts.
-    OutputError
-        The folder has a table of another format or of other files, or the table cannot be written.
     """
     refuse_without_packages(name)
     form, known = TABLE_FORMATS[name], format_in(store)
@@ -196,10 +189,7 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
 def differing_files(store: Store, manifest: Manifest, name: str) -> str:
     """Describe how the files that a table names differ from the parts of the run; ``""`` if they do not.
 
-    Raises
-    ------
-    InputError
-        The packages of the format are not installed.
+    Raises InputError: the packages of the format are not installed.
     """
     refuse_without_packages(name)
     try:

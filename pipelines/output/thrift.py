@@ -35,12 +35,7 @@ class Reader:
     def struct(self) -> Struct:
         """Read a struct.
 
-        Raises
-        ------
-        ValueError
-            It holds a type that Parquet footers do not use.
-        IndexError
-            The bytes end within it.
+        Raises ValueError (it holds a type that Parquet footers do not use) or IndexError (the bytes end within it).
         """
         fields: Struct = {}
         number = 0

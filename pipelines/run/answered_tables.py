@@ -119,10 +119,7 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     """Return the table of ``--sources`` and its column of ids.
 
-    Raises
-    ------
-    InputError
-        As ``read_given_table``; or a column has the name of one that the result adds.
+    Raises InputError: as ``read_given_table``; or a column has the name of one that the result adds.
     """
     path, column = str(settings.sources_file), str(settings.column("source"))
     kept = (column, *(settings.keep_columns or ()))
@@ -175,10 +172,7 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
     """Return ``source, target, distance`` of some part files, in the order of the rows of the table of pairs.
 
-    Raises
-    ------
-    ValueError
-        The parts do not hold each row of the table once.
+    Raises ValueError: the parts do not hold each row of the table once.
     """
     found = rows_of_parts(parts)
     row = found["pair"].to_numpy()

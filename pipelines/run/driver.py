@@ -100,6 +100,9 @@ def execute(
 ) -> Finished | None:
     """Run the job; with ``settings.plan`` print its plan and return None.
 
+    Raises InputError (raised before anything is written), NegativeCycleError (a negative cycle can be reached from some
+    source) or KeyboardInterrupt (recorded in the manifest first).
+
     Parameters
     ----------
     resume_command : str
@@ -108,15 +111,6 @@ def execute(
         Whether another process takes over if this one dies.
     given : Given
         What a caller in Python gives beyond the settings.
-
-    Raises
-    ------
-    InputError
-        Raised before anything is written.
-    NegativeCycleError
-        A negative cycle can be reached from some source.
-    KeyboardInterrupt
-        Recorded in the manifest first.
     """
     output = None if settings.output is None or settings.plan else _open_store(settings.output)
     with contextlib.closing(output) if output is not None else contextlib.nullcontext():
@@ -395,12 +389,7 @@ class _Job:
     def _finish(self, times: dict[str, float], kept: Collection[str]) -> None:
         """Complete the folder, once all batches have ended.
 
-        Parameters
-        ----------
-        times : dict of str to float
-            Seconds of each step of the engine.
-        kept : collection of str
-            Names of the parts that an earlier run has written.
+        ``times``: seconds of each step of the engine. ``kept``: names of the parts that an earlier run has written.
         """
         folder, manifest = self._folder, self._folder.manifest
         if times:

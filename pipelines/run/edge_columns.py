@@ -21,16 +21,10 @@ _INT64_END = 2**63
 def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths:
     """Return the columns of ``--along``. The edge list is read once per column.
 
-    Parameters
-    ----------
-    graph : Graph
-        Built from the edge list, with ``edge_rows``.
+    ``graph``: built from the edge list, with ``edge_rows``.
 
-    Raises
-    ------
-    InputError
-        The edge list has no such column, or the column holds no finite numbers, or its name is that of another column of the
-        result; or a sum of integers may exceed int64.
+    Raises InputError: the edge list has no such column, or the column holds no finite numbers, or its name is that of
+    another column of the result; or a sum of integers may exceed int64.
     """
     own = RESULT_KINDS["paths"].columns
     for name in names:

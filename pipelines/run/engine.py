@@ -95,10 +95,7 @@ class Engine(Protocol):
     def prepare(self, stored: Path | None) -> Prepared:
         """Read and build the graph, look up sources and targets, and plan; ``stored`` may have the graph already.
 
-        Raises
-        ------
-        InputError
-            Raised before anything is written.
+        Raises InputError: raised before anything is written.
         """
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
@@ -137,10 +134,7 @@ NOTHING_GIVEN = Given()
 class KeplerEngine:
     """This library, with the whole graph in this process, or in each worker of its own cluster or of an existing one.
 
-    Parameters
-    ----------
-    supervision : Supervision
-        Whether another process takes over if this one dies, and whether batches may run in this one.
+    ``supervision``: whether another process takes over if this one dies, and whether batches may run in this one.
     """
 
     def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN):

@@ -50,26 +50,16 @@ class IncompleteError(OutputError):
 def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Manifest, bool]:
     """Complete a run in shards.
 
-    Parameters
-    ----------
-    store : Store
-    tables : dict of str to str, optional
-        Paths of given tables that were moved, by their settings.
+    ``tables``: paths of given tables that were moved, by their settings.
+
+    Raises IncompleteError (parts are missing, damaged or not recorded, or sources failed), OutputError (there is no such
+    run, or the folder cannot be written to) or InputError (a given table cannot be read, or has changed).
 
     Returns
     -------
     manifest : Manifest
     was_finished : bool
         Whether the run was complete before, or another call has closed it.
-
-    Raises
-    ------
-    IncompleteError
-        Parts are missing, damaged or not recorded, or sources failed.
-    OutputError
-        There is no such run, or the folder cannot be written to.
-    InputError
-        A given table cannot be read, or has changed.
     """
     given, checked, log = tables or {}, set[str](), CommitLog(store)
     manifest, is_first = _read(store, log), False

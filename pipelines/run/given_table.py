@@ -36,17 +36,9 @@ def read_given_table(
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Return a table and the names of its columns of ids; a text file has these columns, and codes like 01234, as strings.
 
-    Parameters
-    ----------
-    what : str
-        What the table is of, for errors.
-    choose : callable
-        Returns the columns of ids among all columns.
+    ``what``: what the table is of, for errors. ``choose``: returns the columns of ids among all columns.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, or ``choose`` refuses its columns.
+    Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
     """
     try:
         here = local_path(path)
@@ -90,12 +82,8 @@ def _read_csv(path: Any, parse: csv.ParseOptions, **options: Any) -> pa.Table:
 def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
     """Return the names of the columns of a table of ids; None for a file of ids alone, or one that cannot be read.
 
-    Parameters
-    ----------
-    what : {"sources", "targets", "pairs"}
-    is_table : bool
-        Whether it is a table for sure; otherwise text is one if its name and header say so, and Parquet if it has several
-        columns.
+    ``what`` ({"sources", "targets", "pairs"}). ``is_table``: whether it is a table for sure; otherwise text is one if its
+    name and header say so, and Parquet if it has several columns.
     """
     try:
         here = local_path(path)
@@ -137,10 +125,7 @@ def plain_column(table: pa.Table, name: str) -> pa.Array:
 def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
     """Return a column of ids as a pyarrow array of strings or integers.
 
-    Raises
-    ------
-    InputError, UnknownVertexError
-        The column cannot hold ids, or a row does not; the message names the row.
+    Raises InputError, UnknownVertexError: the column cannot hold ids, or a row does not; the message names the row.
     """
     column = plain_column(table, name)
     if column.null_count:
@@ -181,12 +166,9 @@ def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np
 def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
     """Return the rows of ``--pairs`` as vertex numbers.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, it is not sure which columns hold the ids, or a column has the name of the one to add.
-    UnknownVertexError
-        A row holds no vertex of the graph; the message names the file, the column, the row and the id.
+    Raises InputError (the file cannot be read, it is not sure which columns hold the ids, or a column has the name of the
+    one to add) or UnknownVertexError (a row holds no vertex of the graph; the message names the file, the column, the row
+    and the id).
     """
     table, names = read_pair_table(settings)
     origins, destinations = (numbers_in_column(graph, path, table, name) for name in names)

@@ -35,6 +35,8 @@ def cached_graph(
 ) -> tuple[Graph, Path, bool]:
     """Return a graph from the cache, or build and store it.
 
+    Raises OutputError: the cache cannot be written to, or other users can write to it.
+
     Parameters
     ----------
     place : str or path
@@ -52,11 +54,6 @@ def cached_graph(
         Where the graph is stored on this host.
     found : bool
         Whether it was stored before.
-
-    Raises
-    ------
-    OutputError
-        The cache cannot be written to, or other users can write to it.
     """
     cache = local_cache(place)
     folder = cache / _name(origin)
@@ -122,10 +119,7 @@ def _fetch(place: str, folder: Path) -> None:
 def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str], None]) -> Graph | None:
     """Return a graph from the cache if it exists and is intact; of a cache in a store, it is copied to this host.
 
-    Raises
-    ------
-    OutputError
-        Other users can write to the cache, or the store cannot be read.
+    Raises OutputError: other users can write to the cache, or the store cannot be read.
     """
     cache = local_cache(place)
     if os.path.lexists(cache):
@@ -145,10 +139,7 @@ def found_graph(place: str | Path, origin: str, device: str, say: Callable[[str]
 def copied_graph(place: str, origin: str) -> Path:
     """Return the folder on this host with a graph of a cache in a store, which the first process that asks copies.
 
-    Raises
-    ------
-    OutputError
-        It is not in the cache, or it cannot be copied.
+    Raises OutputError: it is not in the cache, or it cannot be copied.
     """
     cache = local_cache(place)
     folder, say = cache / _name(origin), lambda _: None

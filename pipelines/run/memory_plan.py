@@ -89,10 +89,7 @@ def size_up(
 ) -> Sizing:
     """Choose workers and batch size, and add up the memory.
 
-    Raises
-    ------
-    CapacityError
-        The run does not fit; the message has the numbers.
+    Raises CapacityError: the run does not fit; the message has the numbers.
     """
     if load.one_search:
         workers, batch_size = 1, load.n_sources
@@ -127,12 +124,8 @@ def size_up(
 def runs_in_this_process(load: Load, sizing: Sizing, machine: Machine, search_seconds: float | None) -> bool:
     """Whether a run is over before worker processes would have made up for the time that they take to start.
 
-    Parameters
-    ----------
-    load, sizing, machine : Load, Sizing, Machine
-        The sizing of a run with worker processes.
-    search_seconds : float or None
-        Estimate for all searches in one process; None if not known.
+    ``load``, ``sizing``, ``machine``: the sizing of a run with worker processes. ``search_seconds``: estimate for all
+    searches in one process; None if not known.
     """
     if search_seconds is None:
         search_seconds = _SECONDS_PER_BYTE[machine.device] * load.graph_bytes * load.n_searches

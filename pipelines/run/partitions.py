@@ -25,21 +25,16 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
     """Order sources by their partition, and within one as they are given.
 
-    Parameters
-    ----------
-    numbers : int64 array
-        Distinct vertex numbers of the sources.
+    ``numbers`` (int64 array): distinct vertex numbers of the sources.
+
+    Raises InputError: the table of sources has no such column, or it cannot name folders; the message names file, column and
+    row.
 
     Returns
     -------
     numbers : int64 array
     partitions : dict of str to int
         The number of sources by the folder of their parts, in that order.
-
-    Raises
-    ------
-    InputError
-        The table of sources has no such column, or it cannot name folders; the message names file, column and row.
     """
     name = str(settings.partition_by)
     rows, column = read_column(graph, settings, name)

@@ -111,6 +111,8 @@ def prepare(
 ) -> Prepared:
     """Read the graph, look up sources and targets, and plan.
 
+    Raises InputError: the input is invalid; nothing has been written.
+
     Parameters
     ----------
     stored : Path, optional
@@ -119,11 +121,6 @@ def prepare(
         The graph, in place of an edge list.
     check : callable, optional
         Called with the graph; may raise InputError.
-
-    Raises
-    ------
-    InputError
-        The input is invalid; nothing has been written.
     """
     compile_clock.listen()
     started, compiled = time.perf_counter(), compile_clock.thread_seconds()
@@ -346,17 +343,10 @@ def make_request(settings: Settings, question: Question, at_once: int = 1) -> Re
 def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_sources: int, folder: Path | None) -> bool:
     """Build the hierarchy of a graph if the settings want it, and store it with the graph. Return whether it is new.
 
-    Parameters
-    ----------
-    plan : Plan or None
-        A plan without a hierarchy, by whose estimates "auto" decides; None before there is one.
-    folder : Path or None
-        Where the graph is stored.
+    ``plan``: a plan without a hierarchy, by whose estimates "auto" decides; None before there is one. ``folder``: where the
+    graph is stored.
 
-    Raises
-    ------
-    HierarchyError
-        The settings ask for a hierarchy, and the graph has none.
+    Raises HierarchyError: the settings ask for a hierarchy, and the graph has none.
     """
     metric = ALGORITHMS[settings.algorithm].metric
     if settings.plan or graph.derived.known_hierarchy(metric) is not None:
@@ -433,12 +423,7 @@ def read_options(settings: Settings) -> dict[str, Any]:
 def read_edge_list(settings: Settings) -> Graph:
     """Read the edge list and build the graph, with edges in files of the graph cache if memory is short.
 
-    Raises
-    ------
-    OutputError
-        There is no room for these files.
-    InputError
-        As ``read_graph``.
+    Raises OutputError (there is no room for these files) or InputError (as ``read_graph``).
     """
     if settings.device == "cuda":
         cuda.require()

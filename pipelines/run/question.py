@@ -123,17 +123,11 @@ def make_question(settings: Settings, **given: Any) -> Question:
 def read_question(graph: Graph, settings: Settings, identity: Identity | None = None) -> Question:
     """Read what the settings ask of a graph.
 
-    Parameters
-    ----------
-    settings : Settings
-        To read the question of a run again, those of the run, with the present paths of its files.
-    identity : dict, optional
-        That of the run. What is read must be what the run read.
+    ``settings``: to read the question of a run again, those of the run, with the present paths of its files. ``identity``:
+    that of the run. What is read must be what the run read.
 
-    Raises
-    ------
-    InputError
-        A file cannot be read, or a value is wrong; the message names it. With ``identity``, it also says what to give.
+    Raises InputError: a file cannot be read, or a value is wrong; the message names it. With ``identity``, it also says what
+    to give.
     """
     own = fields(OUTPUT_SCHEMAS[settings.result].options_class)
     names = [each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata]
@@ -164,13 +158,7 @@ def make_identity(
 ) -> Identity:
     """Return everything that determines the content of the parts.
 
-    Parameters
-    ----------
-    fingerprint : str
-        That of the graph.
-    sources : list of ids
-    partitions : dict of str to int, optional
-        Those of a ``Layout``.
+    ``fingerprint``: that of the graph. ``partitions``: those of a ``Layout``.
     """
     return {
         "graph": fingerprint,

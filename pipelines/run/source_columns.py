@@ -30,10 +30,8 @@ _EDGE = "edge"  # the column of a table of edges that are rows of the edge list
 def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
     """Return the groups of the sources, or those of the targets for kinds that take these, by a column of their table.
 
-    Raises
-    ------
-    InputError
-        The table has no such column, or the column holds no integers or texts; the message names file, column and row.
+    Raises InputError: the table has no such column, or the column holds no integers or texts; the message names file, column
+    and row.
     """
     numbers, column = read_column(graph, settings, name, settings.find_table("group"))
     if not pa.types.is_integer(column.type):
@@ -48,11 +46,8 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
 def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """Return the limit of each source, by a column of the table of sources.
 
-    Raises
-    ------
-    InputError
-        The table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has two limits.
-        The message names file, column and row.
+    Raises InputError: the table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has
+    two limits. The message names file, column and row.
     """
     numbers, column = read_column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
@@ -81,10 +76,8 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
 def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     """Return the weight of each source, by a column of the table of sources.
 
-    Raises
-    ------
-    InputError
-        The table has no such column; a weight is no finite number; a source has two weights. The message names the file.
+    Raises InputError: the table has no such column; a weight is no finite number; a source has two weights. The message
+    names the file.
     """
     numbers, column = read_column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
@@ -94,10 +87,7 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
 def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarray:
     """Return the weight of each target, by a column of the table of targets, in the order of its rows.
 
-    Raises
-    ------
-    InputError
-        The table has no such column; a weight is no finite number of 0 or more. The message names the file.
+    Raises InputError: the table has no such column; a weight is no finite number of 0 or more. The message names the file.
     """
     numbers, column = read_column(graph, settings, name, "targets")
     if np.unique(numbers).size < numbers.size:
@@ -116,11 +106,8 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
 def read_through(graph: Graph, _: Settings, path: str) -> Through:
     """Return the edges of the table of ``--through``.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read, has no row, or a row holds no edge of the graph; or it is not sure which columns hold the
-        edges. The message names file and row.
+    Raises InputError: the file cannot be read, has no row, or a row holds no edge of the graph; or it is not sure which
+    columns hold the edges. The message names file and row.
     """
 
     def choose(names: list[str]) -> tuple[str, ...]:

@@ -28,12 +28,7 @@ from .part_checks import Findings, Part
 class Retraversal:
     """Computes the results of a run again, with certificates.
 
-    Parameters
-    ----------
-    question : Question
-        That of the run.
-    batch_size : int
-        That of the run.
+    ``question`` and ``batch_size`` are those of the run.
     """
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
@@ -46,10 +41,7 @@ class Retraversal:
     def of(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
         """Yield (source id, table, checksum) of each source, as the job writes them.
 
-        Raises
-        ------
-        CertificateError
-            The repeated traversal failed, so the part file cannot be verified.
+        Raises CertificateError: the repeated traversal failed, so the part file cannot be verified.
         """
         context = BatchContext()
         for answer in self._answers.of(part, numbers, False, context):

@@ -47,11 +47,7 @@ class TogetherTraverser:
 
         Parameters are those of ``BatchTraverser.of``. Sources cannot be isolated here, so ``isolate`` has no effect.
 
-        Raises
-        ------
-        NegativeCycleError
-        Exception
-            A CUDA error after which this process cannot continue (``is_sticky``).
+        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot continue (``is_sticky``)).
         """
         numbers = np.asarray(sources, np.int64)
         if not numbers.size:  # all sources were given up

@@ -109,19 +109,10 @@ class BatchTraverser:
     def of(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[Answer]:
         """Yield the results of the sources in order.
 
-        Parameters
-        ----------
-        sources : sequence of vertex numbers
-        isolate : bool
-            Process one source at a time, because a worker has died at one of them.
-        context : BatchContext
-            Records times, counts, and each source that is left out.
+        ``isolate``: process one source at a time, because a worker has died at one of them. ``context``: records times,
+        counts, and each source that is left out.
 
-        Raises
-        ------
-        NegativeCycleError
-        Exception
-            A CUDA error after which this process cannot continue (``is_sticky``).
+        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot continue (``is_sticky``)).
         """
         if OUTPUT_SCHEMAS[self._request.result].adds_up:
             yield from self._loads(part, sources, isolate, context)
@@ -208,10 +199,7 @@ class BatchTraverser:
     def rows_of_batch(self, batch: TraversedBatch) -> Iterator[Answer]:
         """Yield what ``of`` yields, for a batch of ``traverse_batches``; in any thread.
 
-        Raises
-        ------
-        Exception
-            Memory ran out while the batch was collected.
+        Raises Exception: memory ran out while the batch was collected.
         """
         if batch.error is not None:
             raise batch.error

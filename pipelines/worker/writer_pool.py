@@ -24,10 +24,7 @@ _HELD_BYTES = 12  # per row of a part that waits to be written: a distance and a
 def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
     """Return how many threads of a worker may write: one per core, limited by its share of half of the free memory.
 
-    Parameters
-    ----------
-    cores, all_cores : int
-        Cores of this worker, and of the machine.
+    ``cores`` are those of this worker, and ``all_cores`` those of the machine.
     """
     a_part = _HELD_BYTES * max(ROWS_PER_PART, n_vertices) + _ROW_BYTES * (ROWS_PER_GROUP + n_vertices)
     share = min(available_memory("cpu"), MEMORY_LIMIT) // 2 * cores // max(all_cores, cores)
@@ -42,10 +39,7 @@ def can_write_in_background(n_sources: int, n_vertices: int) -> bool:
 class Writers:
     """Threads of a worker that write parts while later parts are traversed.
 
-    Parameters
-    ----------
-    most : int
-        Number of threads.
+    ``most`` is the number of threads.
 
     Attributes
     ----------
@@ -63,10 +57,7 @@ class Writers:
 
         A part begins when the next callable is requested.
 
-        Parameters
-        ----------
-        ends : iterable of callables
-            Each finishes one part, after this thread has done its share of the work.
+        ``ends``: each finishes one part, after this thread has done its share of the work.
 
         Returns
         -------

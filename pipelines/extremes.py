@@ -42,12 +42,12 @@ def _answer(parsed: Any) -> int:
     from kepler_traverse.errors import options_spelled
 
     with options_spelled(flag_text):
-        found, answer, table = _compute(given)
+        facts, answer, table = _compute(given)
     if output is None:
-        show(*json.dumps(found | answer, indent=2).splitlines())
+        show(*json.dumps(facts | answer, indent=2).splitlines())
     else:
-        _write(Path(output), found, answer, table)
-        say(f"{several(found['searches'], 'search')}; {given['result']} written to {output}")
+        _write(Path(output), facts, answer, table)
+        say(f"{several(facts['searches'], 'search')}; {given['result']} written to {output}")
     return 0
 
 
@@ -126,12 +126,12 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
         answer = {name: table[name].tolist() for name in table.columns}
         table = pyarrow.table(answer)
     else:
-        found = extremes(graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse"))
-        searches = found.searches
-        facts["n_vertices_considered"] = found.n_vertices
-        answer = {name: getattr(found, name) for name in EXTREMES}
+        measured = extremes(graph, algorithm=given["algorithm"], unconnected=given.get("unconnected", "refuse"))
+        searches = measured.searches
+        facts["n_vertices_considered"] = measured.n_vertices
+        answer = {name: getattr(measured, name) for name in EXTREMES}
         answer |= {name: answer[name].tolist() for name in ("center", "periphery")}
-        table = arrow_table(make_columns(graph, found))
+        table = arrow_table(make_columns(graph, measured))
     return facts | {"searches": searches, "seconds": time.perf_counter() - started}, answer, table
 
 

@@ -460,11 +460,11 @@ def _as_arguments(message: str) -> str:
     return re.sub(r"--(no-)?([a-z][a-z-]*[a-z])", _as_argument, message)
 
 
-def _as_mapping(found: re.Match[str]) -> str:
-    pairs = (pair.partition("=") for pair in found[1].split(","))
+def _as_mapping(match: re.Match[str]) -> str:
+    pairs = (pair.partition("=") for pair in match[1].split(","))
     return "columns={" + ", ".join(f"{role!r}: {'...' if name == 'NAME' else repr(name)}" for role, _, name in pairs) + "}"
 
 
-def _as_argument(found: re.Match[str]) -> str:
-    name = found[2].replace("-", "_")
-    return f"{name}=False" if found[1] else name
+def _as_argument(match: re.Match[str]) -> str:
+    name = match[2].replace("-", "_")
+    return f"{name}=False" if match[1] else name

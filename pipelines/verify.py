@@ -205,9 +205,9 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
                 raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
         for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}:
             _, default = NAMED_OPTIONS.get(key, (str, "out"))
-            said, found = settings.get(SETTINGS.get(key, key)), identity.get(key, default)
-            if said != found:
-                raise ValueError(f"its settings have {SETTINGS.get(key, key)} {said!r}, and its identity {found!r}")
+            said, recorded = settings.get(SETTINGS.get(key, key)), identity.get(key, default)
+            if said != recorded:
+                raise ValueError(f"its settings have {SETTINGS.get(key, key)} {said!r}, and its identity {recorded!r}")
     except ValueError as error:
         findings.add("manifest", MANIFEST, f"it is damaged ({error})")
         return None
@@ -225,14 +225,14 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
         )
     elif not mark_fits(store):
         findings.add("manifest", MANIFEST, f"it is not the one that {SUCCESS} was written for")
-    for what, said, found in [
+    for what, said, expected in [
         ("fingerprint", manifest["fingerprint"], compute_fingerprint(identity)),
         ("algorithm", manifest["algorithm"], identity["algorithm"]),
         ("result", manifest["result"], identity["result"]),
         ("graph", manifest["graph"]["fingerprint"], identity["graph"]),
     ]:
-        if said != found:
-            findings.add("manifest", MANIFEST, f"its {what} is {said}, which the rest of it contradicts ({found})")
+        if said != expected:
+            findings.add("manifest", MANIFEST, f"its {what} is {said}, which the rest of it contradicts ({expected})")
     if manifest["status"] == "done":
         sources = [source for part in parts for source in part["sources"]]
         digest = compute_digest(manifest["graph"]["fingerprint"], parts, identity["result"])

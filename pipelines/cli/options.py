@@ -76,10 +76,10 @@ _running = functools.partial(setting, group="running")
 
 
 def _listed(what: str, text: str) -> list[str]:
-    found = [piece.strip() for piece in text.split(",")]
-    if not all(found):
+    pieces = [piece.strip() for piece in text.split(",")]
+    if not all(pieces):
         raise argparse.ArgumentTypeError(f"{text!r} holds an empty {what}; give {what}s with one comma between two of them")
-    return found
+    return pieces
 
 
 def _integer(text: str) -> int:
@@ -124,17 +124,17 @@ def _ids_or_file(text: str) -> list[str] | str:
 
 
 def _columns(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for piece in text.split(","):
         role, is_there, name = (part.strip() for part in piece.partition("="))
         if not is_there or not name:
             raise argparse.ArgumentTypeError(f"{piece!r} is no ROLE=NAME, such as src=from_id")
         if role not in COLUMN_ROLES:
             raise argparse.ArgumentTypeError(f"{role!r} is no role of a column; take {', '.join(COLUMN_ROLES)}")
-        if role in found:
+        if role in names:
             raise argparse.ArgumentTypeError(f"the role {role!r} is given twice")
-        found[role] = name
-    return found
+        names[role] = name
+    return names
 
 
 def edge_columns(columns: Mapping[str, str] | None, alone: bool = False) -> dict[str, Any]:

@@ -94,8 +94,8 @@ KNOWN_KEYS = tuple(each.name for each in fields(Settings))
 
 def _settings(values: dict[str, Any]) -> Settings:
     """Check values; raises ValidationError for wrong ones."""
-    found = _Checked(**values)
-    return Settings(**{key: getattr(found, key) for key in KNOWN_KEYS})
+    checked = _Checked(**values)
+    return Settings(**{key: getattr(checked, key) for key in KNOWN_KEYS})
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -213,13 +213,13 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
 
     With ``takes_stores``, those of object stores are taken.
     """
-    found = _SCHEME.match(folder)
+    scheme = _SCHEME.match(folder)
     refuse_secrets(name, folder)
     if takes_stores and URL.match(folder):
         return
-    if found:
+    if scheme:
         raise UsageError(
-            f"{name} {folder}: nothing is written to {found[0]} addresses, and as a path this would be a folder on this "
+            f"{name} {folder}: nothing is written to {scheme[0]} addresses, and as a path this would be a folder on this "
             "machine; give the path of a local or mounted folder, and copy it afterwards"
         )
     if folder.startswith("~"):
@@ -252,8 +252,8 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
         ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
     ):
         value = getattr(settings, key)
-        found = None if value is None else pattern.fullmatch(value)
-        if value is not None and (found is None or int(found["port"]) > 65535):
+        match = None if value is None else pattern.fullmatch(value)
+        if value is not None and (match is None or int(match["port"]) > 65535):
             raise UsageError(f"{_named(key, flags, config)} cannot be {value!r}: it is {example}")
 
 

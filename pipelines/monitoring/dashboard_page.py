@@ -29,8 +29,8 @@ class Page(web.RequestHandler):
 
     def get(self) -> None:
         template = html_fragments.environment().get_template("dashboard.html")
-        found = self._plugin.shown(self.get_query_argument("run", None))
-        self.write(template.render({} if found is None else self._facts(*found)))
+        shown = self._plugin.shown(self.get_query_argument("run", None))
+        self.write(template.render({} if shown is None else self._facts(*shown)))
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
         stats = run.stats

@@ -124,11 +124,11 @@ def _errors(manifest: Manifest) -> list[dict[str, Any]]:
     by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
         by_error.setdefault(failure["error"], []).append(failure)
-    found = []
+    kinds = []
     for error, failures in sorted(by_error.items(), key=lambda entry: -len(entry[1])):
         names = [source for failure in failures for source in failure["sources"]]
-        found.append({"error": error, "sources": names[:12], "n": len(names)})
-    return found
+        kinds.append({"error": error, "sources": names[:12], "n": len(names)})
+    return kinds
 
 
 def _plan(manifest: Manifest) -> list[tuple[str, object]]:

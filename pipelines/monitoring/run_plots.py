@@ -89,14 +89,14 @@ class Bars(NamedTuple):
 
 def draw_plots(stats: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()) -> dict[str, Markup]:
     """Return the plots by their names: those of distances if these are known, and a timeline if there are batches."""
-    found = {what: make_rates(stats, what).drawn() for what in ("sources", "edges")}
-    found["phases"] = sum_phases(stats.shares(MAX_ROWS)).drawn()
+    plots = {what: make_rates(stats, what).drawn() for what in ("sources", "edges")}
+    plots["phases"] = sum_phases(stats.shares(MAX_ROWS)).drawn()
     if batches:
-        found["timeline"] = make_timeline(stats, batches).drawn()
+        plots["timeline"] = make_timeline(stats, batches).drawn()
     if stats.distances is not None:
-        found["reach"] = draw_reach(stats.distances, algorithm)
-        found["histogram"] = make_histogram(stats.distances, algorithm).drawn()
-    return found
+        plots["reach"] = draw_reach(stats.distances, algorithm)
+        plots["histogram"] = make_histogram(stats.distances, algorithm).drawn()
+    return plots
 
 
 def make_rates(stats: RunStats, what: str) -> Bars:

@@ -74,8 +74,8 @@ class _Plan:
         distance[source] = 0
         # cuGraph does not know vertices without edges.
         if self._graph.derived.degrees[source]:
-            for vertices, found in self.together.search(self._graph, source, limit, kind):
-                distance[vertices] = np.where(found == sentinel(found.dtype), unreached, found.astype(kind, copy=False))
+            for vertices, theirs in self.together.search(self._graph, source, limit, kind):
+                distance[vertices] = np.where(theirs == sentinel(theirs.dtype), unreached, theirs.astype(kind, copy=False))
         if limit is not None:
             distance[~at_most(distance, limit)] = unreached
         if self.algorithm == "sssp" and self._graph.integer_weights and any_beyond(distance, EXACT_BELOW[kind]):

@@ -190,16 +190,16 @@ class Edges:
         if failures:
             return Certificate(failures)
         everywhere = self._client.scatter(distance, broadcast=True)
-        found = self._ask(edge_partition.check, self.parts, everywhere, limit)
-        if any(part.overflows for part in found):
+        checks = self._ask(edge_partition.check, self.parts, everywhere, limit)
+        if any(part.overflows for part in checks):
             raise PrecisionError(
                 f"a distance exceeds the largest {distance.dtype}; take --weight-type float64, or scale the weights down"
             )
-        longer = [part for part in found if part.longer]
+        longer = [part for part in checks if part.longer]
         if longer:
             count = sum(part.longer for part in longer)
             failures["C3"] = f"{count} edges allow a shorter distance, one of them to vertex number {longer[0].at}"
-        bits = np.bitwise_or.reduce([part.founded for part in found])
+        bits = np.bitwise_or.reduce([part.founded for part in checks])
         lost = self._lost(source, distance, bits, everywhere)
         if lost.size:
             failures["C4"] = f"{lost.size} distances are explained by no edge, or only by each other, one of them to "

@@ -136,9 +136,11 @@ class Cugraph:
             Type of distances: int32 for hops, else the type of the weights.
         """
         started = time.monotonic()
-        found = self.together(lambda: self._searched(graph, source, limit, kind), f"the search from vertex number {source}")
+        answers = self.together(
+            lambda: self._searched(graph, source, limit, kind), f"the search from vertex number {source}"
+        )
         self._slowest = max(self._slowest, time.monotonic() - started)
-        return found
+        return answers
 
     def certify(self, graph: PartitionedGraph, source: int, distance: np.ndarray, limit: float | None) -> Certificate:
         """Certify distances on the workers; see ``Edges.certify``."""
@@ -146,8 +148,8 @@ class Cugraph:
 
     def _built(self) -> PartitionedGraph:
         settings = self._settings
-        found, kinds, paths = _parquet_files(settings)
-        columns = found.roles
+        read, kinds, paths = _parquet_files(settings)
+        columns = read.roles
         files = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
         block = min(_BLOCK_BYTES, max(self._rapids.dask.get_chunksize(path) for path in paths))
         frames = self._rapids.dask_cudf.read_parquet(paths, columns=list(columns.values()), index=False, blocksize=block)
@@ -158,7 +160,7 @@ class Cugraph:
         edges = Edges(self.client, rows, "weight" in columns)
         del rows, frames
         graph = edges.build(kinds, settings.directed, settings.weight_type, files)
-        return replace(graph, report=graph.report.with_columns(found))
+        return replace(graph, report=graph.report.with_columns(read))
 
     def _load(self, graph: PartitionedGraph) -> None:
         frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
@@ -182,13 +184,13 @@ class Cugraph:
             # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; farther vertices are removed later.
             depth = None if limit is None or all_zero or limit >= MAX_HOP_COUNT else max(1, int(limit))
             start = self._rapids.cudf.Series([source], dtype=index)
-            found = self._rapids.dask.bfs(self._graph, start, depth_limit=depth)
+            frame = self._rapids.dask.bfs(self._graph, start, depth_limit=depth)
         else:
             cutoff = None
             if limit is not None and np.isfinite(as_distance(limit, kind)):  # cuGraph omits vertices at the cutoff itself
                 cutoff = float(np.nextafter(as_distance(limit, kind), kind.type(np.inf)))
-            found = self._rapids.dask.sssp(self._graph, source, cutoff=cutoff)
-        pieces = self.client.compute(found.to_delayed())
+            frame = self._rapids.dask.sssp(self._graph, source, cutoff=cutoff)
+        pieces = self.client.compute(frame.to_delayed())
         answers = self.client.gather([self.client.submit(edge_partition.found_in, piece, pure=False) for piece in pieces])
         if all_zero:
             return [(v, np.where(d == sentinel(d.dtype), np.finfo(kind).max, 0).astype(kind)) for v, d in answers]
@@ -279,7 +281,7 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
             raise InputError(
                 f"{file}: --engine {MG} reads no columns of folder names, as {inside.pop()!r} is one; write it out"
             )
-        found = {}
+        own = {}
         for role, name in columns[0].roles.items():
             kind = schema.field(name).type
             if not (types.is_integer(kind) or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))):
@@ -289,10 +291,10 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
                     else f"--engine {MG} accepts only integer ids"
                 )
                 raise Where(file, role, name).error(f"has type {kind}; {what}, cast or number them first")
-            found[role] = np.dtype(kind.to_pandas_dtype())
-        if kinds is not None and found != kinds:
+            own[role] = np.dtype(kind.to_pandas_dtype())
+        if kinds is not None and own != kinds:
             raise InputError(f"{file}: its columns are not of the types of {paths[0]}; cast either, so that they agree")
-        kinds = found
+        kinds = own
         paths.append(file.path)
     assert kinds is not None  # find_files finds one file or raises
     return columns_of_all(columns), kinds, paths

@@ -21,8 +21,8 @@ _SPECIAL = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 
 def part_number(name: str) -> int | None:
     """Return the number of a part file from its name; None if it is not the name of a part file."""
-    found = _PART.fullmatch(name)
-    return int(found[1]) if found else None
+    match = _PART.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def in_order(name: str) -> tuple[int, str]:
@@ -32,7 +32,7 @@ def in_order(name: str) -> tuple[int, str]:
 
 def partition_name(column: str, value: object) -> str:
     """Return the name of the folder of the parts whose sources have a value in a column, as readers of Hive's layout do."""
-    return "=".join(_SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", str(each)) for each in (column, value))
+    return "=".join(_SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", str(each)) for each in (column, value))
 
 
 @dataclass(frozen=True)

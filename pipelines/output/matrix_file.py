@@ -54,9 +54,9 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
     elif is_hops(distance.dtype):
         distance = distance.astype(_narrowest(int(distance.max())), copy=False)
     else:
-        found = np.where(reached, distance, 0).astype(np.int64)
-        largest = MAX_INTEGER if unreached == MAX_INTEGER else int(found.max())
-        distance = np.where(reached, found, np.int64(unreached)).astype(_narrowest(largest))
+        sums = np.where(reached, distance, 0).astype(np.int64)
+        largest = MAX_INTEGER if unreached == MAX_INTEGER else int(sums.max())
+        distance = np.where(reached, sums, np.int64(unreached)).astype(_narrowest(largest))
     return pa.FixedSizeListArray.from_arrays(pa.array(distance), distance.size)
 
 
@@ -192,9 +192,9 @@ def metadata_and_rows(file: pa.ipc.RecordBatchFileReader) -> tuple[dict[bytes, b
     rows: list[int] = []
     metadata: dict[bytes, bytes] = {}
     for i in range(file.num_record_batches):
-        batch, found = file.get_batch_with_custom_metadata(i)
+        batch, own = file.get_batch_with_custom_metadata(i)
         rows.append(batch.num_rows)
-        metadata = dict(found or {})
+        metadata = dict(own or {})
     return metadata, rows
 
 

@@ -93,8 +93,8 @@ class GroupStats:
         is_whole = group.offsets is None and query.output == "all"
         if group.counts is not None or (is_whole and query.targets is None):
             if ALGORITHMS[group.algorithm].counts_hops:
-                for found in iter_level_counts(graph, group, query.limit):
-                    self.add_levels(*found)
+                for levels in iter_level_counts(graph, group, query.limit):
+                    self.add_levels(*levels)
             else:
                 stats = group.stats(graph.offsets, query.limit, has_sums=False)
                 self.edges.extend(stats.edges.tolist())
@@ -207,16 +207,16 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
 
 def merged(*histograms: Histogram | None) -> Histogram | None:
     """Add histograms, in bins as wide as the widest ones, or wider if ``MAX_BINS`` would be exceeded."""
-    found = [histogram for histogram in histograms if histogram]
-    if len(found) < 2:
-        return found[0] if found else None
-    width = max(histogram["width"] for histogram in found)
+    given = [histogram for histogram in histograms if histogram]
+    if len(given) < 2:
+        return given[0] if given else None
+    width = max(histogram["width"] for histogram in given)
     while True:
         # Per histogram: how many of its bins form one new bin; the new bin of its first bin, and how many of its bins would
         # precede it there. The quotient of two powers of two may exceed 64 bits.
-        ratios = [1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in found]
-        begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(found, ratios, strict=True)]
-        sizes = [len(histogram["counts"]) for histogram in found]
+        ratios = [1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1]) for histogram in given]
+        begins = [divmod(histogram["first"], ratio) for histogram, ratio in zip(given, ratios, strict=True)]
+        sizes = [len(histogram["counts"]) for histogram in given]
         first = min(at for at, _ in begins)
         last = max(
             at + (skipped + size - 1) // ratio for (at, skipped), size, ratio in zip(begins, sizes, ratios, strict=True)
@@ -225,7 +225,7 @@ def merged(*histograms: Histogram | None) -> Histogram | None:
             break
         width *= 2
     bins = np.zeros(last - first + 1, np.int64)
-    for histogram, (at, skipped), size, ratio in zip(found, begins, sizes, ratios, strict=True):
+    for histogram, (at, skipped), size, ratio in zip(given, begins, sizes, ratios, strict=True):
         if ratio == 1:
             bins[at - first : at - first + size] += histogram["counts"]
             continue

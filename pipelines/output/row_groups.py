@@ -49,24 +49,24 @@ class Recent:
 
     def __init__(self, size: int):
         self._size, self._lock = size, threading.Lock()
-        self._found: OrderedDict[Hashable, Any] = OrderedDict()
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value for a key, made if it is not there; two threads may make the same one."""
         with self._lock:
-            if key in self._found:
-                self._found.move_to_end(key)
-                return self._found[key]
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
         value = make()
         with self._lock:
-            self._found[key] = value
-            while len(self._found) > self._size:
-                self._found.popitem(last=False)
+            self._values[key] = value
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
         return value
 
     def clear(self) -> None:
         with self._lock:
-            self._found.clear()
+            self._values.clear()
 
 
 # The first holds arrays over all vertices, whose memory must not be used again while their address is a key.
@@ -339,10 +339,10 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
     kind = values.type
     width = max(kind.bit_width, 32) // 8 if pa.types.is_integer(kind) else 0  # narrower integers take 32 bits in a page
     signed = pa.types.is_signed_integer(kind)
-    found = [[v.to_bytes(width, "little", signed=signed) if width else v.encode() for v in each] for each in bounds]
-    if any(len(value) > _MAX_STATISTICS for each in found for value in each):
+    coded = [[v.to_bytes(width, "little", signed=signed) if width else v.encode() for v in each] for each in bounds]
+    if any(len(value) > _MAX_STATISTICS for each in coded for value in each):
         return b""
-    minima, maxima = zip(*found, strict=True)
+    minima, maxima = zip(*coded, strict=True)
     return encoded(
         {
             _NULL_PAGES: (LIST, Items(TRUE, [FALSE] * len(places))),

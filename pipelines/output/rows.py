@@ -225,7 +225,7 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         report=BuildReport(),
         integer_weights=integers and is_weighted,
     )
-    found = Traversals(
+    traversals = Traversals(
         algorithm=question.algorithm,
         sources=np.zeros(1, np.int64),
         distance=np.zeros((1, 1), kind),
@@ -234,7 +234,7 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         strategy="",
         rounds=[0],
     )
-    for _ in make_rows(question, graph, Query(), found):
+    for _ in make_rows(question, graph, Query(), traversals):
         pass
 
 

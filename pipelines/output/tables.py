@@ -108,8 +108,8 @@ def _files_of_iceberg(root: str) -> Iterator[Named]:
     from pyiceberg.table import StaticTable
 
     # A scan would leave out files without rows.
-    found = StaticTable.from_metadata(f"{root}/_iceberg", _of_s3()).inspect.files()
-    for each in found.select(["file_path", "file_size_in_bytes", "record_count"]).to_pylist():
+    files = StaticTable.from_metadata(f"{root}/_iceberg", _of_s3()).inspect.files()
+    for each in files.select(["file_path", "file_size_in_bytes", "record_count"]).to_pylist():
         yield Named(each["file_path"].removeprefix(f"{root}/"), each["file_size_in_bytes"], each["record_count"])
 
 
@@ -193,11 +193,11 @@ def differing_files(store: Store, manifest: Manifest, name: str) -> str:
     """
     refuse_without_packages(name)
     try:
-        found = Counter(TABLE_FORMATS[name].files(_root_url(store)))
+        named = Counter(TABLE_FORMATS[name].files(_root_url(store)))
     except Exception as error:
         return f"the table cannot be read ({_format_error(error)})"
     parts = Counter(Named(part["file"], part["bytes"], part["rows"]) for part in manifest["parts"])
-    texts = (_listed("lacks", parts - found), _listed("names", found - parts))
+    texts = (_listed("lacks", parts - named), _listed("names", named - parts))
     return " and ".join(filter(None, texts)).replace(" and the table", " and")
 
 

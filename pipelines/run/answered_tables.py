@@ -99,12 +99,12 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
                 while sum(map(len, held)) < table.num_rows and group < file.num_row_groups:
                     held.append(file.read_row_group(group))
                     group += 1
-                found = pa.concat_tables(held) if held else table.slice(0, 0)
-                here, there = (each.schema.metadata or {} for each in (table, found))
+                written = pa.concat_tables(held) if held else table.slice(0, 0)
+                here, there = (each.schema.metadata or {} for each in (table, written))
                 if held and here.get(GEOS) != there.get(GEOS):
                     made_with, version = (each.get(GEOS, b"no version").decode(errors="replace") for each in (there, here))
                     return f"it was made with GEOS {made_with}, and can be checked with that alone; here is GEOS {version}"
-                if not found.equals(table) or (
+                if not written.equals(table) or (
                     held and any(here.get(key) != there.get(key) for key in (GEO, OF_GRAPH, *LOAD_FACTS.values()))
                 ):
                     return _DIFFERS
@@ -137,9 +137,9 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     table, names = read_pair_table(settings)
     rows = rows_by_pair(parts)
     for name, role in zip(names, ("source", "target"), strict=True):
-        found = rows[role].combine_chunks()
-        given = ids_in_column(str(settings.pairs), table, name, is_text(found.type))
-        if table.num_rows != rows.num_rows or not given.cast(found.type).equals(found):
+        ids = rows[role].combine_chunks()
+        given = ids_in_column(str(settings.pairs), table, name, is_text(ids.type))
+        if table.num_rows != rows.num_rows or not given.cast(ids.type).equals(ids):
             raise _changed(str(settings.pairs))
     return table.append_column(DISTANCE, rows[DISTANCE])
 
@@ -174,15 +174,15 @@ def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
 
     Raises ValueError: the parts do not hold each row of the table once.
     """
-    found = rows_of_parts(parts)
-    row = found["pair"].to_numpy()
+    rows = rows_of_parts(parts)
+    row = rows["pair"].to_numpy()
     if row.size and (row.min() < 0 or row.max() >= row.size):
         raise ValueError("a part holds a row that the table of pairs does not have")
     order = np.full(row.size, -1, np.int64)
     order[row] = np.arange(row.size)
     if (order < 0).any():
         raise ValueError(f"no part holds row {int((order < 0).argmax())} of the table of pairs")
-    return found.drop_columns(["pair"]).take(pa.array(order))
+    return rows.drop_columns(["pair"]).take(pa.array(order))
 
 
 def rows_of_parts(parts: Sequence[Path]) -> pa.Table:

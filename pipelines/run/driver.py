@@ -465,11 +465,11 @@ class _Job:
 
 def _sum(*of: dict[str, float]) -> dict[str, float]:
     """Return the sums by step, in the order in which the steps begin."""
-    found: dict[str, float] = {}
+    totals: dict[str, float] = {}
     for seconds in of:
         for name, value in seconds.items():
-            found[name] = found.get(name, 0.0) + value
-    return {name: found[name] for name in steps.STEPS if name in found}
+            totals[name] = totals.get(name, 0.0) + value
+    return {name: totals[name] for name in steps.STEPS if name in totals}
 
 
 def compile_seconds(parts: Sequence[PartEntry]) -> float:

@@ -32,12 +32,12 @@ def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths
             raise InputError(f"--along {shown(name)}: the result has a column of this name; rename it in the edge list")
         if names.count(name) > 1:
             raise InputError(f"--along names {shown(name)} twice")
-    found = columns_along(graph, {name: _column(settings, name) for name in names})
-    for name, values in found.items():
+    columns = columns_along(graph, {name: _column(settings, name) for name in names})
+    for name, values in columns.items():
         # No path has more edges than the graph has vertices.
         if values.dtype.kind == "i" and values.size and _largest(values) * graph.n_vertices >= _INT64_END:
             raise InputError(f"--along {shown(name)}: the sum over a path may exceed int64; give the column as floats")
-    return AlongPaths(found)
+    return AlongPaths(columns)
 
 
 def _column(settings: Settings, name: str) -> np.ndarray:

@@ -156,13 +156,13 @@ class KeplerEngine:
         if self._is_external:
             from ..scheduling.existing_cluster import refuse_small_workers, survey
 
-            found = survey(settings, machine.device)
+            surveyed = survey(settings, machine.device)
             if machine.device == "cpu":  # the memory of the workers counts, and they may be on other hosts
                 machine = replace(machine, available=sys.maxsize)
 
             def size(load: Load) -> Sizing:
-                sizing = size_up(load, machine, len(found), batch_size)
-                refuse_small_workers(found, sizing.shared_bytes, sizing.worker_bytes)
+                sizing = size_up(load, machine, len(surveyed), batch_size)
+                refuse_small_workers(surveyed, sizing.shared_bytes, sizing.worker_bytes)
                 return sizing
         else:
 
@@ -230,14 +230,14 @@ class KeplerEngine:
         is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
             ranked = prepared.plan.ranked(unit)
-        found = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
-        found.sort(key=lambda each: each.name != first)
+        candidates = [each._replace(seconds=each.seconds * size / unit) for each in ranked if each.name in sizing.strategies]
+        candidates.sort(key=lambda each: each.name != first)
         memory = request.memory
         # So that a worker makes the same plan: memory in its pool does not count as free.
         if prepared.graph.device == "cuda":
-            memory = max(each.nbytes for each in found)
+            memory = max(each.nbytes for each in candidates)
         prepared.request = replace(request, memory=memory)
-        return StrategyChoice(found, size, int(prepared.numbers.size), across)
+        return StrategyChoice(candidates, size, int(prepared.numbers.size), across)
 
     def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
         """Whether workers write parts on threads, so that a group may span several parts."""

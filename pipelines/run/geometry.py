@@ -100,21 +100,21 @@ def with_shapes(settings: Settings, tables: Iterable[pa.Table]) -> Iterator[pa.T
 
 
 def _with_shapes(table: pa.Table, places: Places) -> pa.Table:
-    found, kinds = make_shapes(table, places.coordinates)
+    shapes, kinds = make_shapes(table, places.coordinates)
     facts = table.schema.metadata or {}
-    return found.replace_schema_metadata({**facts, **geo_metadata(kinds, places.crs)})
+    return shapes.replace_schema_metadata({**facts, **geo_metadata(kinds, places.crs)})
 
 
 def hulls_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:
     """Yield one table with a hull per source and band."""
     places: Places | None = None
-    found: list[pa.Table] = []
+    of_parts: list[pa.Table] = []
     for part in parts:  # the rows of a source are in one part
         table = pa.concat_tables(_tables([part]))
         places = places or _places_for(settings, table)
-        found.append(make_hulls(table, places.coordinates))
+        of_parts.append(make_hulls(table, places.coordinates))
     assert places is not None  # a finished run has a part
-    hulls = pa.concat_tables(found)
+    hulls = pa.concat_tables(of_parts)
     metadata = geo_metadata(HULLS, places.crs, bounds_of_hulls(hulls))
     yield hulls.replace_schema_metadata(metadata | {"geos": shapely_module().geos_version_string})
 

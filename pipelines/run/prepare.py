@@ -471,13 +471,13 @@ def digest_inputs(settings: Settings) -> str:
             except (OSError, InputError):
                 return ""  # the error is raised when the file is read
             continue
-        found = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-        for name in found:
+        paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
+        for name in paths:
             inside = [name] if os.path.isfile(name) else sorted(str(p) for p in Path(name).rglob("*") if p.is_file())
             for file in inside:
                 facts = os.stat(file)
                 files.append((os.path.abspath(file), facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns))
-        if not found:
+        if not paths:
             return ""  # as above
     return hashlib.sha256(json.dumps([FORMAT, files, read_options(settings)], sort_keys=True).encode()).hexdigest()
 

@@ -133,19 +133,19 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     names = [each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata]
     again = {name: fact.again for name, fact in FACTS.items()}
     again |= {each.name: f"that of the run by --{each.name}" for each in own if each.metadata.get("kind") == "file"}
-    found = {}
+    values = {}
     for name in ("pairs", "targets", "limits", *names):
         value = settings.value(SETTINGS.get(name, name))
         try:
-            found[name] = value if value is None or name not in _READERS else _READERS[name](graph, settings, value)
+            values[name] = value if value is None or name not in _READERS else _READERS[name](graph, settings, value)
         except InputError as error:
             if identity is None or not again.get(name):
                 raise
             raise InputError(f"{error}; give {again[name]}") from None
-    targets = None if found["targets"] is None else graph.to_numbers(found["targets"], "target")
-    ends = {"targets": targets, "pairs": found["pairs"]} if OUTPUT_SCHEMAS[settings.result].adds_up else {}
-    options = options_of_kind(graph, settings, {name: found.pop(name) for name in names}, **ends)
-    question = make_question(settings, options=options, **found)
+    targets = None if values["targets"] is None else graph.to_numbers(values["targets"], "target")
+    ends = {"targets": targets, "pairs": values["pairs"]} if OUTPUT_SCHEMAS[settings.result].adds_up else {}
+    options = options_of_kind(graph, settings, {name: values.pop(name) for name in names}, **ends)
+    question = make_question(settings, options=options, **values)
     for key, fact in FACTS.items():
         if identity is not None and question.identified().get(key) != identity.get(key):
             where = f"{getattr(settings, fact.file) or MANIFEST}: " if fact.file else ""

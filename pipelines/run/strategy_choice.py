@@ -143,8 +143,8 @@ class StrategyChoice:
 
     def take_trial(self) -> tuple[str, int] | None:
         """Return strategy and number of batches of a pending trial, only once; None if no trial is pending."""
-        found, self._next_trial = self._next_trial, None
-        return found
+        trial, self._next_trial = self._next_trial, None
+        return trial
 
     def end_trial(self, lost: bool = False) -> str | None:
         """End a trial whose task ended, or was lost after it began; a strategy without a measurement is not tried again."""

@@ -129,6 +129,6 @@ def _difference(written: pa.Table, right: pa.Table) -> str:
         if column.equals(right[name]):
             continue
         pairs = zip(column.to_pylist(), right[name].to_pylist(), strict=True)
-        at, (found, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
-        return f"{name} of row {at} is {found!r}, not {expected!r}"
+        at, (value, expected) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+        return f"{name} of row {at} is {value!r}, not {expected!r}"
     return ""

@@ -22,11 +22,11 @@ _MEMORY_LIMITS = (  # of a container, in bytes: cgroups of version 1 and of vers
 
 def cpu_count() -> int:
     """Return the cores that this process may use: by its affinity, and by the quota of its container."""
-    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     for quota, period in _quotas():
         if quota > 0 and period > 0:
-            found = min(found, -(-quota // period))
-    return max(1, found)
+            cores = min(cores, -(-quota // period))
+    return max(1, cores)
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
@@ -43,17 +43,17 @@ def _quotas() -> Iterator[tuple[int, int]]:
 
 def memory_limit() -> int:
     """Return the bytes of memory that this process may use."""
-    found = psutil.virtual_memory().total
+    size = psutil.virtual_memory().total
     for path in _MEMORY_LIMITS:
         with contextlib.suppress(OSError, ValueError):
             limit = int(Path(path).read_text())
-            found = min(found, limit) if limit > 0 else found
+            size = min(size, limit) if limit > 0 else size
     with contextlib.suppress(ImportError, OSError):
         import resource
 
         most = resource.getrlimit(resource.RLIMIT_RSS)[1]
-        found = min(found, most) if most > 0 else found
-    return found
+        size = min(size, most) if most > 0 else size
+    return size
 
 
 CPU_COUNT = cpu_count()

@@ -53,14 +53,14 @@ class TogetherTraverser:
         if not numbers.size:  # all sources were given up
             return
         context.progress.at(part)
-        found, reason, memory_ran_out = self._try(numbers, context.clock)
+        outcome, reason, memory_ran_out = self._try(numbers, context.clock)
         if memory_ran_out:  # retry after releasing unused memory
             release_cached_memory()
-            found, reason, _ = self._try(numbers, context.clock)
-        if found is None:
+            outcome, reason, _ = self._try(numbers, context.clock)
+        if outcome is None:
             context.failed.extend((int(number), reason) for number in numbers)
             return
-        columns, rounds = found
+        columns, rounds = outcome
         distance = to_host(columns[list(columns)[-1]].values)
         histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
         context.tally.add([], context.clock.seconds["traverse"], self._count_edges(columns), rounds, [histogram])

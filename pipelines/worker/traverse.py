@@ -63,7 +63,7 @@ class TraversedBatch:
     context: BatchContext  # its start time is the start of the search from the part's first sources
     # Results in host memory, with the seconds per source. They are traversals if rows are generated on the host, and rows
     # otherwise.
-    found: list[tuple[Traversals | list[Answer], float]] = field(default_factory=list)
+    results: list[tuple[Traversals | list[Answer], float]] = field(default_factory=list)
     error: Exception | None = None  # the error, if memory ran out
 
 
@@ -187,10 +187,10 @@ class BatchTraverser:
         try:
             if is_made_on_host(self._request, self._query, self._graph):
                 with batch.context.clock("rows"):
-                    batch.found.append((on_host(piece.traversals), piece.seconds))
+                    batch.results.append((on_host(piece.traversals), piece.seconds))
             else:
                 rows = list(self._rows(piece.traversals, piece.seconds, batch.context))
-                batch.found.append((rows, piece.seconds))
+                batch.results.append((rows, piece.seconds))
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
@@ -203,7 +203,7 @@ class BatchTraverser:
         """
         if batch.error is not None:
             raise batch.error
-        for held, seconds in batch.found:
+        for held, seconds in batch.results:
             yield from held if isinstance(held, list) else self._rows(held, seconds, batch.context)
 
     def _rows(self, traversals: Traversals, seconds: float, context: BatchContext) -> Iterator[Answer]:

@@ -32,8 +32,8 @@ from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numb
 from kepler_traverse.runtime.display import html_table, in_units
 from kepler_traverse.runtime.object_stores import URL
 
-from .cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
-from .cli.settings import MG, merge_settings
+from .cli.options import COLUMN_ROLES, MG, OPTIONS, SOURCE_CHOICES, TLS, UsageError, flag_text
+from .cli.settings import merge_settings
 from .output.manifest_types import Failure, Manifest
 from .output.part_reader import open_part
 from .output.schemas import OUTPUT_SCHEMAS

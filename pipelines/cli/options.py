@@ -52,6 +52,7 @@ class Option:
     example: object = None  # a value shown in the settings file if there is no default
     in_file: str = ""  # text for the settings file in place of ``help``; ``""`` if the text is the same
     table: str = ""  # the setting that names the table whose columns are read, without which it is refused
+    idle: Callable[[Settings], str | None] | None = None  # says why it has no effect with the other settings, if so
 
     @property
     def flag(self) -> str:
@@ -176,6 +177,50 @@ KINDS = {
 }
 
 
+MG = "cugraph-mg"  # the engine, as --engine takes it
+NO_WEIGHTS = "bfs counts hops and takes no weights; --algorithm sssp does"
+_SCHEDULER = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
+
+
+def _idle_seed(settings: Settings) -> str | None:
+    draws = settings.random_sources or settings.sampled
+    return None if draws else "it draws --random-sources, and the sources are given otherwise"
+
+
+def _idle_partitions(settings: Settings) -> str | None:
+    is_of_all = settings.kind.one_search or settings.kind.adds_up
+    return f"the rows of --result {settings.result} belong to no source alone" if is_of_all else None
+
+
+def _idle_price(settings: Settings) -> str | None:
+    from kepler_traverse.runtime.object_stores import URL  # --help need not import it
+
+    return "--output is in no object store" if settings.output is None or not URL.match(settings.output) else None
+
+
+def _idle_part_size(settings: Settings) -> str | None:
+    if settings.batch_size != "auto":
+        return "--batch-size gives the number of sources per part"
+    if settings.kind.one_search:
+        return f"one search computes all of --result {settings.result}, and one part has it"
+    if settings.kind.adds_up:
+        return f"parts of --result {settings.result} do not grow with their sources"
+    return f"--engine {MG} has as many sources per part as it searches from" if settings.engine == MG else None
+
+
+def _idle_build_memory(settings: Settings) -> str | None:
+    if settings.graph_cache is None:
+        return "without --graph-cache a graph is built in memory"
+    flag = settings.built_in_memory_for
+    return None if flag is None else f"with {flag} a graph is built in memory"
+
+
+def _idle_gpu_memory(settings: Settings) -> str | None:
+    if settings.device == "cpu":
+        return "the run is on the CPU (--device cpu)"
+    return f"--engine {MG} allocates for itself" if settings.engine == MG else None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings of one run, as ``settings.merge_settings`` checks them.
@@ -240,6 +285,7 @@ class Settings:
     )
     partition_by: str | None = _sources(
         table="sources",
+        idle=_idle_partitions,
         example="zone",
         help="column of the table of --sources: the parts of each of its values are in a folder of their own, such as "
         "zone=North, as in Hive's layout, where readers find the column",
@@ -254,7 +300,12 @@ class Settings:
         help="table of pairs, Parquet or CSV with a header: one origin and one destination per row. The origins are the "
         "sources, and the default result is pairs",
     )
-    seed: int = _sources(1, least=0, help="random seed of --random-sources, --samples and --epsilon")
+    seed: int = _sources(
+        1,
+        least=0,
+        idle=_idle_seed,
+        help="random seed of --random-sources, --samples and --epsilon",
+    )
     directed: bool = _edge_list(
         True,
         help="--undirected reads each row as an edge in both directions",
@@ -283,6 +334,7 @@ class Settings:
     id_type: str = _edge_list("auto", help="type of the vertex ids: auto, int64, string, ...")
     weight_type: Literal["auto", "float32", "float64"] = _edge_list(
         "auto",
+        idle=lambda given: NO_WEIGHTS if given.algorithm == "bfs" else None,
         help="type of float weights and of their distances; distances of integer weights are exact integers; with a "
         "float type they are floats, and a distance that is not exact is an error",
     )
@@ -308,6 +360,7 @@ class Settings:
     )
     part_size: int | None = _running(
         kind="size",
+        idle=_idle_part_size,
         least=1,
         example=256 * 10**6,
         help="bytes per part file, about, such as 256MB, in place of about 8 million rows: the sources per part "
@@ -316,11 +369,13 @@ class Settings:
     )
     workers: int | Literal["auto"] = _running(
         "auto",
+        idle=lambda given: f"{_SCHEDULER}, and the job takes all of its workers" if given.scheduler else None,
         least=1,
         help="number of workers; auto is one per GPU, or one per core if memory allows; the cores are divided evenly",
     )
     gpu_memory: int | None = _running(
         kind="size",
+        idle=_idle_gpu_memory,
         least=1,
         example=40 * 2**30,
         help="memory limit per GPU, such as 40GiB, for this library's engine (default: free memory)",
@@ -342,7 +397,12 @@ class Settings:
         kind="file", example="client.pem", help="this job's own certificate (PEM), for a scheduler with TLS"
     )
     tls_key: str | None = _running(kind="file", example="client-key.pem", help="private key (PEM) of --tls-cert")
-    worker_timeout: float = _running(60.0, least=1, help="stop the run after this many seconds without any worker")
+    worker_timeout: float = _running(
+        60.0,
+        least=1,
+        idle=lambda given: f"--engine {MG} ends as soon as a worker is lost" if given.engine == MG else None,
+        help="stop the run after this many seconds without any worker",
+    )
     batch_deadline: float | Literal["auto"] = _running(
         "auto",
         least=1,
@@ -356,6 +416,7 @@ class Settings:
     )
     build_memory: int | None = _running(
         kind="size",
+        idle=_idle_build_memory,
         least=1,
         example=8 * 2**30,
         help="memory limit for reading the edge list and building the graph, such as 8GiB; beyond it, edges are in files in "
@@ -369,7 +430,9 @@ class Settings:
         "(auto), always (yes), or never (no)",
     )
     dashboard_address: str = _running(
-        "127.0.0.1:0", help="address of the dashboard of the job's own scheduler; port 0 selects a free port"
+        "127.0.0.1:0",
+        idle=lambda given: f"{_SCHEDULER}, and it has its own" if given.scheduler else None,
+        help="address of the dashboard of the job's own scheduler; port 0 selects a free port",
     )
     certify: Literal["all", "sample", "none"] = _running(
         "all", help="certify every result before it is written (all), the first one of each batch (sample), or none"
@@ -385,10 +448,11 @@ class Settings:
     )
     price_requests: float | None = _running(
         least=0,
+        idle=_idle_price,
         example=0.005,
         help="price of 1,000 requests to the object store of --output; --plan and the summary say what the run costs",
     )
-    price_gb: float | None = _running(least=0, example=0.023, help="the same, of 10^9 bytes put there")
+    price_gb: float | None = _running(least=0, idle=_idle_price, example=0.023, help="the same, of 10^9 bytes put there")
     resume: bool = _running(False, help="finish an interrupted run in the output folder; only missing parts are computed")
     report: bool = _output(
         True, help="write _report.html into the output folder: settings, checks, times and failures of the run"
@@ -409,6 +473,28 @@ class Settings:
     )
 
     @property
+    def kind(self) -> ResultKind:
+        return OUTPUT_SCHEMAS[self.result]
+
+    @property
+    def scheduler(self) -> str | None:
+        """Address or file of an existing scheduler."""
+        return self.scheduler_address or self.scheduler_file
+
+    @property
+    def sampled(self) -> list[str]:
+        """The settings that ask for a sample of all vertices."""
+        keys = (key for key in ("samples", "epsilon") if key in self.kind.options_of_job)
+        return [key for key in keys if self.value(key) is not None]
+
+    @property
+    def built_in_memory_for(self) -> str | None:
+        """The flag for which rows of the edge list are looked up or left out, None if there is none."""
+        keys = [key for key in ("where", "only_vertices", "columns.oneway") if self.value(key) is not None]
+        keys += ["result"] if self.kind.needs_edge_rows else []
+        return flag_of_key(keys[0]) if keys else None
+
+    @property
     def sources_file(self) -> str | None:
         """The file that ``sources`` names, None if they are ids."""
         return self.sources if isinstance(self.sources, str) else None
@@ -424,7 +510,7 @@ class Settings:
 
     def find_table(self, role: str) -> str:
         """The setting that names the table with the column of a role; groups are of targets for kinds that take these."""
-        own = [each.metadata for each in fields(OUTPUT_SCHEMAS[self.result].options_class)]
+        own = [each.metadata for each in fields(self.kind.options_class)]
         return next((facts["table"] for facts in own if facts.get("column") == role), COLUMN_ROLES[role])
 
     @property
@@ -436,6 +522,12 @@ class Settings:
         """The value of a setting, or of a role as ``columns.ROLE``."""
         setting, _, role = key.partition(".")
         return self.column(role) if role else getattr(self, setting)
+
+
+def flag_of_key(key: str) -> str:
+    """Return the flag of a setting, or of a role as ``columns.ROLE``."""
+    setting, _, role = key.partition(".")
+    return "--" + setting.replace("_", "-") + (f" {role}=NAME" if role else "")
 
 
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:

@@ -22,6 +22,8 @@ from kepler_traverse.runtime.regular_files import open_regular
 from ..output.schemas import OUTPUT_SCHEMAS
 from .options import (
     COLUMN_ROLES,
+    MG,
+    NO_WEIGHTS,
     OPTIONS,
     SCHEDULER_CHOICES,
     SETTINGS,
@@ -30,6 +32,7 @@ from .options import (
     Option,
     Settings,
     UsageError,
+    flag_of_key,
     flag_text,
 )
 from .shards import parse_shard
@@ -37,7 +40,6 @@ from .terminal import say
 
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
-MG = "cugraph-mg"  # the engine, as --engine takes it
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _EITHER = (
     ("scheduler_address", "scheduler_file", "name two schedulers"),
@@ -160,7 +162,7 @@ def merge_settings(
     result, k = rules.meant(settings.result, settings.value("nearest_k"), settings.targets is not None)
     of: dict[str, Any] = {"nearest_k": k}
     settings = replace(settings, result=result, **of)
-    if _sampled(settings) and not _source_choices(settings):
+    if settings.sampled and not _source_choices(settings):
         settings = replace(settings, all_sources=True)
     _check_texts(settings, flags, config)
     settings = _with_columns_of_tables(settings)
@@ -235,7 +237,7 @@ def _named(key: str, flags: dict[str, Any], config: Path | None) -> str:
     """Return the name of a setting as the user gave it: a flag, or a key of the file."""
     if key == "edges":
         return "EDGES"
-    return _flag(key) if key in flags or config is None else f"{config}: {key}"
+    return flag_of_key(key) if key in flags or config is None else f"{config}: {key}"
 
 
 def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
@@ -280,55 +282,24 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
         for option, (_, _, own) in ((option, key.partition(".")) for option, key in SETTINGS.items()):
             name = own if own in names else own.removeprefix(f"{role}_")  # source_weight may be called weight
             is_there = own and name in names and settings.find_table(own) == table
-            if is_there and rules.takes(OUTPUT_SCHEMAS[settings.result], option, OUTPUT_SCHEMAS):
+            if is_there and rules.takes(settings.kind, option, OUTPUT_SCHEMAS):
                 columns.setdefault(own, name)
     return replace(settings, columns=columns or None)
 
 
 def idle_settings(settings: Settings) -> Iterator[tuple[str, str]]:
     """Return settings that have a value but no effect in combination with the others, each with the reason."""
-    if not settings.random_sources and not _sampled(settings):
-        yield "seed", "it draws --random-sources, and the sources are given otherwise"
+    for option in OPTIONS:
+        reason = None if option.idle is None else option.idle(settings)
+        if reason is not None:
+            yield option.key, reason
     files = {"edges": settings.edges, "sources": settings.sources_file, "targets": settings.targets_file}
     for role in COLUMN_ROLES:
         if files.get(settings.find_table(role), settings.pairs) is None:
-            where = f"the table of {_flag(settings.find_table(role))}"
+            where = f"the table of {flag_of_key(settings.find_table(role))}"
             yield f"columns.{role}", f"it names a column of {where}, and no such file is given"
     if settings.algorithm == "bfs":
-        reason = "bfs counts hops and takes no weights; --algorithm sssp does"
-        yield from [("columns.weight", reason), ("weight_type", reason)]
-    if settings.scheduler_address or settings.scheduler_file:
-        where = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
-        yield "workers", f"{where}, and the job takes all of its workers"
-        yield "dashboard_address", f"{where}, and it has its own"
-    if settings.output is None or not URL.match(settings.output):
-        yield from ((key, "--output is in no object store") for key in ("price_requests", "price_gb"))
-    kind = OUTPUT_SCHEMAS[settings.result]
-    if kind.one_search or kind.adds_up:
-        yield "partition_by", f"the rows of --result {kind.name} belong to no source alone"
-    if settings.batch_size != "auto":
-        yield "part_size", "--batch-size gives the number of sources per part"
-    elif kind.one_search:
-        yield "part_size", f"one search computes all of --result {kind.name}, and one part has it"
-    elif kind.adds_up:
-        yield "part_size", f"parts of --result {kind.name} do not grow with their sources"
-    if settings.graph_cache is None:
-        yield "build_memory", "without --graph-cache a graph is built in memory"
-    if (flag := built_in_memory_for(settings)) is not None:
-        yield "build_memory", f"with {flag} a graph is built in memory"
-    if settings.device == "cpu":
-        yield "gpu_memory", "the run is on the CPU (--device cpu)"
-    if settings.engine == MG:
-        yield "gpu_memory", f"--engine {MG} allocates for itself"
-        yield "part_size", f"--engine {MG} has as many sources per part as it searches from"
-        yield "worker_timeout", f"--engine {MG} ends as soon as a worker is lost"
-
-
-def built_in_memory_for(settings: Settings) -> str | None:
-    """Return the setting for which rows of the edge list are looked up or left out, None if there is none."""
-    keys = [key for key in ("where", "only_vertices", "columns.oneway") if settings.value(key) is not None]
-    keys += ["result"] if OUTPUT_SCHEMAS[settings.result].needs_edge_rows else []
-    return _flag(keys[0]) if keys else None
+        yield "columns.weight", NO_WEIGHTS
 
 
 def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None) -> Settings:
@@ -340,7 +311,7 @@ def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None
     written = {name: flag_text(key) if _is_given(settings, key) else None for name, key in keys.items()}
     written |= {"direction": written["direction"] and "--direction in"}
     with options_spelled(flag_text):
-        for name, error in rules.errors(OUTPUT_SCHEMAS[settings.result], settings.algorithm, written, OUTPUT_SCHEMAS):
+        for name, error in rules.errors(settings.kind, settings.algorithm, written, OUTPUT_SCHEMAS):
             if not name:
                 raise UsageError(error)
             messages.append((keys[name], error if keys[name].partition(".")[0] in flags else f"{config}: {error}"))
@@ -386,16 +357,16 @@ def _check_together(settings: Settings) -> None:
         if is_file and path is not None and os.path.exists(path):  # whatever reads it misses one that is not
             refuse_unreadable(option.flag, path)
     chosen = _source_choices(settings)
-    named = ", ".join(map(_flag, chosen or SOURCE_CHOICES))
-    if OUTPUT_SCHEMAS[settings.result].takes_sources and len(chosen) != 1:
+    named = ", ".join(map(flag_of_key, chosen or SOURCE_CHOICES))
+    if settings.kind.takes_sources and len(chosen) != 1:
         what = "no sources are given: take one of" if not chosen else "sources are given more than once, by"
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
-    for key in _sampled(settings) if not settings.all_sources else ():
-        raise UsageError(f"{_flag(key)} chooses among all vertices; leave {named} out")
+    for key in settings.sampled if not settings.all_sources else ():
+        raise UsageError(f"{flag_of_key(key)} chooses among all vertices; leave {named} out")
     for one, other, why in _EITHER:
         if settings.value(one) is not None and settings.value(other) is not None:
-            raise UsageError(f"{_flag(one)} and {_flag(other)} {why}; leave one of them out")
-    if settings.shard is not None and OUTPUT_SCHEMAS[settings.result].one_search:
+            raise UsageError(f"{flag_of_key(one)} and {flag_of_key(other)} {why}; leave one of them out")
+    if settings.shard is not None and settings.kind.one_search:
         raise UsageError(f"--shard has no effect: one search computes all of --result {settings.result}; leave it out")
     if settings.output is not None and settings.graph_cache is not None:
         cache, output = (
@@ -414,12 +385,12 @@ def _check_together(settings: Settings) -> None:
         is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)
         if option.table and _is_given(settings, option.key) and is_there is None:
             more = ", Parquet or CSV with a header" if of_sources else ""
-            raise UsageError(f"{option.flag} reads columns of {_flag(option.table)}; give that table{more}")
+            raise UsageError(f"{option.flag} reads columns of {flag_of_key(option.table)}; give that table{more}")
     for keys in (TLS, ("columns.origin", "columns.destination")):
-        missing = [_flag(key) for key in keys if settings.value(key) is None]
+        missing = [flag_of_key(key) for key in keys if settings.value(key) is None]
         if 0 < len(missing) < len(keys):
             raise UsageError(
-                f"{' and '.join(map(_flag, keys))} go together; give {' and '.join(missing)}, too, or none of them"
+                f"{' and '.join(map(flag_of_key, keys))} go together; give {' and '.join(missing)}, too, or none of them"
             )
     _check_tls(settings)
     if settings.algorithm == "bfs" and settings.cutoff is not None:
@@ -428,8 +399,8 @@ def _check_together(settings: Settings) -> None:
         raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
     if settings.column("oneway") is not None and not settings.directed:
         raise UsageError(
-            f"{_flag('columns.oneway')} says which rows are edges in both directions, and --undirected says that all are; "
-            "leave one of the two out"
+            f"{flag_of_key('columns.oneway')} says which rows are edges in both directions, and --undirected says that all "
+            "are; leave one of the two out"
         )
     if settings.where is not None:
         _check_where(settings.where)
@@ -441,12 +412,6 @@ def _check_together(settings: Settings) -> None:
 
 def _source_choices(settings: Settings) -> list[str]:
     return [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
-
-
-def _sampled(settings: Settings) -> list[str]:
-    """Return the settings that ask for a sample of all vertices."""
-    taken = OUTPUT_SCHEMAS[settings.result].options_of_job
-    return [key for key in ("samples", "epsilon") if key in taken and settings.value(key) is not None]
 
 
 # The settings that the engine cugraph-mg takes with some values only: these values, why, and what else may be done.
@@ -472,18 +437,13 @@ _OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
 
 def unfit_for_mg(settings: Settings) -> str | None:
     """Return why the engine ``cugraph-mg`` does not support the settings, or None if it does."""
-    kind = OUTPUT_SCHEMAS[settings.result]
+    kind = settings.kind
     if kind.suffix == "arrow" or kind.has_predecessors or not kind.takes_limits:
         return f"it writes no {kind.name}; take --result distances"
     for key, (values, why, other) in _OF_MG.items():
         if settings.value(key) not in values:
-            return f"{why}; leave {_flag(key)} out{other}"
+            return f"{why}; leave {flag_of_key(key)} out{other}"
     return None
-
-
-def _flag(key: str) -> str:
-    setting, _, role = key.partition(".")
-    return "--" + setting.replace("_", "-") + (f" {role}=NAME" if role else "")
 
 
 def _check_where(text: str) -> None:
@@ -500,14 +460,14 @@ def _check_where(text: str) -> None:
 def _check_tls(settings: Settings) -> None:
     if settings.tls_key is None:
         return
-    if not (settings.scheduler_address or settings.scheduler_file):
+    if not (settings.scheduler):
         raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
     if settings.scheduler_address and not settings.scheduler_address.startswith("tls://"):
         raise UsageError(
             f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
         )
     for key in TLS:
-        refuse_unreadable(_flag(key), getattr(settings, key))
+        refuse_unreadable(flag_of_key(key), getattr(settings, key))
 
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:

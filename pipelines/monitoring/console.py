@@ -29,7 +29,6 @@ from ..cli.terminal import printable, say, show
 from ..output.load_tables import explained
 from ..output.manifest_types import Histogram, Manifest, PartEntry
 from ..output.part_stats import merged
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..run.strategy_choice import sentence
 from . import html_fragments
 from .run_stats import MAX_LISTED, RunStats, summarize_batch
@@ -351,7 +350,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         return
     kept = f" ({several(facts['kept'], 'batch')} computed before)" if facts["kept"] else ""
     sources = f"{several(facts['sources'], 'source')}{_duplicates(facts['duplicate_sources'])}"
-    if not OUTPUT_SCHEMAS[settings.result].takes_sources:
+    if not settings.kind.takes_sources:
         sources = "the whole graph"
     lines = [
         f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{kept}",
@@ -363,7 +362,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     if manifest.get("choice") and settings.verbose:
         lines.append(f"strategy: {sentence(manifest['choice'])}")
     is_done = not failed and settings.shard is None
-    if settings.result != "distances" and (is_done or not OUTPUT_SCHEMAS[settings.result].adds_up):
+    if settings.result != "distances" and (is_done or not settings.kind.adds_up):
         lines.append(explained(settings.result))
     if failed:
         again = "see _manifest.json; --resume" if settings.shard is None else "the same command"
@@ -393,7 +392,7 @@ def _kind(graph: Graph) -> str:
 
 
 def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[str, str]]:
-    if not OUTPUT_SCHEMAS[settings.result].takes_sources:
+    if not settings.kind.takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
     return [
         ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),

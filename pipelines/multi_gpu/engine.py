@@ -24,8 +24,7 @@ from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals
 
 from ..cli import signals
-from ..cli.options import Settings
-from ..cli.settings import MG
+from ..cli.options import MG, Settings
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
 from ..run.engine import BatchRun

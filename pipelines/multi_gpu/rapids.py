@@ -25,8 +25,7 @@ from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all
 from kepler_traverse.formats.files import Where, find_files, reading
 from kepler_traverse.formats.text import no_rows
 
-from ..cli.options import Settings
-from ..cli.settings import MG
+from ..cli.options import MG, Settings
 from ..run.prepare import read_options
 from ..scheduling.cluster import cluster_for
 from ..scheduling.errors import ClusterError
@@ -48,7 +47,7 @@ def opened(settings: Settings) -> Iterator[Cugraph]:
     Raises DeviceError (no GPU, or a package is missing) or ClusterError (workers do not start, or a worker is lost).
     """
     rapids = _rapids()
-    is_external = bool(settings.scheduler_address or settings.scheduler_file)
+    is_external = settings.scheduler is not None
     n_workers = 0 if is_external else _n_workers(settings)
     with cluster_for(settings, "cuda", n_workers, _FIRST_POOL) as client, client.as_current():
         if is_external:

@@ -10,6 +10,8 @@ from functools import cached_property
 from itertools import accumulate
 from urllib.parse import unquote
 
+from kepler_traverse.kinds.result_kinds import ResultKind
+
 from .schemas import OUTPUT_SCHEMAS
 
 PARTITION = r"[^/=._][^/=]*=[^/]+"  # a folder of parts: the name of the column, and a value
@@ -58,6 +60,10 @@ class Layout:
     partitions: Mapping[str, int] = field(default_factory=dict)
     sort: str = "source"
     run: str = ""
+
+    @property
+    def kind(self) -> ResultKind:
+        return OUTPUT_SCHEMAS[self.result]
 
     @cached_property
     def _folders(self) -> list[str]:

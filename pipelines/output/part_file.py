@@ -82,7 +82,7 @@ def write_part(
     first = next(answers, None)
     if first is None:
         return None
-    form, answers = OUTPUT_SCHEMAS[layout.result], itertools.chain([first], answers)
+    form, answers = layout.kind, itertools.chain([first], answers)
     if layout.sort == "distance":
         form, answers = replace(form, order=BY_DISTANCE, written_as="records"), _sorted(answers)
     path = folder / layout.name(number)
@@ -349,7 +349,7 @@ def checked_part(
     if known is not None:
         whole = known["sha256"] == digest and known["sources"] == sources  # some sources may have failed
         return known if whole else None
-    form = OUTPUT_SCHEMAS[layout.result]
+    form = layout.kind
     try:
         with open_part(path) as file:
             footer = read_footer(file)

@@ -28,7 +28,6 @@ from ..output.load_tables import CELLS, LOAD_FACTS, LOADS, OF_GRAPH, cells_table
 from ..output.matrix_file import VERTICES, vertices_table
 from ..output.part_file import read_footer
 from ..output.part_reader import open_part
-from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import DISTANCE, ids_in_column, is_text, named_columns, read_given_table, read_pair_table, read_pairs
 
 # Readers of the parts take all files that end in .parquet, or none that begin with an underscore: these are in neither.
@@ -43,7 +42,7 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 
     Their errors are InputError if a given table has changed since the run began, ValueError if parts lack a row.
     """
-    kind = OUTPUT_SCHEMAS[settings.result]
+    kind = settings.kind
     if kind.adds_up:
         of: dict[str, Any] = {"of": settings.value("of") or kind.cells}
         options = replace(settings, **of)
@@ -72,7 +71,7 @@ def list_tables(settings: Settings) -> set[str]:
 
 def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]]:
     """Return the functions that make the tables which say what positions in the parts are, by the names of their files."""
-    kind = OUTPUT_SCHEMAS[settings.result]
+    kind = settings.kind
     if kind.adds_up:
         of = settings.value("of") or kind.cells
 
@@ -86,7 +85,7 @@ def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]
 def adds_to_sources(settings: Settings) -> bool:
     """Whether a run adds its results to the table of its sources."""
     given = settings.sources_file is not None and settings.column("source") is not None
-    return given and (settings.keep_columns is not None or OUTPUT_SCHEMAS[settings.result].adds_to == "sources")
+    return given and (settings.keep_columns is not None or settings.kind.adds_to == "sources")
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
@@ -124,9 +123,9 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
     path, column = str(settings.sources_file), str(settings.column("source"))
     kept = (column, *(settings.keep_columns or ()))
     table, _ = read_given_table(path, "sources", lambda names: named_columns(path, "sources", names, kept)[:1])
-    named = getattr(settings, "values", None) or ()
+    named = settings.value("values") or ()
     groups = [] if settings.column("group") is None else [GROUP]
-    added = {*OUTPUT_SCHEMAS[settings.result].columns[1:], *named, *groups} if adds_to_sources(settings) else ()
+    added = {*settings.kind.columns[1:], *named, *groups} if adds_to_sources(settings) else ()
     for name in table.column_names if settings.keep_columns is None else kept:
         if name in added:
             raise InputError(f"{path}: the table of sources has a column {shown(name)}, which the result adds; rename it")

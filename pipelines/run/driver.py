@@ -17,8 +17,8 @@ from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli import steps
-from ..cli.options import Settings
-from ..cli.settings import MG, unfit_for_mg
+from ..cli.options import MG, Settings
+from ..cli.settings import unfit_for_mg
 from ..cli.shards import Shard, parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
@@ -42,7 +42,6 @@ from ..output.run_folder import (
     refuse_further_files,
     status_on_error,
 )
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.store import LocalStore, Store, open_store
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
@@ -222,7 +221,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "algorithm": settings.algorithm,
         "result": prepared.request.result,
         "direction": settings.direction,
-        "means": OUTPUT_SCHEMAS[prepared.request.result].means,
+        "means": prepared.request.kind.means,
         "settings": asdict(replace(settings, shard=None)),
         "identity": identity,
         "fingerprint": compute_fingerprint(identity),

@@ -33,7 +33,7 @@ from ..output.layout import Layout
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
-from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
+from ..output.schemas import SOURCES_PER_PART
 from ..output.store import open_store
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
@@ -139,7 +139,7 @@ class KeplerEngine:
 
     def __init__(self, settings: Settings, supervision: Supervision = UNWATCHED, given: Given = NOTHING_GIVEN):
         self._settings, self._supervision, self._given = settings, supervision, given
-        self._is_external = bool(settings.scheduler_address or settings.scheduler_file)
+        self._is_external = settings.scheduler is not None
 
     def prepare(self, stored: Path | None) -> Prepared:
         if self._supervision.is_watched:
@@ -375,7 +375,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
         if part is None:
             return None
         sampled = part["bytes"]
-        if OUTPUT_SCHEMAS[request.result].suffix == "parquet":  # without the footer, most of which every part has once
+        if request.kind.suffix == "parquet":  # without the footer, most of which every part has once
             sampled -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
     return max(1, size * len(numbers) // max(sampled, 1))
 

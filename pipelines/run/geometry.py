@@ -28,7 +28,7 @@ from kepler_traverse.graph import Graph
 
 from ..cli.options import Settings
 from ..output.part_reader import open_part
-from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
+from ..output.schemas import ROWS_PER_GROUP
 from .given_table import is_text
 
 _AXES = ("x", "y")  # columns of the table of vertices
@@ -47,7 +47,7 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
     geometry = settings.value("geometry")
     if geometry is None:
         return
-    loads = OUTPUT_SCHEMAS[settings.result].adds_up
+    loads = settings.kind.adds_up
     if loads != (geometry == "shapes"):
         takes = "takes shapes" if loads else "takes points or hulls"
         raise InputError(f"--geometry {geometry}: --result {settings.result} {takes}")

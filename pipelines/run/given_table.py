@@ -23,7 +23,6 @@ from kepler_traverse.runtime.regular_files import open_regular
 from kepler_traverse.search.query import PairTable
 
 from ..cli.options import Settings
-from ..output.schemas import OUTPUT_SCHEMAS
 
 DISTANCE = "distance"  # the column that is added to the table
 _INTEGER = "^[+-]?[0-9]{1,20}$"
@@ -182,7 +181,7 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
     path = str(settings.pairs)
 
     def choose(names: list[str]) -> tuple[str, ...]:
-        if OUTPUT_SCHEMAS[settings.result].adds_to == "pairs" and DISTANCE in names:
+        if settings.kind.adds_to == "pairs" and DISTANCE in names:
             raise InputError(f"{path}: the table of pairs has a column {DISTANCE!r}, which the result adds; rename it")
         origin, destination = settings.column("origin"), settings.column("destination")
         if origin is not None and destination is not None:

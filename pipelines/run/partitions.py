@@ -14,7 +14,6 @@ from kepler_traverse.search.query import SourceValues
 from ..cli.options import Settings
 from ..output.layout import PARTITION_NAME, partition_name
 from ..output.rows import get_id
-from ..output.schemas import OUTPUT_SCHEMAS
 from .given_table import is_text
 from .source_columns import read_column
 
@@ -39,9 +38,7 @@ def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple
     name = str(settings.partition_by)
     rows, column = read_column(graph, settings, name)
     where = f"{settings.sources_file}: column {shown(name)}"
-    if name.lower() in {
-        each.lower() for each in (*OUTPUT_SCHEMAS[settings.result].columns, *(settings.value("values") or ()))
-    }:
+    if name.lower() in {each.lower() for each in (*settings.kind.columns, *(settings.value("values") or ()))}:
         raise InputError(f"{where}: the parts have a column of that name, which would be in their folder, too; rename it")
     if not (pa.types.is_integer(column.type) or is_text(column.type)):
         raise InputError(f"{where} has type {column.type}; partitions are integers or strings")

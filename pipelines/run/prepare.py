@@ -40,12 +40,10 @@ from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
 from ..cli.options import Settings, edge_columns
-from ..cli.settings import built_in_memory_for
 from ..cli.terminal import say
 from ..output.layout import Layout
 from ..output.rows import get_names
 from ..output.run_folder import writing_to
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
@@ -65,6 +63,8 @@ _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
 # longer than the run.
 _WORTH = 5.0
+# Settings that are options of ``read_graph``.
+_READ = ("directed", "format", "header", "delimiter", "id_type", "weight_type", "vertices", "where", "only_vertices")
 
 
 @dataclass(kw_only=True)
@@ -189,7 +189,7 @@ def _start_compiling(settings: Settings) -> None:
     with contextlib.suppress(DeviceError):
         compile_ahead(
             settings.algorithm,
-            result=settings.result if OUTPUT_SCHEMAS[settings.result].takes_sources else "distances",
+            result=settings.result if settings.kind.takes_sources else "distances",
             directed=settings.directed,
             weight_type="float64" if settings.weight_type == "float64" else "float32",
             certify=settings.certify != "none",
@@ -202,7 +202,7 @@ def chosen_sources(
     """Return numbers and ids of the distinct sources in the settings, or of a sample, and how many were duplicates."""
     if pairs is not None:
         return pairs.sources, get_names(graph, pairs.sources), 0
-    if not OUTPUT_SCHEMAS[settings.result].takes_sources:
+    if not settings.kind.takes_sources:
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
         given = np.zeros(1, np.int64)  # nominal: see ExtremesSearch
@@ -216,12 +216,12 @@ def _estimate_reach(graph: Graph, question: Question, shape: Shape | None, depth
     """Return the vertices that a search visits, all unless it is known to end early, and the rows per source."""
     is_short = shape is not None and shape.is_short
     visited = math.ceil(shape.reach * graph.n_vertices) if shape is not None and is_short else graph.n_vertices
-    return visited, OUTPUT_SCHEMAS[question.result].size(question, graph.n_vertices, depth, visited).rows
+    return visited, question.kind.size(question, graph.n_vertices, depth, visited).rows
 
 
 def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.ndarray, shape: Shape | None = None) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once."""
-    if OUTPUT_SCHEMAS[question.result].one_search:
+    if question.kind.one_search:
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
@@ -302,10 +302,10 @@ def with_threads(count: int) -> Iterator[None]:
 
 def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> AbstractContextManager[None]:
     """Return a context with the threads of a worker of an own cluster, assuming memory for all workers."""
-    if graph.device == "cuda" or settings.scheduler_address or settings.scheduler_file:
+    if graph.device == "cuda" or settings.scheduler:
         return contextlib.nullcontext()
     workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
-    if OUTPUT_SCHEMAS[settings.result].one_search:
+    if settings.kind.one_search:
         workers = 1
     return with_threads(CPU_COUNT // max(workers, 1))
 
@@ -313,9 +313,8 @@ def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> Ab
 def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
     """Plan groups that span several parts, if parts are written in the background and a quarter of free memory suffices."""
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
-    is_external = settings.scheduler_address or settings.scheduler_file
-    whole = request.targets is None and OUTPUT_SCHEMAS[request.result].has_all_vertices
-    writes_in_background = whole and not is_external and can_write_in_background(request.at_once, graph.n_vertices)
+    whole = request.targets is None and request.kind.has_all_vertices
+    writes_in_background = whole and not settings.scheduler and can_write_in_background(request.at_once, graph.n_vertices)
     if not writes_in_background or at_once <= request.at_once:
         return None
     free = available_memory("cuda")
@@ -405,19 +404,9 @@ def _device(settings: Settings) -> str:
 
 
 def read_options(settings: Settings) -> dict[str, Any]:
-    return {
-        "directed": settings.directed,
-        **edge_columns(settings.columns),
-        "weighted": settings.algorithm == "sssp",
-        "format": settings.format,
-        "header": settings.header,
-        "delimiter": settings.delimiter,
-        "id_type": settings.id_type,
-        "weight_type": settings.weight_type,
-        # Settings of earlier runs lack these.
-        **{key: getattr(settings, key, None) for key in ("vertices", "where", "only_vertices")},
-        **({"edge_ids": True} if OUTPUT_SCHEMAS[settings.result].needs_edge_rows else {}),
-    }
+    options = {key: getattr(settings, key) for key in _READ} | edge_columns(settings.columns)
+    options["weighted"] = settings.algorithm == "sssp"
+    return options | ({"edge_ids": True} if settings.kind.needs_edge_rows else {})
 
 
 def read_edge_list(settings: Settings) -> Graph:
@@ -444,7 +433,7 @@ def read_edge_list(settings: Settings) -> Graph:
 
 def _build_limit(settings: Settings) -> int | None:
     """Return the bytes in which a graph is read and built, beyond which it is in files; None if it is in memory anyway."""
-    if settings.graph_cache is None or built_in_memory_for(settings) is not None:
+    if settings.graph_cache is None or settings.built_in_memory_for is not None:
         return None
     return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)
 
@@ -522,7 +511,7 @@ def bytes_of_ids(graph: Graph) -> int:
 def make_load(prepared: Prepared) -> Load:
     """Return the sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
-    request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
+    request, form = prepared.request, prepared.request.kind
     hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
@@ -563,10 +552,10 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     graph, request = prepared.graph, prepared.request
     if request.limits is not None:  # results that are cut are copies
         visited, _ = _estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
-        nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
+        nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
     on_gpu = graph.device == "cuda"
-    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1), request)
-    return nbytes + (OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
+    nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)
+    return nbytes + (request.kind.bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

@@ -19,7 +19,6 @@ from ..cli.options import SETTINGS, Settings
 from ..output.manifest_types import Identity
 from ..output.rows import get_names
 from ..output.run_folder import MANIFEST
-from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import FACTS, Ids, Question, digest_of_ids
 from .edge_columns import read_along
 from .given_table import numbers_in_column, read_pairs
@@ -97,7 +96,7 @@ _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 
 def options_of_kind(graph: Graph, settings: Settings, given: dict[str, Any], **ends: Any) -> Any:
     """Return the checked options of the kind, for pairs or targets; raise InputError as ``KindOptions.checked``."""
-    kind = OUTPUT_SCHEMAS[settings.result]
+    kind = settings.kind
     if kind.adds_up and settings.pairs is not None and settings.targets is not None:
         raise InputError("--targets has no effect: each row of --pairs has its destination; leave it out")
     try:
@@ -129,7 +128,7 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
     Raises InputError: a file cannot be read, or a value is wrong; the message names it. With ``identity``, it also says what
     to give.
     """
-    own = fields(OUTPUT_SCHEMAS[settings.result].options_class)
+    own = fields(settings.kind.options_class)
     names = [each.name for each in own if each.metadata.get("job", True) or "setting" in each.metadata]
     again = {name: fact.again for name, fact in FACTS.items()}
     again |= {each.name: f"that of the run by --{each.name}" for each in own if each.metadata.get("kind") == "file"}
@@ -143,7 +142,7 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
                 raise
             raise InputError(f"{error}; give {again[name]}") from None
     targets = None if values["targets"] is None else graph.to_numbers(values["targets"], "target")
-    ends = {"targets": targets, "pairs": values["pairs"]} if OUTPUT_SCHEMAS[settings.result].adds_up else {}
+    ends = {"targets": targets, "pairs": values["pairs"]} if settings.kind.adds_up else {}
     options = options_of_kind(graph, settings, {name: values.pop(name) for name in names}, **ends)
     question = make_question(settings, options=options, **values)
     for key, fact in FACTS.items():
@@ -163,7 +162,7 @@ def make_identity(
     return {
         "graph": fingerprint,
         "algorithm": question.algorithm,
-        "limit": question.limit if question.limits is None and not OUTPUT_SCHEMAS[question.result].takes_cutoffs else None,
+        "limit": question.limit if question.limits is None and not question.kind.takes_cutoffs else None,
         "targets": None,
         "result": question.result,
         "certify": question.certify,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +16,7 @@ from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS, flag_text
 from pipelines.cli.settings import merge_settings
-from pipelines.run.prepare import digest_inputs, read_options
+from pipelines.run.prepare import digest_inputs
 
 STREETS = "u,v,key,osmid,length\n1,2,0,7,1.5\n2,3,0,8,2.5\n3,1,0,9,4.0\n"
 
@@ -202,12 +200,6 @@ def test_an_output_with_further_vertices_is_proven_right(capsys, tmp_path):
     assert "verified (3 sources, 4 rows" in capsys.readouterr().out
     (tmp_path / "v.txt").write_text("other\n")
     assert verify.main([str(tmp_path / "out"), str(tmp_path / "e.csv")]) == 2
-
-
-def test_settings_of_runs_before_there_were_vertices_are_read():
-    given = asdict(merge_settings({"edges": ["e.csv"], "all_sources": True, "plan": True}))
-    del given["vertices"]
-    assert read_options(SimpleNamespace(**given))["vertices"] is None
 
 
 def test_a_source_with_a_sharp_sign_is_that_source(capsys, tmp_path):

@@ -350,7 +350,7 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
 @on_a_device
 def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_written_beside(monkeypatch):
     asked = {"algorithm": "bfs", "strategy": "auto", "limit": None, "certify": "all", "knobs": None, "at_once": 5}
-    own = {"scheduler_address": None, "scheduler_file": None, "gpu_memory": None}
+    own = {"scheduler": None, "gpu_memory": None}
 
     def planned(targets=None, result="distances", n_sources=60, **settings):
         request = Request(targets=targets, result=result, **asked)
@@ -361,7 +361,7 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
     with running(None if HAS_GPU else {"block": 64}):
         graph = graph_of("integers").to("cuda")
         assert [planned(), planned(result="reachable"), planned(n_sources=17)] == [60, 60, 17]
-        assert [planned(targets=[1001]), planned(result="summary"), planned(scheduler_address="x")] == [5, 5, 5]
+        assert [planned(targets=[1001]), planned(result="summary"), planned(scheduler="x")] == [5, 5, 5]
         monkeypatch.setattr(prepare, "DISTANCES_AT_ONCE", 9 * graph.n_vertices)
         assert planned() == 9
         room = plan_for(graph, Request(targets=None, result="distances", **asked)).nbytes

@@ -11,12 +11,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from kepler_traverse.kinds.result_kinds import PLAIN, ResultKind
-
-from .output.schemas import OUTPUT_SCHEMAS, ResultName
+from kepler_traverse.kinds.result_kinds import PLAIN
 
 if TYPE_CHECKING:
     from kepler_traverse.search.query import PairTable, SourceValues
+
+    from .output.schemas import ResultName
 
 Ids = list[Any]  # the user's ids: integers, or strings
 
@@ -84,10 +84,6 @@ class Question:
     limits: SourceValues | None = None
     direction: Literal["out", "in"] = "out"  # of the distances: from the sources ("out") or to them ("in")
     options: Any = PLAIN  # the checked options of the kind of result
-
-    @property
-    def kind(self) -> ResultKind:
-        return OUTPUT_SCHEMAS[self.result]
 
     def identified(self) -> dict[str, Any]:
         """Return what the identity of a run records of the question, beside algorithm, result and limit."""

@@ -32,7 +32,7 @@ from .manifest_types import Histogram
 from .matrix_file import UNREACHED_KEY, make_list, unreached_in_file
 from .part_file import Answer
 from .part_stats import GroupStats, count_edges, make_histogram
-from .schemas import ROWS_PER_GROUP
+from .schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 
 
 class Rows(NamedTuple):
@@ -49,7 +49,7 @@ def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
     """
     if question.options.unreached != "omit":
         return False
-    return question.kind.has_all_vertices and (query.targets is None or graph.device == "cpu")
+    return OUTPUT_SCHEMAS[question.result].has_all_vertices and (query.targets is None or graph.device == "cpu")
 
 
 def on_host(traversals: Traversals) -> Traversals:
@@ -192,7 +192,7 @@ def make_rows(
 def asked_of(question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None) -> Asked:
     """Return what a question asks of its kind of result."""
     return Asked(
-        kind=question.kind,
+        kind=OUTPUT_SCHEMAS[question.result],
         graph=graph,
         algorithm=question.algorithm,
         query=query,
@@ -229,7 +229,7 @@ def warm_up(question: Question, kind: np.dtype | str, integers: bool = False) ->
         algorithm=question.algorithm,
         sources=np.zeros(1, np.int64),
         distance=np.zeros((1, 1), kind),
-        predecessor=np.zeros((1, 1), np.int32) if question.kind.has_predecessors else None,
+        predecessor=np.zeros((1, 1), np.int32) if OUTPUT_SCHEMAS[question.result].has_predecessors else None,
         limits=[None],
         strategy="",
         rounds=[0],

@@ -42,6 +42,7 @@ from ..output.run_folder import (
     refuse_further_files,
     status_on_error,
 )
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.store import LocalStore, Store, open_store
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
@@ -221,7 +222,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "algorithm": settings.algorithm,
         "result": prepared.request.result,
         "direction": settings.direction,
-        "means": prepared.request.kind.means,
+        "means": OUTPUT_SCHEMAS[prepared.request.result].means,
         "settings": asdict(replace(settings, shard=None)),
         "identity": identity,
         "fingerprint": compute_fingerprint(identity),

@@ -33,7 +33,7 @@ from ..output.layout import Layout
 from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
-from ..output.schemas import SOURCES_PER_PART
+from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
 from ..output.store import open_store
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
@@ -375,7 +375,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
         if part is None:
             return None
         sampled = part["bytes"]
-        if request.kind.suffix == "parquet":  # without the footer, most of which every part has once
+        if OUTPUT_SCHEMAS[request.result].suffix == "parquet":  # without the footer, most of which every part has once
             sampled -= pq.read_metadata(Path(folder) / part["file"]).serialized_size
     return max(1, size * len(numbers) // max(sampled, 1))
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable
 from importlib import metadata
 
 
-def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the version of ``python``, and those of the packages that are installed, in the order given."""
-    installed = {package: _version(package) for package in packages}
-    return {"python": platform.python_version()} | {name: version for name, version in installed.items() if version}
+def package_versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of the packages that are installed, in the order given."""
+    return {package: version for package in packages if (version := _version(package)) is not None}
 
 
 @functools.cache  # a search of all folders of the path
@@ -20,3 +19,8 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the version of ``python``, and those of packages as ``package_versions`` returns them."""
+    return {"python": platform.python_version(), **package_versions(packages)}

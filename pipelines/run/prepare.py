@@ -44,6 +44,7 @@ from ..cli.terminal import say
 from ..output.layout import Layout
 from ..output.rows import get_names
 from ..output.run_folder import writing_to
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
@@ -216,12 +217,12 @@ def _estimate_reach(graph: Graph, question: Question, shape: Shape | None, depth
     """Return the vertices that a search visits, all unless it is known to end early, and the rows per source."""
     is_short = shape is not None and shape.is_short
     visited = math.ceil(shape.reach * graph.n_vertices) if shape is not None and is_short else graph.n_vertices
-    return visited, question.kind.size(question, graph.n_vertices, depth, visited).rows
+    return visited, OUTPUT_SCHEMAS[question.result].size(question, graph.n_vertices, depth, visited).rows
 
 
 def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.ndarray, shape: Shape | None = None) -> int:
     """Estimate the number of sources per part, which is the number that a worker gets at once."""
-    if question.kind.one_search:
+    if OUTPUT_SCHEMAS[question.result].one_search:
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
@@ -313,7 +314,7 @@ def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> Ab
 def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
     """Plan groups that span several parts, if parts are written in the background and a quarter of free memory suffices."""
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
-    whole = request.targets is None and request.kind.has_all_vertices
+    whole = request.targets is None and OUTPUT_SCHEMAS[request.result].has_all_vertices
     writes_in_background = whole and not settings.scheduler and can_write_in_background(request.at_once, graph.n_vertices)
     if not writes_in_background or at_once <= request.at_once:
         return None
@@ -511,7 +512,7 @@ def bytes_of_ids(graph: Graph) -> int:
 def make_load(prepared: Prepared) -> Load:
     """Return the sizes of a prepared run."""
     graph, plan = prepared.graph, prepared.plan
-    request, form = prepared.request, prepared.request.kind
+    request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
     hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     ids: Any = graph.ids
     wide = 16 if graph.has_string_ids else ids.dtype.itemsize
@@ -552,10 +553,10 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     graph, request = prepared.graph, prepared.request
     if request.limits is not None:  # results that are cut are copies
         visited, _ = _estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
-        nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
+        nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
     on_gpu = graph.device == "cuda"
-    nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)
-    return nbytes + (request.kind.bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
+    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1), request)
+    return nbytes + (OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
 
 
 def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:

@@ -19,6 +19,7 @@ from ..cli.options import SETTINGS, Settings
 from ..output.manifest_types import Identity
 from ..output.rows import get_names
 from ..output.run_folder import MANIFEST
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import FACTS, Ids, Question, digest_of_ids
 from .edge_columns import read_along
 from .given_table import numbers_in_column, read_pairs
@@ -162,7 +163,7 @@ def make_identity(
     return {
         "graph": fingerprint,
         "algorithm": question.algorithm,
-        "limit": question.limit if question.limits is None and not question.kind.takes_cutoffs else None,
+        "limit": question.limit if question.limits is None and not OUTPUT_SCHEMAS[question.result].takes_cutoffs else None,
         "targets": None,
         "result": question.result,
         "certify": question.certify,

@@ -26,7 +26,7 @@ from ..output.manifest_types import Footer, PartEntry
 from ..output.matrix_file import is_matrix
 from ..output.part_file import by_distance, read_footer, unfit_columns
 from ..output.part_reader import PartReader, open_part
-from ..output.schemas import ROWS_PER_GROUP
+from ..output.schemas import OUTPUT_SCHEMAS, ROWS_PER_GROUP
 from ..question import Question
 
 MAX_FAULTS = 100  # that are listed one by one
@@ -66,7 +66,7 @@ def can_certify(graph: Graph, question: Question) -> bool:
     """Whether part files have all that certificates need: each vertex that a path may lead through."""
     is_cut = question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
     is_whole = question.targets is None and question.options.unreached == "omit" and not is_cut
-    return is_whole and question.kind.is_distances
+    return is_whole and OUTPUT_SCHEMAS[question.result].is_distances
 
 
 class Prover:
@@ -77,7 +77,7 @@ class Prover:
         self.most_rows = graph.n_vertices
         self.limit = question.limit
         self.algorithm = question.algorithm
-        self.form = question.kind
+        self.form = OUTPUT_SCHEMAS[question.result]
         self.predecessors = self.form.has_predecessors
         self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
         # Integer distances are collected as int64 and certified in the type of the search that found them.

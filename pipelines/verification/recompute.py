@@ -16,7 +16,7 @@ from ..output.manifest_types import Footer
 from ..output.matrix_file import UNREACHED_KEY, is_matrix, widened
 from ..output.part_file import plain
 from ..output.part_reader import PartReader
-from ..output.schemas import SOURCES_PER_PART
+from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
 from ..question import Question
 from ..worker.batch_context import BatchContext
 from ..worker.planning import plan_for
@@ -32,7 +32,7 @@ class Retraversal:
     """
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
-        self.graph, self.form, self._findings = graph, question.kind, findings
+        self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
         request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)

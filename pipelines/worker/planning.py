@@ -15,6 +15,7 @@ from kepler_traverse.multi_source.planning import FEW_PATHS
 from kepler_traverse.search.algorithms import ALGORITHMS
 from kepler_traverse.sssp import REGISTRY as SSSP
 
+from ..output.schemas import OUTPUT_SCHEMAS
 from .request import Plan, Request
 
 
@@ -25,7 +26,7 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     only what the written result is derived from.
     """
     graph = graph_in_direction(graph, request.direction)
-    kind = request.kind
+    kind = OUTPUT_SCHEMAS[request.result]
     if not kind.takes_sources:
         return ExtremesSearch(graph, request.algorithm, request.options.unconnected, request.memory)
     registry = BFS if request.algorithm == "bfs" else SSSP

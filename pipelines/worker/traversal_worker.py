@@ -28,6 +28,7 @@ from ..output.manifest_types import BatchOutcome
 from ..output.part_file import Answer, write_part
 from ..output.rows import warm_up
 from ..output.run_folder import writing_to
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..output.store import Store, open_store
 from ..run.graph_cache import copied_graph
 from ..scheduling.errors import ClusterError
@@ -153,7 +154,7 @@ class TraversalWorker:
         compiled = compile_clock.thread_seconds()
         self._take_fair_share()
         request, writers = self.work.request, None
-        kind = request.kind
+        kind = OUTPUT_SCHEMAS[request.result]
         if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
             most = writers_for(graph.n_vertices, cores, CPU_COUNT)
@@ -173,7 +174,7 @@ class TraversalWorker:
     def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
         """Load the functions that writer threads use, so that the threads do not all wait for them at the first part."""
         request = self.work.request
-        if writers is not None and request.kind.has_all_vertices:
+        if writers is not None and OUTPUT_SCHEMAS[request.result].has_all_vertices:
             self._take_fair_share()
             kind = np.dtype(np.int16) if request.algorithm == "bfs" else require_weights(graph).dtype
             warm_up(request, kind, graph.returns_integers)

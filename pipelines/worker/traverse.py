@@ -32,6 +32,7 @@ from ..output.manifest_types import Measured
 from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
 from ..output.rows import HOST_ROWS, answer_of_loads, asked_of, get_id, get_names, is_made_on_host, make_rows, on_host
+from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
@@ -99,7 +100,7 @@ class BatchTraverser:
         self._is_warm = False
         # A plan with one candidate returns before its last kernel has ended. Measured times need a wait.
         self._waits = graph.device == "cuda" and bool(request.chosen)
-        self._host_rows = HOST_ROWS[request.kind.written_as](graph)
+        self._host_rows = HOST_ROWS[OUTPUT_SCHEMAS[request.result].written_as](graph)
 
     def let_go(self) -> None:
         """Release the plan. Batches that it has traversed can still be written."""
@@ -113,7 +114,7 @@ class BatchTraverser:
 
         Raises NegativeCycleError or Exception (a CUDA error after which this process cannot continue (``is_sticky``)).
         """
-        if self._request.kind.adds_up:
+        if OUTPUT_SCHEMAS[self._request.result].adds_up:
             yield from self._loads(part, sources, isolate, context)
             return
         for traversals, seconds in self._groups([(part, sources)], isolate, context):
@@ -285,7 +286,7 @@ class BatchTraverser:
                         self._certify(cast(Traversals, traversals[i : i + 1]))
         with context.clock("rows"):
             form = getattr(traversals.distance, "form", None)
-            if form is not None and form not in self._request.kind.reads:
+            if form is not None and form not in OUTPUT_SCHEMAS[self._request.result].reads:
                 traversals = traversals.as_rows()
             if self._request.limits is not None:
                 traversals = traversals.within(self._request.limits.of(sources))

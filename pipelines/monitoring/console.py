@@ -185,7 +185,7 @@ def show_plan(settings: Settings, prepared: Prepared) -> None:
             "why": plan.why,
             "choice": choice,
             "notes": notes,
-            "sources": int(prepared.numbers.size),
+            "sources": prepared.n_sources,
             "duplicate_sources": prepared.duplicates,
             **estimate_of_plan(prepared),
             **asdict(sizing),
@@ -395,7 +395,7 @@ def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[s
     if not settings.kind.takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
     return [
-        ("sources", f"{prepared.numbers.size:,}{_duplicates(prepared.duplicates)}"),
+        ("sources", f"{prepared.n_sources:,}{_duplicates(prepared.duplicates)}"),
         *(("estimate", bound_text(each)) for each in estimate_of_plan(prepared).values()),
         ("batches", f"{prepared.sizing.n_batches:,} of {prepared.sizing.batch_size:,} sources, one part file each"),
     ]

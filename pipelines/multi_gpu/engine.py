@@ -143,9 +143,8 @@ class MgEngine:
         targets = None if settings.targets is None else read_targets(graph, settings, settings.targets)
         request = make_request(settings, make_question(settings, targets=targets))
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
-        return Prepared(
+        prepared = Prepared(
             graph=graph,
-            plan=self._plan,
             request=request,
             origin="",
             folder=None,
@@ -155,6 +154,8 @@ class MgEngine:
             duplicates=duplicates,
             seconds={"read": seconds},
         )
+        prepared.plan = self._plan
+        return prepared
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         """Choose the batch size and sum the minimum memory per GPU; cuGraph does not report its own allocations."""

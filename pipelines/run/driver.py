@@ -240,7 +240,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         "choice": None if choice is None else choice.record,
         "workers": sizing.workers,
         "memory": sizing.memory,
-        "sources": int(prepared.numbers.size),
+        "sources": prepared.n_sources,
         "duplicate_sources": prepared.duplicates,
         "batches": sizing.n_batches,
         "versions": {

@@ -204,7 +204,7 @@ class KeplerEngine:
         if not isinstance(prepared.plan, MultiSourcePlan):
             return None
         name = prepared.plan.strategy.name
-        seconds = {each.name: each.seconds for each in prepared.plan.ranked(int(prepared.numbers.size))}[name]
+        seconds = {each.name: each.seconds for each in prepared.plan.ranked(prepared.n_sources)}[name]
         return seconds if math.isfinite(seconds) else None
 
     def _states(self, prepared: Prepared) -> dict[str, int]:
@@ -237,7 +237,7 @@ class KeplerEngine:
         if prepared.graph.device == "cuda":
             memory = max(each.nbytes for each in candidates)
         prepared.request = replace(request, memory=memory)
-        return StrategyChoice(candidates, size, int(prepared.numbers.size), across)
+        return StrategyChoice(candidates, size, prepared.n_sources, across)
 
     def _writes_beside(self, sizing: Sizing, n_vertices: int) -> bool:
         """Whether workers write parts on threads, so that a group may span several parts."""

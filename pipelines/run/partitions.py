@@ -36,8 +36,7 @@ def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple
         The number of sources by the folder of their parts, in that order.
     """
     name = str(settings.partition_by)
-    rows, column = read_column(graph, settings, name)
-    where = f"{settings.sources_file}: column {shown(name)}"
+    rows, column, where = read_column(graph, settings, name)
     if name.lower() in {each.lower() for each in (*settings.kind.columns, *(settings.value("values") or ()))}:
         raise InputError(f"{where}: the parts have a column of that name, which would be in their folder, too; rename it")
     if not (pa.types.is_integer(column.type) or is_text(column.type)):

@@ -74,7 +74,7 @@ class Prepared:
 
     # Deleted by ``release``.
     graph: Graph
-    plan: Plan
+    plan: Plan = field(init=False)
     request: Request
     origin: str  # digest of the inputs of the graph (see ``digest_inputs``); ``""`` if they cannot be identified
     folder: Path | None  # where the graph is already stored: in the graph cache, or by an interrupted run
@@ -91,9 +91,13 @@ class Prepared:
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
     build_limit: int | None = None  # bytes of memory beyond which the graph is built in files; None if it never is
 
+    @property
+    def n_sources(self) -> int:
+        return int(self.numbers.size)
+
     def layout(self, batch_size: int) -> Layout:
         """Return which sources are in which part."""
-        partitions = self.partitions or {"": int(self.numbers.size)}
+        partitions = self.partitions or {"": self.n_sources}
         return Layout(self.request.result, batch_size, partitions, self.request.options.sort)
 
     def release(self) -> None:
@@ -150,23 +154,9 @@ def prepare(
         numbers, partitions = by_partition(graph, settings, numbers)
         names = get_names(graph, numbers)
     check_geometry(graph, settings)
-    request = make_request(settings, question, at_once=_at_once(settings, graph, question, numbers))
-    _add_hierarchy(settings, graph, None, numbers.size, folder)
-    request, plan, threads = _planned(settings, graph, request, numbers.size)
-    if _add_hierarchy(settings, graph, plan, numbers.size, folder):
-        request, plan, threads = _planned(settings, graph, request, numbers.size)
-    shape = getattr(plan, "shape", None)
-    request = replace(request, shape=shape)
-    at_once = _at_once(settings, graph, question, numbers, shape)
-    if at_once > request.at_once:  # only now is it known that searches end early
-        request, plan, threads = _planned(settings, graph, replace(request, at_once=at_once), numbers.size)
-    compiled = compile_clock.thread_seconds() - compiled
-    seconds["plan"] = max(0.0, time.perf_counter() - built - (compiled - compiled_to_build))
-    seconds["compile"] = compiled
-    return Prepared(
+    prepared = Prepared(
         graph=graph,
-        plan=plan,
-        request=request,
+        request=make_request(settings, question, at_once=_at_once(settings, graph, question, numbers)),
         origin=origin,
         folder=folder,
         reused=reused,
@@ -175,9 +165,22 @@ def prepare(
         duplicates=duplicates,
         seconds=seconds,
         partitions=partitions,
-        threads=threads,
         build_limit=_build_limit(settings) if given is None else None,
     )
+    _add_hierarchy(settings, prepared, None)
+    _make_plan(settings, prepared)
+    if _add_hierarchy(settings, prepared, prepared.plan):
+        _make_plan(settings, prepared)
+    shape = getattr(prepared.plan, "shape", None)
+    prepared.request = replace(prepared.request, shape=shape)
+    at_once = _at_once(settings, graph, question, numbers, shape)
+    if at_once > prepared.request.at_once:  # only now is it known that searches end early
+        prepared.request = replace(prepared.request, at_once=at_once)
+        _make_plan(settings, prepared)
+    compiled = compile_clock.thread_seconds() - compiled
+    seconds["plan"] = max(0.0, time.perf_counter() - built - (compiled - compiled_to_build))
+    seconds["compile"] = compiled
+    return prepared
 
 
 def _start_compiling(settings: Settings) -> None:
@@ -232,10 +235,9 @@ def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.n
 
 def sources_per_part_of_shards(prepared: Prepared, count: int) -> int:
     """Return the sources per part of a run in shards: by the graph and the question, and not by the machine of a shard."""
-    n_vertices, n_sources = prepared.graph.n_vertices, int(prepared.numbers.size)
     _, rows = _estimate_reach(prepared.graph, prepared.request, None, depth=1)
-    most = sources_per_part(n_vertices, rows, "cpu", prepared.per_part)
-    return min(most, -(-n_sources // (BATCHES_PER_WORKER * count)))
+    most = sources_per_part(prepared.graph.n_vertices, rows, "cpu", prepared.per_part)
+    return min(most, -(-prepared.n_sources // (BATCHES_PER_WORKER * count)))
 
 
 def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
@@ -243,20 +245,18 @@ def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
     if prepared.threads not in (0, CPU_COUNT):
         started, compiled = time.perf_counter(), compile_clock.thread_seconds()
         del prepared.plan  # its memory is free for the new one
-        with with_threads(CPU_COUNT):
-            prepared.request, prepared.plan = _planned_in_share(
-                settings, prepared.graph, prepared.request, int(prepared.numbers.size)
-            )
-        prepared.threads, compiled = CPU_COUNT, compile_clock.thread_seconds() - compiled
+        _make_plan(settings, prepared, CPU_COUNT)
+        compiled = compile_clock.thread_seconds() - compiled
         prepared.seconds["compile"] += compiled
         prepared.seconds["plan"] += max(0.0, time.perf_counter() - started - compiled)
 
 
-def _planned(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan, int]:
-    """Plan with the threads of a worker; return their number, too, or 0 if the plan does not depend on it."""
-    with _threads_of_a_worker(settings, graph, n_sources):
-        threads = 0 if graph.device == "cuda" else numba.get_num_threads()
-        return *_planned_in_share(settings, graph, request, n_sources), threads
+def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = None) -> None:
+    """Plan with a number of threads, by default those of a worker."""
+    graph, n_sources = prepared.graph, prepared.n_sources
+    with _threads_of_a_worker(settings, graph, n_sources) if threads is None else with_threads(threads):
+        prepared.threads = 0 if graph.device == "cuda" else numba.get_num_threads()
+        prepared.request, prepared.plan = _planned_in_share(settings, graph, prepared.request, n_sources)
 
 
 def _planned_in_share(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan]:
@@ -340,14 +340,13 @@ def make_request(settings: Settings, question: Question, at_once: int = 1) -> Re
     )
 
 
-def _add_hierarchy(settings: Settings, graph: Graph, plan: Plan | None, n_sources: int, folder: Path | None) -> bool:
+def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) -> bool:
     """Build the hierarchy of a graph if the settings want it, and store it with the graph. Return whether it is new.
 
-    ``plan``: a plan without a hierarchy, by whose estimates "auto" decides; None before there is one. ``folder``: where the
-    graph is stored.
-
-    Raises HierarchyError: the settings ask for a hierarchy, and the graph has none.
+    "auto" decides by the estimates of a plan without a hierarchy; None before there is one. Raises HierarchyError: the
+    settings ask for a hierarchy, and the graph has none.
     """
+    graph, n_sources, folder = prepared.graph, prepared.n_sources, prepared.folder
     metric = ALGORITHMS[settings.algorithm].metric
     if settings.plan or graph.derived.known_hierarchy(metric) is not None:
         return False

@@ -33,12 +33,10 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
     Raises InputError: the table has no such column, or the column holds no integers or texts; the message names file, column
     and row.
     """
-    numbers, column = read_column(graph, settings, name, settings.find_table("group"))
+    numbers, column, where = read_column(graph, settings, name, settings.find_table("group"))
     if not pa.types.is_integer(column.type):
         if not is_text(column.type):
-            raise InputError(
-                f"{settings.groups_file}: column {shown(name)} has type {column.type}; groups are integers or strings"
-            )
+            raise InputError(f"{where} has type {column.type}; groups are integers or strings")
         column = column.cast(pa.string())
     return SourceGroups(column.to_pylist(), numbers)
 
@@ -49,8 +47,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     Raises InputError: the table has no such column; a limit is no number of 0 or more, or for hops no integer; a source has
     two limits. The message names file, column and row.
     """
-    numbers, column = read_column(graph, settings, name)
-    where = f"{settings.sources_file}: column {shown(name)}"
+    numbers, column, where = read_column(graph, settings, name)
     hops = settings.algorithm == "bfs"
     if not pa.types.is_integer(column.type) and (hops or not pa.types.is_floating(column.type)):
         what = "the largest number of hops is an integer" if hops else "limits are numbers"
@@ -79,8 +76,7 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
     Raises InputError: the table has no such column; a weight is no finite number; a source has two weights. The message
     names the file.
     """
-    numbers, column = read_column(graph, settings, name)
-    where = f"{settings.sources_file}: column {shown(name)}"
+    numbers, column, where = read_column(graph, settings, name)
     return check_source_weights(graph, numbers, _numbers(where, column), where)
 
 
@@ -89,10 +85,10 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
 
     Raises InputError: the table has no such column; a weight is no finite number of 0 or more. The message names the file.
     """
-    numbers, column = read_column(graph, settings, name, "targets")
+    numbers, column, where = read_column(graph, settings, name, "targets")
     if np.unique(numbers).size < numbers.size:
         raise InputError(f"{settings.targets_file}: a target has several rows, and each its weight; give one row per target")
-    return _amounts(f"{settings.targets_file}: column {shown(name)}", column)
+    return _amounts(where, column)
 
 
 def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
@@ -161,12 +157,15 @@ def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
     return table, column
 
 
-def read_column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> tuple[np.ndarray, pa.Array]:
-    """Return the vertex numbers of the rows of the table of sources or of targets, and a column of it, without nulls."""
+def read_column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> tuple[np.ndarray, pa.Array, str]:
+    """Return the vertex numbers of the rows of a table, a column of it, without nulls, and how errors name that.
+
+    The table is that of ``sources`` or of ``targets``.
+    """
     path = str(getattr(settings, what))
     table, ids = (read_source_table if what == "sources" else read_target_table)(settings)
     named_columns(path, what, table.column_names, (name,))
-    return numbers_in_column(graph, path, table, ids), _without_nulls(path, name, table)
+    return numbers_in_column(graph, path, table, ids), _without_nulls(path, name, table), f"{path}: column {shown(name)}"
 
 
 def _without_nulls(path: str, name: str, table: pa.Table) -> pa.Array:

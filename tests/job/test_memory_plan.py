@@ -119,9 +119,10 @@ def test_gpu_groups_are_those_of_the_plan_and_statistics_have_memory():
         request = Request(algorithm=algorithm, strategy=strategy, result=result, **asked)
         plan, numbers = plan_for(graph, request), np.arange(100)
         prepared = Prepared(
-            graph=graph, plan=plan, request=request, origin="", folder=None, reused=False,
+            graph=graph, request=request, origin="", folder=None, reused=False,
             numbers=numbers, names=numbers.tolist(), duplicates=0, seconds={},
         )  # fmt: skip
+        prepared.plan = plan
         return make_load(prepared), plan
 
     assert load(graph, "sssp", "auto")[0].group == 1

@@ -354,7 +354,7 @@ def test_a_gpu_searches_from_more_sources_than_a_part_has_where_parts_are_writte
 
     def planned(targets=None, result="distances", n_sources=60, **settings):
         request = Request(targets=targets, result=result, **asked)
-        found, plan, _ = prepare._planned(SimpleNamespace(**own | settings), graph, request, n_sources)
+        found, plan = prepare._planned_in_share(SimpleNamespace(**own | settings), graph, request, n_sources)
         assert plan_for(graph, found).group == plan.group, "a worker plans the same"
         return found.at_once
 

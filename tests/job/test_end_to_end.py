@@ -18,6 +18,7 @@ from pipelines.batch_sources import main
 from pipelines.output.layout import Layout
 from pipelines.output.part_file import Answer, checked_part, write_part
 from tests.support import oracle
+from tests.support.jobs import manifest_of, parts_of
 from tests.support.plans import table_of
 
 N_SOURCES = 15
@@ -63,14 +64,6 @@ def undisturbed(options, tmp_path_factory):
 
 def rows_of(folder, *columns):
     return [tuple(row.values()) for row in pq.read_table(folder, columns=list(columns)).to_pylist()]
-
-
-def manifest_of(folder):
-    return json.loads((folder / "_manifest.json").read_text())
-
-
-def parts_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
 
 
 def test_hops_are_those_of_plain_python(undisturbed):

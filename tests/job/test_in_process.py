@@ -30,6 +30,7 @@ from pipelines.scheduling.in_process import NAME, InProcessExecutor
 from pipelines.scheduling.scheduler import Window
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
+from tests.support.jobs import manifest_of, parts_of
 from tests.support.processes import PATIENCE, finish, ran, session_of, started, wait_until
 
 
@@ -46,14 +47,6 @@ def edges(tmp_path_factory):
 def flags(edges, *words, size="3"):
     same = ["--random-sources", "12", "--batch-size", size, "--device", "cpu", "--json"]
     return [str(word) for word in [edges, *same, *words]]
-
-
-def manifest_of(folder):
-    return json.loads((folder / "_manifest.json").read_text())
-
-
-def parts_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
 
 
 def start(argv, folder, before=""):

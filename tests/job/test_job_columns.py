@@ -17,14 +17,9 @@ from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS, flag_text
 from pipelines.cli.settings import merge_settings
 from pipelines.run.prepare import digest_inputs
+from tests.support.jobs import call
 
 STREETS = "u,v,key,osmid,length\n1,2,0,7,1.5\n2,3,0,8,2.5\n3,1,0,9,4.0\n"
-
-
-def call(capsys, *argv):
-    code = main([str(word) for word in argv])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture

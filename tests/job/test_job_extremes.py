@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 
@@ -14,7 +15,8 @@ import pytest
 
 from pipelines import run_job, verify
 from pipelines.batch_sources import main
-from tests.job.test_result_kinds import first_lost, forge, manifest_of, parts_of, written
+from tests.job.test_result_kinds import first_lost, forge, written
+from tests.support.jobs import Runs, manifest_of, parts_of
 
 N = 70
 CASES = {
@@ -35,22 +37,14 @@ def edges(tmp_path_factory):
     return path
 
 
-def command(edges, case, folder, *more):
+def command(edges, folder, case, *more):
     words = [edges, "--result", "extremes", *CASES[case], "--device", "cpu", "--no-report", "--json", "--output", folder]
     return [str(word) for word in (*words, *more)]
 
 
 @pytest.fixture(scope="module")
 def job(edges, tmp_path_factory):
-    root, done = tmp_path_factory.mktemp("runs"), {}
-
-    def run(case, *more):
-        if (case, *more) not in done:
-            done[case, *more] = folder = root / str(len(done))
-            assert main(command(edges, case, folder, *more)) == 0
-        return done[case, *more]
-
-    return run
+    return Runs(tmp_path_factory.mktemp("runs"), functools.partial(command, edges))
 
 
 def by_networkx(edges, case):
@@ -76,7 +70,7 @@ def test_rows_are_the_extremes_of_all_eccentricities(case, edges, job, capsys):
     assert manifest_of(job(case, "--certify", "none"))["digest"] == manifest_of(folder)["digest"]
     capsys.readouterr()
     assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
-    assert main(command(edges, case, folder, "--resume")) == 0
+    assert main(command(edges, folder, case, "--resume")) == 0
 
 
 def test_the_part_is_written_again_and_is_kept_if_it_is_right(edges, job, tmp_path, capsys):
@@ -84,15 +78,15 @@ def test_the_part_is_written_again_and_is_kept_if_it_is_right(edges, job, tmp_pa
     shutil.copytree(job("sssp"), folder)
     before = parts_of(folder)
     (folder / "part-000000.parquet").unlink()
-    assert main(command(edges, "sssp", folder, "--resume")) == 0
+    assert main(command(edges, folder, "sssp", "--resume")) == 0
     assert parts_of(folder) == before
     (folder / "_SUCCESS").unlink()
     lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
     (folder / "_manifest.json").write_text(json.dumps(lagging))
     capsys.readouterr()
-    assert main(command(edges, "sssp", folder, "--resume")) == 0
+    assert main(command(edges, folder, "sssp", "--resume")) == 0
     assert json.loads(capsys.readouterr().out)["computed"] == 0
-    assert main(command(edges, "sssp", folder, "--resume", "--unconnected", "largest")) == 2
+    assert main(command(edges, folder, "sssp", "--resume", "--unconnected", "largest")) == 2
     assert "unconnected was" in capsys.readouterr().err
 
 

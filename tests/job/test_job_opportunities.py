@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import numpy as np
@@ -18,7 +17,8 @@ from kepler_traverse.multi_source.planning import MultiSourcePlan
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.scheduling.in_process import NAME
-from tests.job.test_result_kinds import forge, manifest_of, parts_of, written
+from tests.job.test_result_kinds import forge, written
+from tests.support.jobs import Runs, manifest_of, parts_of, proven
 
 N_SOURCES = 11
 CASES = {
@@ -58,24 +58,14 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def job(data, tmp_path_factory):
-    root, done = tmp_path_factory.mktemp("runs"), {}
-
-    def command(case, folder, *more, batch_size=4, vertices="vertices.parquet"):
+    def command(folder, case, *more, batch_size=4, vertices="vertices.parquet"):
         words = [data / "edges.parquet", "--vertices", data / vertices, "--random-sources", N_SOURCES, "--device", "cpu"]
         words += CASES[case] if case in CASES else NEAREST[case]
         words += ["--batch-size", batch_size, "--workers", 1] if case in CASES else []
         words += ["--no-report", "--json", "--output", folder]
         return [str(word) for word in (*words, *more)]
 
-    def run(case, *more, **way):
-        key = (case, *more, *way.items())
-        if key not in done:
-            done[key] = root / str(len(done))
-            assert main(command(case, done[key], *more, **way)) == 0
-        return done[key]
-
-    run.command = command
-    return run
+    return Runs(tmp_path_factory.mktemp("runs"), command)
 
 
 def answer(data, case, sources):
@@ -112,14 +102,8 @@ def test_workers_get_the_attributes(job):
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_output_is_verified_by_traversing_again(case, data, job, capsys):
-    code, found = proven(job(case), data, capsys)
+    code, found = proven(job(case), data / "edges.parquet", capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
-
-
-def proven(folder, data, capsys):
-    capsys.readouterr()
-    code = verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu", "--json"])
-    return code, json.loads(capsys.readouterr().out)
 
 
 def test_a_renamed_attribute_is_found(data, job, tmp_path, capsys):
@@ -127,14 +111,14 @@ def test_a_renamed_attribute_is_found(data, job, tmp_path, capsys):
     shutil.copytree(job("opportunities"), folder)
     named = lambda table: table.rename_columns(["source", "cutoff", "area", "jobs"])  # noqa: E731
     forge(folder, lambda table: named(table).replace_schema_metadata(table.schema.metadata))
-    code, found = proven(folder, data, capsys)
+    code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"][0]["kind"]) == (5, "wrong result")
     assert "its columns are source, cutoff, area, jobs, not source, cutoff, jobs, area" in found["faults"][0]["message"]
 
 
 def test_a_run_with_other_cutoffs_or_attributes_is_not_resumed(data, job, tmp_path, capsys):
     folder = job("opportunities")
-    words = job.command("opportunities", folder, "--resume")
+    words = job.command(folder, "opportunities", "--resume")
     assert main([word if word != "0,2" else "0,3" for word in words]) == 2
     assert "reduction was" in capsys.readouterr().err
     table = pd.read_parquet(data / "vertices.parquet")
@@ -151,7 +135,7 @@ def test_a_csv_of_vertices_gives_the_same_rows(job):
 def test_changed_attributes_are_refused_by_verify(data, job, tmp_path, capsys):
     folder, moved = tmp_path / "out", tmp_path / "vertices.parquet"
     shutil.copy(data / "vertices.parquet", moved)
-    words = job.command("opportunities", folder)
+    words = job.command(folder, "opportunities")
     assert main([word if word != str(data / "vertices.parquet") else str(moved) for word in words]) == 0
     table = pd.read_parquet(moved)
     table["jobs"] += 1
@@ -218,9 +202,9 @@ def test_the_k_nearest_are_those_of_the_library(case, data, job, capsys):
     pd.testing.assert_frame_equal(written(folder), expected, check_exact=True)
     assert (manifest["result"], manifest["identity"]["k"]) == ("k_nearest", int(flags["--nearest-k"]))
     assert manifest_of(job(case, "--certify", "none"))["digest"] == manifest["digest"]
-    code, found = proven(folder, data, capsys)
+    code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
-    assert main(job.command(case, folder, "--resume")) == 0
+    assert main(job.command(folder, case, "--resume")) == 0
 
 
 def test_wrong_distances_fail_before_they_are_merged(data, tmp_path, monkeypatch):
@@ -252,7 +236,7 @@ def test_wrong_labels_of_one_search_fail(data, tmp_path, monkeypatch):
 
 def test_a_run_with_another_k_is_not_resumed(job, capsys):
     folder = job("k_nearest")
-    words = job.command("k_nearest", folder, "--resume")
+    words = job.command(folder, "k_nearest", "--resume")
     assert main([word if word != "3" else "4" for word in words]) == 2
     assert "k was 3 and is 4" in capsys.readouterr().err
 

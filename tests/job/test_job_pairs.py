@@ -18,6 +18,7 @@ from pipelines.batch_sources import main
 from pipelines.output.rows import HostRows
 from pipelines.run.answered_tables import rows_by_pair
 from tests.support.devices import on_a_device, running
+from tests.support.jobs import parts_of
 
 N = 60
 
@@ -47,10 +48,6 @@ def run(edges, pairs, folder, *more, code=0):
     words = [edges, "--pairs", pairs, "--device", "cpu", "--no-report", "--output", folder, *more]
     assert main([str(word) for word in words]) == code
     return folder
-
-
-def parts_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
 
 
 @pytest.mark.parametrize("certify", ["all", "sample", "none"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import shutil
 
 import numpy as np
@@ -13,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import bfs_many, graph_from_edges
-from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output import row_groups
-from tests.job.test_result_kinds import first_lost, forge, manifest_of, parts_of
+from tests.job.test_result_kinds import first_lost, forge
+from tests.support.jobs import manifest_of, parts_of, proven
 
 ORDER = ["distance", "source", "vertex"]
 SOURCES = "v7,v35,v10,v9"
@@ -52,12 +51,6 @@ def job(edges, tmp_path_factory):
     return run
 
 
-def findings(folder, edges, capsys):
-    capsys.readouterr()
-    code = verify.main([str(folder), str(edges), "--device", "cpu", "--json"])
-    return code, json.loads(capsys.readouterr().out)
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_rows_are_the_same_in_another_order(case, edges, job, capsys):
     plain, folder = job(*CASES[case]), job(*CASES[case], "--sort", "distance")
@@ -70,9 +63,9 @@ def test_rows_are_the_same_in_another_order(case, edges, job, capsys):
         for group in range(metadata.num_row_groups):
             names = [expected.columns[each.column_index] for each in metadata.row_group(group).sorting_columns]
             assert names == ([] if expected["distance"].isna().any() else ORDER)
-    code, found = findings(folder, edges, capsys)
+    code, found = proven(folder, edges, capsys)
     assert (code, found["faults"]) == (0, [])
-    assert found["proven"] == findings(plain, edges, capsys)[1]["proven"]
+    assert found["proven"] == proven(plain, edges, capsys)[1]["proven"]
 
 
 def swapped(table):
@@ -85,7 +78,7 @@ def test_another_order_and_lost_rows_are_found(change, kinds, case, edges, job, 
     folder = tmp_path / "out"
     shutil.copytree(job(*CASES[case], "--sort", "distance"), folder)
     forge(folder, change)
-    code, found = findings(folder, edges, capsys)
+    code, found = proven(folder, edges, capsys)
     assert code == 5
     assert {fault["kind"] for fault in found["faults"]} & kinds
 

@@ -15,7 +15,8 @@ from kepler_traverse import bfs_many, read_graph, sssp_many
 from pipelines import verify
 from pipelines.batch_sources import main
 from tests.job.test_matrix import written as list_of_matrix
-from tests.job.test_result_kinds import first_lost, forge, manifest_of, one_more, parts_of, written
+from tests.job.test_result_kinds import first_lost, forge, one_more, written
+from tests.support.jobs import Runs, manifest_of, parts_of, proven
 
 N = 40
 
@@ -39,27 +40,11 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def job(data, tmp_path_factory):
-    root, done = tmp_path_factory.mktemp("runs"), {}
-
     def command(folder, *more, table="stops.parquet"):
         words = [data / "edges.parquet", "--sources", data / table, "--columns", "source=stop", "--device", "cpu"]
         return [str(word) for word in (*words, "--no-report", "--json", "--output", folder, *more)]
 
-    def run(*more, **way):
-        key = (*more, *way.items())
-        if key not in done:
-            done[key] = root / str(len(done))
-            assert main(command(done[key], *more, **way)) == 0
-        return done[key]
-
-    run.command = command
-    return run
-
-
-def proven(folder, data, capsys, *more):
-    capsys.readouterr()
-    code = verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu", "--json", *map(str, more)])
-    return code, json.loads(capsys.readouterr().out)
+    return Runs(tmp_path_factory.mktemp("runs"), command)
 
 
 GROUPS = ["--result", "nearest", "--nearest-k", "2", "--columns", "group=kind"]
@@ -77,7 +62,7 @@ def test_the_nearest_of_each_group_are_those_of_the_library(column, algorithm, d
     pd.testing.assert_frame_equal(written(folder), expected, check_exact=True)
     assert parts_of(job(*words, table="stops.csv")) == parts_of(folder)
     assert written(job(*words, "--certify", "none")).equals(expected)
-    code, found = proven(folder, data, capsys)
+    code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 6})
 
 
@@ -107,7 +92,7 @@ def test_the_nearest_targets_of_each_group_are_those_of_the_library(column, data
         == 2
     )
     assert "groups was" in capsys.readouterr().err
-    code, found = proven(folder, data, capsys)
+    code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 4})
     table.assign(**{column: table[column].iloc[::-1].tolist()}).to_parquet(tmp_path / "other.parquet")
     verified = [
@@ -116,7 +101,7 @@ def test_the_nearest_targets_of_each_group_are_those_of_the_library(column, data
     assert verify.main(verified) == 2
     assert "other.parquet: these are not the groups of the run" in capsys.readouterr().err
     forge(folder, lambda t: t.set_column(1, "group", t["group"].take(pa.array(range(len(t)))[::-1])))
-    assert proven(folder, data, capsys)[0] == 5
+    assert proven(folder, data / "edges.parquet", capsys)[0] == 5
 
 
 def test_groups_of_targets_are_a_column_of_their_table(data, tmp_path, capsys):
@@ -149,7 +134,7 @@ def test_wrong_rows_of_groups_are_found(change, data, job, tmp_path, capsys):
     folder = tmp_path / "out"
     shutil.copytree(job(*GROUPS), folder)
     forge(folder, change)
-    code, found = proven(folder, data, capsys)
+    code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, {fault["kind"] for fault in found["faults"]}) == (5, {"wrong result"})
 
 
@@ -254,7 +239,7 @@ def test_each_source_is_searched_to_its_own_limit(case, data, job, capsys):
     digest = manifest_of(folder)["digest"]
     for other in (job(*limited(case), "--batch-size", "1"), job(*limited(case), "--certify", "none", table="stops.csv")):
         assert manifest_of(other)["digest"] == digest
-    code, found = proven(folder, data, capsys)
+    code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"], sum(found["proven"].values())) == (0, [], 6)
 
 
@@ -286,7 +271,7 @@ def test_a_vertex_beyond_the_limit_of_its_source_is_found(data, job, tmp_path, c
     folder, table = tmp_path / "out", pd.read_parquet(data / "stops.parquet")
     shutil.copytree(job(*limited("distances")), folder)
     forge(folder, first_lost)
-    assert proven(folder, data, capsys)[0] == 5
+    assert proven(folder, data / "edges.parquet", capsys)[0] == 5
     # With other limits in the table the rows would be wrong; the run's digest of the limits says so first.
     table.assign(most=table["most"] + 1).to_parquet(tmp_path / "other.parquet")
     words = [job(*limited("distances")), data / "edges.parquet", "--device", "cpu", "--sources"]
@@ -370,7 +355,7 @@ def test_sums_are_multiplied_by_the_weight_of_their_source(column, data, places,
     options = {"result": "opportunities", "values": places, "cutoffs": [1, 3]}
     found = bfs_many(graph, table["stop"].tolist(), source_weights=table[column], **options)
     assert found.drop_duplicates(["source", "cutoff"]).reset_index(drop=True).equals(rows)
-    code, found = proven(folder, data, capsys)
+    code, found = proven(folder, data / "edges.parquet", capsys)
     assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": 6})
     other = "share" if column == "people" else "people"
     assert main(job.command(folder, *opportunities(data, other), "--batch-size", "4", "--resume")) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 
@@ -14,7 +15,8 @@ import pytest
 from kepler_traverse import bfs_many, read_graph, sssp_many
 from pipelines import verify
 from pipelines.batch_sources import main
-from tests.job.test_result_kinds import first_lost, forge, manifest_of, parts_of, written
+from tests.job.test_result_kinds import first_lost, forge, written
+from tests.support.jobs import Runs, manifest_of, parts_of
 
 N = 40
 SOURCES = [7, 35, 140, 14, 273]
@@ -42,15 +44,7 @@ def command(edges, folder, *more):
 
 @pytest.fixture(scope="module")
 def job(edges, tmp_path_factory):
-    root, done = tmp_path_factory.mktemp("runs"), {}
-
-    def run(*more):
-        if more not in done:
-            done[more] = root / str(len(done))
-            assert main(command(edges, done[more], *more)) == 0
-        return done[more]
-
-    return run
+    return Runs(tmp_path_factory.mktemp("runs"), functools.partial(command, edges))
 
 
 def by_library(edges, case, unreached):

@@ -16,7 +16,6 @@ import pytest
 
 from kepler_traverse import bfs_many, read_graph, sssp_many
 from kepler_traverse._arrays import to_host
-from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output import matrix_file
 from pipelines.output.matrix_file import UNREACHED_KEY, VERTICES, MatrixWriter, make_list, to_array, unreached_in_file
@@ -24,6 +23,7 @@ from pipelines.output.part_reader import open_part
 from scripts.docs.run_examples import blocks_of
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
+from tests.support.jobs import Runs, manifest_of, parts_of, proven
 
 N_SOURCES = 9
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -61,9 +61,8 @@ def scheduler():
 @pytest.fixture(scope="module")
 def job(edges, scheduler, tmp_path_factory):
     """Runs a case once for each way, and returns its folder; ``command`` is the command line that it ran."""
-    root, done = tmp_path_factory.mktemp("runs"), {}
 
-    def command(case, folder, *more, result="matrix", batch_size=4, device="cpu"):
+    def command(folder, case, *more, result="matrix", batch_size=4, device="cpu"):
         words = [
             edges,
             "--random-sources",
@@ -80,23 +79,7 @@ def job(edges, scheduler, tmp_path_factory):
         words += ["--scheduler-address", scheduler] if device == "cpu" and batch_size == 99 else []
         return [str(word) for word in words]
 
-    def run(case, *more, **way):
-        key = (case, *more, *way.items())
-        if key not in done:
-            done[key] = root / str(len(done))
-            assert main(command(case, done[key], *more, **way)) == 0
-        return done[key]
-
-    run.command = command
-    return run
-
-
-def manifest_of(folder):
-    return json.loads((folder / "_manifest.json").read_text())
-
-
-def parts_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+    return Runs(tmp_path_factory.mktemp("runs"), command)
 
 
 def written(folder):
@@ -157,7 +140,7 @@ def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(case, 
     first = folder / "part-000000.arrow"
     first.write_bytes(first.read_bytes()[:-1])
     capsys.readouterr()
-    assert main(job.command(case, folder, "--resume")) == 0
+    assert main(job.command(folder, case, "--resume")) == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["computed"], summary["kept"], summary["digest"]) == (1, 2, manifest_of(job(case))["digest"])
     assert parts_of(folder) == before
@@ -174,12 +157,6 @@ def test_the_reader_of_the_page_reads_a_job(job, tmp_path, monkeypatch):
     assert found["sources"].tolist() == sources
     assert np.array_equal(found["matrix"], matrix)
     assert found["vertices"].tolist() == pq.read_table(tmp_path / "out" / "matrix" / VERTICES)["vertex"].to_pylist()
-
-
-def proven(folder, edges, capsys):
-    capsys.readouterr()
-    code = verify.main([str(folder), str(edges), "--device", "cpu", "--json"])
-    return code, json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("case", CASES)

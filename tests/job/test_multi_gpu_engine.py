@@ -6,7 +6,6 @@ Without RAPIDS a stand-in on pandas takes its place; the tests marked ``gpu`` ta
 from __future__ import annotations
 
 import importlib.util
-import json
 import time
 
 import numpy as np
@@ -28,6 +27,7 @@ from pipelines.run.driver import proposed
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.verify import prove_output
 from tests.support import fake_rapids, tiers
+from tests.support.jobs import manifest_of
 
 SOURCES = "7,-14,21,0,70,9999"  # the last one has a self-loop and nothing else
 
@@ -56,10 +56,6 @@ def rapids(monkeypatch):
 def run(edges, folder, *words):
     words = ["--engine", "cugraph-mg", "--no-report", "--output", folder, *words]
     return main([str(word) for word in (edges, *words)])
-
-
-def manifest_of(folder):
-    return json.loads((folder / "_manifest.json").read_text())
 
 
 def proven(folder, edges):

@@ -17,7 +17,8 @@ from pipelines.output.commits import CommitLog
 from pipelines.output.object_store import ObjectStore
 from pipelines.output.store import LocalStore, open_store
 from pipelines.run import finishing
-from tests.job.test_shards import argv, entry, files, folder, manifest_of, numbers_in  # noqa: F401
+from tests.job.test_shards import argv, entry, files, folder, numbers_in  # noqa: F401
+from tests.support.jobs import manifest_of
 from tests.support.object_store import served
 
 pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")

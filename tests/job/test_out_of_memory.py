@@ -15,11 +15,7 @@ from pipelines.output.layout import Layout
 from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from pipelines.worker.traverse import BatchTraverser
-
-
-def parts_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
-
+from tests.support.jobs import parts_of
 
 ALLOCATE = {
     np: ("empty", "zeros", "ones", "full", "empty_like", "where", "flatnonzero", "concatenate", "arange", "diff"),

@@ -18,7 +18,8 @@ from pipelines.cli.settings import merge_settings
 from pipelines.output.layout import Layout, partition_name
 from pipelines.output.run_folder import MANIFEST
 from pipelines.verify import prove_output
-from tests.job.test_shards import folder, manifest_of  # noqa: F401
+from tests.job.test_shards import folder  # noqa: F401
+from tests.support.jobs import manifest_of
 from tests.support.object_store import served
 
 ZONES = ["Nord", "Süd", "a b", "x/y=1", "100%"]

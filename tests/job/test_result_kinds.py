@@ -23,7 +23,6 @@ from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.together import NearestSearch
 from kepler_traverse.search.plan import Plan
-from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.output.checksums import checksums_in
 from pipelines.output.layout import Layout
@@ -34,6 +33,7 @@ from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from tests.support import tiers
 from tests.support.clusters import two_workers
+from tests.support.jobs import Runs, manifest_of, parts_of, proven
 from tests.support.processes import finish, session_of, started, wait_until
 
 N_SOURCES = 15
@@ -76,31 +76,14 @@ def schedulers():
 @pytest.fixture(scope="module")
 def job(edges, schedulers, tmp_path_factory):
     """Runs a case once for each way, and returns its folder; ``command`` is the command line that it ran."""
-    root, done = tmp_path_factory.mktemp("runs"), {}
 
-    def command(case, folder, *more, workers=2, batch_size=7):
+    def command(folder, case, *more, workers=2, batch_size=7):
         words = [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", "cpu", "--no-report", "--json", *CASES[case]]
         batches = [] if OUTPUT_SCHEMAS[result_of(case)].one_search else ["--batch-size", batch_size]
         words += [*batches, "--scheduler-address", schedulers[workers], "--output", folder, *more]
         return [str(word) for word in words]
 
-    def run(case, *more, **way):
-        key = (case, *more, *way.items())
-        if key not in done:
-            done[key] = root / str(len(done))
-            assert main(command(case, done[key], *more, **way)) == 0
-        return done[key]
-
-    run.command = command
-    return run
-
-
-def manifest_of(folder):
-    return json.loads((folder / "_manifest.json").read_text())
-
-
-def parts_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
+    return Runs(tmp_path_factory.mktemp("runs"), command)
 
 
 def written(folder):
@@ -181,7 +164,7 @@ def test_parts_unknown_to_the_manifest_stay_if_their_rows_are_right(case, job, t
     lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
     (folder / "_manifest.json").write_text(json.dumps(lagging))
     capsys.readouterr()
-    assert main(job.command(case, folder, "--resume")) == 0
+    assert main(job.command(folder, case, "--resume")) == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["computed"], summary["kept"]) == (0, len(before))
     assert (summary["digest"], summary["result"]) == (manifest_of(job(case))["digest"], result_of(case))
@@ -189,7 +172,7 @@ def test_parts_unknown_to_the_manifest_stay_if_their_rows_are_right(case, job, t
 
 
 def test_terminal_and_report_state_the_result_kind(job, capsys):
-    words = [word for word in job.command("nearest", job("nearest"), "--resume") if word != "--json"]
+    words = [word for word in job.command(job("nearest"), "nearest", "--resume") if word != "--json"]
     assert main(words) == 0
     assert f"nearest: {OUTPUT_SCHEMAS['nearest'].means}" in capsys.readouterr().out
     assert main([*words, "--plan"]) == 0
@@ -219,7 +202,7 @@ def test_a_run_that_is_killed_is_resumed_to_the_same_rows(job, tmp_path):
     pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
 
     def command(folder, batch_size):  # many small parts, so that a run is long enough to be killed within
-        words = job.command("summary", folder, batch_size=batch_size)
+        words = job.command(folder, "summary", batch_size=batch_size)
         return [str(tmp_path / "edges.parquet"), *words[1:2], "150", *words[3:]]
 
     folder = tmp_path / "out"
@@ -237,7 +220,7 @@ def test_a_run_that_is_killed_is_resumed_to_the_same_rows(job, tmp_path):
 def test_resuming_with_another_result_is_refused(job, capsys):
     folder = job("summary")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    words = [word if word != "summary" else "levels" for word in job.command("summary", folder, "--resume")]
+    words = [word if word != "summary" else "levels" for word in job.command(folder, "summary", "--resume")]
     assert main(words) == 2
     assert 'result was "summary" and is "levels"' in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -246,7 +229,7 @@ def test_resuming_with_another_result_is_refused(job, capsys):
 def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):
     (tmp_path / "targets.txt").write_text("".join(f"{target}\n" for target in [*TARGETS, TARGETS[0]]))
     folder = tmp_path / "out"
-    words = job.command("targets", folder)
+    words = job.command(folder, "targets")
     at = words.index("--targets")
     assert main([*words[:at], "--targets", str(tmp_path / "targets.txt"), *words[at + 2 :]]) == 0
     assert manifest_of(folder)["identity"] == manifest_of(job("targets"))["identity"]
@@ -271,13 +254,6 @@ def forge(folder, change, **footers):
     manifest["digest"] = compute_digest(manifest["graph"]["fingerprint"], manifest["parts"])
     (folder / "_manifest.json").write_text(json.dumps(manifest))
     (folder / "_SUCCESS").write_text(hashlib.sha256((folder / "_manifest.json").read_bytes()).hexdigest())
-
-
-def proven(folder, edges, capsys):
-    """What verify says about an output: its exit code and its findings."""
-    capsys.readouterr()
-    code = verify.main([str(folder), str(edges), "--device", "cpu", "--json"])
-    return code, json.loads(capsys.readouterr().out)
 
 
 def one_more(table):

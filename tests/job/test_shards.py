@@ -22,6 +22,7 @@ from pipelines.output.store import LocalStore
 from pipelines.run import finishing
 from pipelines.verify import prove_output
 from pipelines.worker.traversal_worker import TraversalWorker
+from tests.support.jobs import manifest_of
 from tests.support.processes import finish as ended
 from tests.support.processes import session_of, started, wait_until
 
@@ -82,10 +83,6 @@ def files(path):
         for each in path.iterdir()
         if each.is_file() and each.name not in (MANIFEST, "_SUCCESS", "_report.html")
     }
-
-
-def manifest_of(path):
-    return json.loads((path / MANIFEST).read_text())
 
 
 @pytest.fixture(scope="module")

@@ -50,10 +50,6 @@ def seal(folder, manifest):
     (folder / SUCCESS).write_text(hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest() + "\n")
 
 
-def manifest_of(folder):
-    return json.loads((folder / MANIFEST).read_text())
-
-
 class Output:
     """A finished output as the job writes it, without a cluster."""
 

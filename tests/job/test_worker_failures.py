@@ -26,6 +26,7 @@ from kepler_traverse.multi_source import planning
 from pipelines.batch_sources import main
 from pipelines.scheduling.cluster import take_plugin
 from tests.support.clusters import dask_program, two_workers
+from tests.support.jobs import manifest_of, parts_of
 from tests.support.processes import PATIENCE, ROOT, ran, wait_until
 
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
@@ -62,14 +63,6 @@ def undisturbed(options, cluster, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed") / "out"
     assert main([*options, "--output", str(folder), "--scheduler-address", cluster.scheduler_address]) == 0
     return folder
-
-
-def parts_of(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
-
-
-def manifest_of(folder):
-    return json.loads((folder / "_manifest.json").read_text())
 
 
 class Fault(WorkerPlugin):

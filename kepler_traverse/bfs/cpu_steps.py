@@ -104,18 +104,9 @@ def pull(run: Run, level: int) -> None:
     run.as_bitmap()
     reverse = run.graph.reverse
     run.counter[0] = 0
-    threads.run(
-        _pull,
-        -(-run.bitmap.size // _SHARE),
-        reverse.offsets,
-        reverse.targets,
-        run.bitmap,
-        level + 1,
-        run.distance,
-        run.predecessor_or_empty,
-        run.next_bitmap,
-        run.counter,
-    )
+    edges, n_shares = (reverse.offsets, reverse.targets), -(-run.bitmap.size // _SHARE)
+    reached = run.distance, run.predecessor_or_empty
+    threads.run(_pull, n_shares, *edges, run.bitmap, level + 1, *reached, run.next_bitmap, run.counter)
     run.frontier_size = int(run.counter[0])
     run.bitmap, run.next_bitmap = run.next_bitmap, run.bitmap
 

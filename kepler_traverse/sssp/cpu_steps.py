@@ -133,7 +133,7 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
         depth += 1
         counters[0] = 0
         state = (queue[:size], depth, layer, predecessor, next_queue, counters)
-        threads.run(_point_along_tight, _shares(size), *edges, *state)
+        threads.run(_point_along_tight, _shares(size), edges, *state)
         queue, next_queue = next_queue, queue
         size = int(counters[0])
     if bool((reached & (predecessor == NO_PREDECESSOR)).any()):
@@ -230,22 +230,9 @@ def _list_resolved(distance, predecessor, layer, queue):
 
 
 @njit(cache=True, nogil=True)
-def _point_along_tight(
-    next_share,
-    n_shares,
-    offsets,
-    targets,
-    weights,
-    distance,
-    unreached,
-    frontier,
-    depth,
-    layer,
-    predecessor,
-    next_queue,
-    counters,
-):
+def _point_along_tight(next_share, n_shares, edges, frontier, depth, layer, predecessor, next_queue, counters):
     """Make one level of a BFS over tight edges, for vertices whose tight in-edges have length zero or less."""
+    offsets, targets, weights, distance, unreached = edges
     share = atomic_add(next_share, 0, 1)
     while share < n_shares:
         end = (share + 1) * _SHARE

@@ -58,20 +58,7 @@ def plan(graph, query):
             near, lowered = piles[sizes[_SWAPPED]], piles[1 - sizes[_SWAPPED]]
             sizes[_LOWERED], n_shares = 0, -(-int(sizes[_NEAR]) // _SHARE)
             near = near[: sizes[_NEAR]]
-            threads.run(
-                _relax_shared,
-                n_shares,
-                *edges,
-                near,
-                limit,
-                run.keys,
-                run.queued_in,
-                is_far,
-                lowered,
-                piles[2],
-                sizes,
-                bounds,
-            )
+            threads.run(_relax_shared, n_shares, *edges, near, limit, run.keys, lowered, state)
             sizes[_NEAR], sizes[_SWAPPED] = sizes[_LOWERED], 1 - sizes[_SWAPPED]
             sizes[_ROUNDS] += 1
             search(*edges, _CONTINUE, limit, targets, width, shared_from, state)
@@ -224,24 +211,10 @@ def _split(far, distance, is_far, queued_in, count, threshold, near, sizes):
 
 
 @njit(cache=True, nogil=True)
-def _relax_shared(
-    next_share,
-    n_shares,
-    offsets,
-    targets,
-    weights,
-    near,
-    limit,
-    keys,
-    queued_in,
-    is_far,
-    lowered,
-    far,
-    sizes,
-    bounds,
-):
+def _relax_shared(next_share, n_shares, offsets, targets, weights, near, limit, keys, lowered, state):
     """``_relax`` by several threads; distances are integers (``cpu.atomics``), so that an atomic minimum lowers one."""
-    threshold, count = bounds[0], sizes[_ROUNDS]
+    piles, queued_in, is_far, _, sizes, bounds = state
+    far, threshold, count = piles[2], bounds[0], sizes[_ROUNDS]
     held, held_far = np.empty(_HELD, near.dtype), np.empty(_HELD, near.dtype)
     n_held = n_far = 0
     share = atomic_add(next_share, 0, 1)

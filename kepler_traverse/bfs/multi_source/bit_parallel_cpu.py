@@ -8,7 +8,7 @@ ones. The planes become bytes only when distances are written.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -87,19 +87,32 @@ def plan(graph, query, group: int):
     return traverse
 
 
+class _Bits(NamedTuple):
+    """What is known of each vertex."""
+
+    # seen, front, found: bitsets of the sources that have seen it, are at it, and find it
+    seen: np.ndarray
+    front: np.ndarray
+    found: np.ndarray
+    # in_front, is_found: whether any source is at it, and finds it
+    in_front: np.ndarray
+    is_found: np.ndarray
+    planes: np.ndarray  # of the hop counts
+
+
 class _Run:
-    """The state of a group: bitsets of sources that have seen a vertex, are at it, and find it; planes of hop counts."""
+    """The state of a group."""
 
     def __init__(self, graph, group: int, tuning: BitParallelCpuTuning):
         self._tuning = tuning
         n, self._words = graph.n_vertices, group // WORD
         self._graph, self._reverse, self._degrees = graph, graph.reverse, graph.derived.degrees
-        self._seen, self._front, self._found = (self._bitsets(n) for _ in range(3))
-        self._in_front, self._is_found = np.zeros((2, n), np.uint8)
+        (seen, front, found), (in_front, is_found) = (self._bitsets(n) for _ in range(3)), np.zeros((2, n), np.uint8)
+        planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
+        self._bits = _Bits(seen, front, found, in_front, is_found, planes)
         self._listed = np.empty(n, graph.targets.dtype)
         self._bounds = _chunk_bounds(self._reverse.offsets)
         self._arrived = self._bitsets(self._bounds.size - 1)
-        self._planes = self._bitsets(_PLANES * n)  # memory that is not touched costs nothing
         self._used_planes = 0
         self._level_counts: list[Any] = []
 
@@ -129,7 +142,7 @@ class _Run:
             self._add_planes(level)
             counts = np.zeros(self._words * WORD if query.output == "counts" else 0, np.int64)
             if frontier is None and size * self._tuning.push_vertices <= n:
-                frontier = np.flatnonzero(self._in_front)
+                frontier = np.flatnonzero(self._bits.in_front)
             if frontier is not None and int(self._degrees[frontier].sum()) * self._tuning.push_edges <= self._graph.n_edges:
                 size = self._push(frontier.astype(self._listed.dtype), level, counts)
                 frontier = self._listed[:size].copy()
@@ -145,14 +158,14 @@ class _Run:
         self._all_lanes = lanes
         # Sources whose search continues; the others reach no further vertex.
         self._lanes = tuple(lanes)
-        for bitsets in (self._seen, self._front, self._planes[: self._used_planes * self._graph.n_vertices]):
+        for bitsets in (self._bits.seen, self._bits.front, self._bits.planes[: self._used_planes * self._graph.n_vertices]):
             _clear(bitsets)
         self._used_planes = 0
-        np.bitwise_or.at(self._seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
-        self._front[sources] = self._seen[sources]
-        for flags in (self._in_front, self._is_found):
+        np.bitwise_or.at(self._bits.seen, (sources, words), np.uint64(1) << bits.astype(np.uint64))
+        self._bits.front[sources] = self._bits.seen[sources]
+        for flags in (self._bits.in_front, self._bits.is_found):
             flags.fill(0)
-        self._in_front[sources] = 1
+        self._bits.in_front[sources] = 1
         self._is_clear = True
         self._level_counts = [np.repeat([1, 0], [len(sources), self._words * WORD - len(sources)])] if counted else [None]
 
@@ -161,37 +174,21 @@ class _Run:
         if lists is not None:
             source = np.repeat(np.arange(lists.offsets.size - 1), np.diff(lists.offsets))
             words, bits = np.divmod(source, WORD)
-            return bool((self._seen[lists.vertices, words] >> bits.astype(np.uint64) & np.uint64(1)).all())
-        return query.targets is not None and bool((self._seen[query.targets] == self._all_lanes).all())
+            return bool((self._bits.seen[lists.vertices, words] >> bits.astype(np.uint64) & np.uint64(1)).all())
+        return query.targets is not None and bool((self._bits.seen[query.targets] == self._all_lanes).all())
 
     def _add_planes(self, level: int) -> None:
         n = self._graph.n_vertices
         self._used_planes = level.bit_length()
-        if self._used_planes * n > self._planes.shape[0]:
-            self._planes = np.concatenate([self._planes, self._bitsets(_PLANES * n)])
+        if self._used_planes * n > self._bits.planes.shape[0]:
+            self._bits = self._bits._replace(planes=np.concatenate([self._bits.planes, self._bitsets(_PLANES * n)]))
 
     def _pull(self, level: int, counts) -> int:
         size = np.zeros(1, np.int64)
         self._arrived.fill(0)
         reverse = self._reverse
-        _pull(
-            numba.get_num_threads(),
-            np.zeros(1, np.int64),
-            self._bounds,
-            reverse.offsets,
-            reverse.targets,
-            self._front,
-            self._in_front,
-            self._seen,
-            self._lanes,
-            self._found,
-            self._is_found,
-            self._planes,
-            level,
-            counts,
-            size,
-            self._arrived,
-        )
+        chunks, edges = (np.zeros(1, np.int64), self._bounds), (reverse.offsets, reverse.targets)
+        _pull(numba.get_num_threads(), *chunks, *edges, self._bits, self._lanes, level, counts, size, self._arrived)
         self._lanes = tuple(np.bitwise_or.reduce(self._arrived, axis=0))
         self._is_clear = False
         self._swap()
@@ -200,36 +197,24 @@ class _Run:
     def _push(self, frontier, level: int, counts) -> int:
         graph = self._graph
         if not self._is_clear:
-            self._is_found.fill(0)
-        size = _push(
-            graph.offsets,
-            graph.targets,
-            frontier,
-            self._front,
-            self._seen,
-            self._lanes,
-            self._found,
-            self._is_found,
-            self._planes,
-            level,
-            counts,
-            self._listed,
-        )
-        self._lanes = tuple(np.bitwise_or.reduce(self._found[self._listed[:size]], axis=0))
-        self._in_front[frontier] = 0
+            self._bits.is_found.fill(0)
+        edges = graph.offsets, graph.targets
+        size = _push(*edges, frontier, self._bits, self._lanes, level, counts, self._listed)
+        self._lanes = tuple(np.bitwise_or.reduce(self._bits.found[self._listed[:size]], axis=0))
+        self._bits.in_front[frontier] = 0
         self._is_clear = True
         self._swap()
         return size
 
     def _swap(self) -> None:
-        self._front, self._found = self._found, self._front
-        self._in_front, self._is_found = self._is_found, self._in_front
+        bits = self._bits
+        self._bits = bits._replace(front=bits.found, found=bits.front, in_front=bits.is_found, is_found=bits.in_front)
 
     def distances(self, k: int, depth: int, columns) -> np.ndarray:
         """Hop counts of shape (k, n), or of some columns only, in the narrowest type."""
         n = self._graph.n_vertices
         n_planes = depth.bit_length()
-        seen, planes = self._seen, self._planes[: n_planes * n].reshape(n_planes, n, self._words)
+        seen, planes = self._bits.seen, self._bits.planes[: n_planes * n].reshape(n_planes, n, self._words)
         if columns is not None:
             seen, planes = seen[columns], np.ascontiguousarray(planes[:, columns])
         distance = np.empty((k, seen.shape[0]), hops_dtype(depth))
@@ -308,24 +293,8 @@ def _chunk_bounds(offsets) -> np.ndarray:
 
 
 @njit(parallel=True, cache=True)
-def _pull(
-    n_threads,
-    next_chunk,
-    bounds,
-    offsets,
-    sources,
-    front,
-    in_front,
-    seen,
-    lanes,
-    found,
-    is_found,
-    planes,
-    level,
-    counts,
-    size,
-    arrived_lanes,
-):
+def _pull(n_threads, next_chunk, bounds, offsets, sources, bits, lanes, level, counts, size, arrived_lanes):
+    seen, front, found, in_front, is_found, planes = bits
     n = seen.shape[0]
     for _ in prange(n_threads):
         digits = np.zeros((DIGITS if counts.size else 0, len(lanes)), np.uint64)
@@ -358,7 +327,8 @@ def _pull(
 
 
 @njit(cache=True)
-def _push(offsets, targets, frontier, front, seen, lanes, found, is_found, planes, level, counts, listed):
+def _push(offsets, targets, frontier, bits, lanes, level, counts, listed):
+    seen, front, found, _, is_found, planes = bits
     n_listed = 0
     for i in range(frontier.size):
         u = frontier[i]

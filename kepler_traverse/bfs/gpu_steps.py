@@ -24,12 +24,10 @@ BLOCK = 256  # threads; small, so that a block with a hub occupies few threads
 _PUSH_FILE = Path(__file__).parent / "kernels" / "push.cu"
 _entry = make_entries(_PUSH_FILE, BLOCK)
 _PUSH = {
-    "thread": _entry("bfs_push_thread", struct="PushArgs"),
-    "warp": _entry("bfs_push_warp", struct="PushArgs", item_threads=WARP),
+    "thread": _entry("bfs_push_thread"),
+    "warp": _entry("bfs_push_warp", item_threads=WARP),
 }
-_COUNT_UNREACHED = _entry(
-    "bfs_count_unreached", "int64* target_vertices, int64 n_target_vertices, int32* distance, int64* counters"
-)
+_COUNT_UNREACHED = _entry("bfs_count_unreached")
 ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
 
 

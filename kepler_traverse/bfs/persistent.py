@@ -13,7 +13,7 @@ import numpy as np
 from ..cuda import cp
 from ..cuda.compiler import Request, kernel, start_compiling
 from ..cuda.csr_build import degree_statistics
-from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
+from ..cuda.kernel_spec import Entry, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, max_cluster, prepare, target_arguments
 from ..search.strategy import Outcome
@@ -25,7 +25,6 @@ _CLUSTER = Entry(
     "bfs_cluster",
     _KERNELS / "persistent_cluster.cu",
     bfs_tuning.CLUSTER_BLOCK,
-    struct_arguments(_KERNELS / "persistent_cluster.cu", "ClusterArgs"),
     constants=(
         ("TRACE", 0),
         ("PREDECESSORS", 1),
@@ -39,7 +38,6 @@ _GRID = Entry(
     "bfs_persistent",
     _KERNELS / "persistent_grid.cu",
     bfs_tuning.PERSISTENT_BLOCK,
-    struct_arguments(_KERNELS / "persistent_grid.cu", "PersistentArgs"),
     is_cooperative=True,
     constants=(
         ("TRACE", 0),

@@ -42,16 +42,14 @@ SIZES = (("CHUNK", CHUNK), ("TILE", TILE), ("TILE_BYTES", TILE_BYTES))  # of cer
 _HOP_SIZES = (*SIZES, ("KEY_BYTES", 1))
 _hops = make_entries(_HOPS_FILE, BLOCK, constants=_HOP_SIZES)
 _weighted = make_entries(_WEIGHTED_FILE, BLOCK, constants=SIZES)
-_LIST_HUBS = _hops(
-    "certificate_list_hubs", "offset_t* offsets, int64 n_vertices, vertex_t* vertices, uint64* chunks, int64* counts"
-)
-_LAY_OUT_HOPS = _hops("certificate_lay_out_hops", struct="LayOutArgs")
-_MANY_HOPS = _hops("certificate_batch_hops_warp", struct="CheckArgs")
-_FINALIZE_HOPS = _hops("certificate_finalize_hops", struct="CheckArgs")
-_LAY_OUT_WEIGHTED = _weighted("certificate_lay_out_weighted", struct="LayOutArgs")
-_MANY_WEIGHTED = _weighted("certificate_batch_weighted_warp", struct="CheckArgs")
-_FINALIZE_WEIGHTED = _weighted("certificate_finalize_weighted", struct="CheckArgs")
-_FOUND = _weighted("certificate_found_warp", struct="FoundArgs", item_threads=WARP)
+_LIST_HUBS = _hops("certificate_list_hubs")
+_LAY_OUT_HOPS = _hops("certificate_lay_out_hops")
+_MANY_HOPS = _hops("certificate_batch_hops_warp")
+_FINALIZE_HOPS = _hops("certificate_finalize_hops")
+_LAY_OUT_WEIGHTED = _weighted("certificate_lay_out_weighted")
+_MANY_WEIGHTED = _weighted("certificate_batch_weighted_warp")
+_FINALIZE_WEIGHTED = _weighted("certificate_finalize_weighted")
+_FOUND = _weighted("certificate_found_warp", item_threads=WARP)
 ENTRIES = (
     *(_LIST_HUBS, _LAY_OUT_HOPS, _MANY_HOPS, _FINALIZE_HOPS),
     *(_LAY_OUT_WEIGHTED, _MANY_WEIGHTED, _FINALIZE_WEIGHTED, _FOUND),

@@ -17,10 +17,10 @@ BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "single.cu"
 _entry = make_entries(_FILE, BLOCK, constants=batch_gpu.SIZES)
-_CHECK_HOPS = _entry("certificate_check_hops_warp", struct="HopEdgeArgs", item_threads=WARP)
-_LOOK_AT_HOPS = _entry("certificate_look_at_hops", struct="HopVertexArgs")
-_CHECK_WEIGHTED = _entry("certificate_check_weighted_warp", struct="WeightedEdgeArgs", item_threads=WARP)
-_LOOK_AT_WEIGHTED = _entry("certificate_look_at_weighted", struct="WeightedVertexArgs")
+_CHECK_HOPS = _entry("certificate_check_hops_warp", item_threads=WARP)
+_LOOK_AT_HOPS = _entry("certificate_look_at_hops")
+_CHECK_WEIGHTED = _entry("certificate_check_weighted_warp", item_threads=WARP)
+_LOOK_AT_WEIGHTED = _entry("certificate_look_at_weighted")
 ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 
 

@@ -38,33 +38,25 @@ SHIFTED_AT_ONCE = 1 << 20  # offsets
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
 _entry = make_entries(_FILE, BLOCK)
-_COUNT_DEGREES = _entry(
-    "csr_count_degrees", "vertex_t* src, vertex_t* dst, int64 n_edges, int32 both_ways, int64* counts, int64* counters"
-)
-_SCATTER = _entry("csr_scatter", struct="ScatterArgs")
-_COUNT_TARGETS = _entry("csr_count_targets", "vertex_t* targets, int64 n_edges, int64* counts")
-_SCATTER_REVERSE = _entry("csr_scatter_reverse_warp", struct="ReverseArgs", item_threads=WARP)
-_SORT_KEYS = _entry("csr_sort_keys_warp", struct="SortKeyArgs", item_threads=WARP)
-_LOWER_WEIGHTS = _entry("csr_lower_weights", "int64* sets, weight_t* weights, int64 n_edges, ordered_t* lowest")
-_DECODE_WEIGHTS = _entry("csr_decode_weights", "ordered_t* lowest, int64 n_edges, weight_t* weights")
+_COUNT_DEGREES = _entry("csr_count_degrees")
+_SCATTER = _entry("csr_scatter")
+_COUNT_TARGETS = _entry("csr_count_targets")
+_SCATTER_REVERSE = _entry("csr_scatter_reverse_warp", item_threads=WARP)
+_SORT_KEYS = _entry("csr_sort_keys_warp", item_threads=WARP)
+_LOWER_WEIGHTS = _entry("csr_lower_weights")
+_DECODE_WEIGHTS = _entry("csr_decode_weights")
 
 
-_FIND_ROWS = _entry("csr_find_rows", "offset_t* offsets, int64 n_vertices, int64* marks, int64 n_marks, int64* rows")
-_CARRY = _entry("csr_carry", "int64* counts, int64 position")
-_COUNT_SETS = _entry("csr_count_sets", "int64* keys, int64 n_keys, int64* counter")
-_FLAG_SETS = _entry("csr_flag_sets", "int64* keys, int64 n_keys, int64* flags")
-_TAKE_SETS = _entry(
-    "csr_take_sets", "int64* keys, int64* sets, weight_t*? weights, int64 n_keys, int64* first_keys, ordered_t*? lowest"
-)
-_REORDER = _entry(
-    "csr_reorder", "int64* order, int64* keys, weight_t* weights, int64 n_keys, int64* sorted_keys, weight_t* sorted_weights"
-)
-_STORE_TARGETS = _entry("csr_store_targets", "int64* keys, int64 n_keys, int32 target_bits, vertex_t* targets")
-_FIND_STARTS = _entry(
-    "csr_find_starts", "int64* keys, int64 n_keys, int64 n_rows, int32 target_bits, int64 first, offset_t* starts"
-)
-_MARK_TARGETS = _entry("csr_mark_targets", "vertex_t* targets, int64 n_edges, uint8* is_target")
-_COUNT_ISOLATED = _entry("csr_count_isolated", "offset_t* offsets, uint8*? is_target, int64 n_vertices, int64* counter")
+_FIND_ROWS = _entry("csr_find_rows")
+_CARRY = _entry("csr_carry")
+_COUNT_SETS = _entry("csr_count_sets")
+_FLAG_SETS = _entry("csr_flag_sets")
+_TAKE_SETS = _entry("csr_take_sets", optional="weights lowest")
+_REORDER = _entry("csr_reorder")
+_STORE_TARGETS = _entry("csr_store_targets")
+_FIND_STARTS = _entry("csr_find_starts")
+_MARK_TARGETS = _entry("csr_mark_targets")
+_COUNT_ISOLATED = _entry("csr_count_isolated", optional="is_target")
 ENTRIES = (
     *(_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS),
     *(_FIND_ROWS, _CARRY, _COUNT_SETS, _FLAG_SETS, _TAKE_SETS, _REORDER, _STORE_TARGETS, _FIND_STARTS),

@@ -43,21 +43,12 @@ _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("BINS", BINS), ("TILE", STRETCH), ("R
 _SIZES = (("REDUCTION_BLOCK", PIECE), ("TILE", STRETCH), ("LEVELS", LEVELS), ("N_STATISTICS", _N_STATISTICS))
 _of_hops = make_entries(_LEVELS_FILE, BLOCK, constants=(*_SIZES, ("HOP_BYTES", 1), ("COUNT_BYTES", 8)))
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
-_REDUCE = _entry("distance_stats_reduce_warp", struct="ReduceArgs", item_threads=WARP)
-_FOLD = _entry(
-    "distance_stats_fold_warp", "int64* records, int64 n_records, int64 n_sources, int64* folded_records", item_threads=WARP
-)
-_BINS = _entry(
-    "distance_stats_bins",
-    "weight_t* distance, int64 pitch, int64 n_vertices, int64 n_sources, weight_t limit, int64* scales, int64* bins",
-)
-_HOP_ARGUMENTS = "uint8* distance, int64 pitch, int64 n_vertices, int64 n_sources"
-_HOPS = _of_hops("distance_stats_hops_warp", f"{_HOP_ARGUMENTS}, offset_t* offsets, int64* found", item_threads=WARP)
-_LEVELS = _of_hops("distance_stats_levels", f"{_HOP_ARGUMENTS}, int64 n_levels, int64* levels")
-_OF_LEVELS = _of_hops(
-    "summary_of_levels",
-    "uint8* counts, int64 pitch, int64 n_levels, int64 n_sources, float64* values, float64* statistics",
-)
+_REDUCE = _entry("distance_stats_reduce_warp", item_threads=WARP)
+_FOLD = _entry("distance_stats_fold_warp", item_threads=WARP)
+_BINS = _entry("distance_stats_bins")
+_HOPS = _of_hops("distance_stats_hops_warp", item_threads=WARP)
+_LEVELS = _of_hops("distance_stats_levels")
+_OF_LEVELS = _of_hops("summary_of_levels")
 ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 

@@ -20,11 +20,9 @@ ROWS_AT_ONCE = 1 << 24  # whose edges are int64, whatever type they are stored i
 
 _FILE = Path(__file__).parent / "kernels" / "edge_rows.cu"
 _entry = make_entries(_FILE, BLOCK)
-_FIND = _entry("edge_rows_find", struct="FindArgs")
-_LOWER = _entry("edge_rows_lower", "int64* edges, weight_t* weights, int64 n_rows, ordered_t* lowest")
-_FIRST = _entry(
-    "edge_rows_first", "int64* edges, weight_t*? weights, weight_t*? stored, int64 n_rows, int64 first_row, int64* rows"
-)
+_FIND = _entry("edge_rows_find")
+_LOWER = _entry("edge_rows_lower")
+_FIRST = _entry("edge_rows_first", optional="weights stored")
 ENTRIES = (_FIND, _LOWER, _FIRST)
 
 

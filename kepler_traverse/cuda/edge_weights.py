@@ -19,14 +19,12 @@ SUMS = 1 << 15  # partial sums, each of one thread: fixed, so that a sum has the
 
 _FILE = Path(__file__).parent / "kernels" / "edge_weights.cu"
 _entry = make_entries(_FILE, BLOCK)
-_FROM_INTEGERS = _entry("weights_from_integers", "uint8* integers, int64 n, int32 kind, weight_t* weights")
-_CHECK = _entry("weights_check", "weight_t* weights, int64 n, int64* found")
-_WITHOUT_NEGATIVE_ZEROS = _entry("weights_without_negative_zeros", "weight_t* weights, int64 n, weight_t* cleared")
-_COUNT_NEGATIVE_LOOPS = _entry(
-    "weights_count_negative_loops", "vertex_t* src, vertex_t* dst, weight_t* weights, int64 n, int64* counter"
-)
-_SUM = _entry("weights_sum", "weight_t* weights, int64 n, int64 n_sums, float64* sums")
-_SAMPLE = _entry("weights_sample", "weight_t* weights, int64 step, int64 n_samples, weight_t* samples")
+_FROM_INTEGERS = _entry("weights_from_integers")
+_CHECK = _entry("weights_check")
+_WITHOUT_NEGATIVE_ZEROS = _entry("weights_without_negative_zeros")
+_COUNT_NEGATIVE_LOOPS = _entry("weights_count_negative_loops")
+_SUM = _entry("weights_sum")
+_SAMPLE = _entry("weights_sample")
 ENTRIES = (_FROM_INTEGERS, _CHECK, _WITHOUT_NEGATIVE_ZEROS, _COUNT_NEGATIVE_LOOPS, _SUM, _SAMPLE)
 
 

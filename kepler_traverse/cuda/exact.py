@@ -9,15 +9,10 @@ import numpy as np
 from .._arrays import Array
 from . import cp
 from .compiler import kernel
-from .kernel_spec import Entry, arguments
+from .kernel_spec import Entry
 from .launch import launch
 
-_ANY_BEYOND = Entry(
-    "exact_any_beyond",
-    Path(__file__).parent / "kernels" / "exact.cu",
-    256,
-    arguments("weight_t* distance", "int64 n_distances", "weight_t bound", "int32* found"),
-)
+_ANY_BEYOND = Entry("exact_any_beyond", Path(__file__).parent / "kernels" / "exact.cu", 256)
 ENTRIES = (_ANY_BEYOND,)
 _PER_THREAD = 16  # distances, so that few blocks are launched
 

@@ -17,21 +17,14 @@ BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "graph_statistics.cu"
 _entry = make_entries(_FILE, BLOCK)
-_DEGREES = _entry("graph_degrees", "offset_t* offsets, int64 n_vertices, int64* degrees")
-_DEGREE_SUMS = _entry("graph_degree_sums", "offset_t* offsets, int64 n_vertices, uint64* sums")
-_FIRST_OF_DEGREE = _entry("graph_first_of_degree", "offset_t* offsets, int64 n_vertices, int64 degree, int64* first")
-_DEGREES_AT = _entry("graph_degrees_at", "offset_t* offsets, int64* vertices, int64 n_samples, int64* degrees")
-_EDGES_AT = _entry(
-    "graph_edges_at",
-    "offset_t* offsets, vertex_t* targets, int64 n_vertices, int64* positions, int64 n_samples, int64* sources, int64* ends",
-)
-_COUNT_REACHED = _entry(
-    "graph_count_reached", "offset_t* offsets, int32* distance, int64 n_vertices, int32 half, uint64* counts"
-)
-_LIST_HUBS = _entry("graph_list_hubs", "offset_t* offsets, int64 n_vertices, int64 least, int64* hubs, int64* counter")
-_MAX_HOPS = _entry(
-    "graph_max_hops", "uint8* distance, int32 hop_bytes, int64 pitch, int64 n_vertices, int64 n_rows, int32* largest"
-)
+_DEGREES = _entry("graph_degrees")
+_DEGREE_SUMS = _entry("graph_degree_sums")
+_FIRST_OF_DEGREE = _entry("graph_first_of_degree")
+_DEGREES_AT = _entry("graph_degrees_at")
+_EDGES_AT = _entry("graph_edges_at")
+_COUNT_REACHED = _entry("graph_count_reached")
+_LIST_HUBS = _entry("graph_list_hubs")
+_MAX_HOPS = _entry("graph_max_hops")
 ENTRIES = (_DEGREES, _DEGREE_SUMS, _FIRST_OF_DEGREE, _DEGREES_AT, _EDGES_AT, _COUNT_REACHED, _LIST_HUBS, _MAX_HOPS)
 
 

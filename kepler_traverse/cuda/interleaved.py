@@ -28,10 +28,10 @@ UNREACHED = {np.dtype(np.int32): 2**30, np.dtype(np.int64): 2**62}
 _FILE = Path(__file__).parent / "kernels" / "interleaved.cu"
 _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("RECORD_WORDS", _WORDS), ("TILE", TILE), ("FLOAT_BYTES", 4), ("WORDS", 4))
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
-_TO_ROWS = _entry("interleaved_to_rows", struct="RowsArgs", block=2 * BLOCK)
-_STATS = _entry("interleaved_stats", struct="StatsArgs")
-_WEIGHTS = _entry("interleaved_weights", struct="WeightsArgs")
-_CHECK = _entry("interleaved_check_warp", struct="CheckArgs", item_threads=WARP)
+_TO_ROWS = _entry("interleaved_to_rows", block=2 * BLOCK)
+_STATS = _entry("interleaved_stats")
+_WEIGHTS = _entry("interleaved_weights")
+_CHECK = _entry("interleaved_check_warp", item_threads=WARP)
 ENTRIES = (_TO_ROWS, _STATS, _WEIGHTS, _CHECK)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,12 @@ OPEN_TYPES = ("vertex_t", "offset_t", "weight_t")
 
 # Types of struct fields whose C++ names differ from NumPy's.
 _NUMPY_NAMES = {"short": "int16", "signed char": "int8", "float": "float32", "double": "float64"}
-_C_TYPES = {"int8": "signed char", "int16": "short", "int32": "int"}
+_VALUE = r"(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?:__restrict__ )?(?P<name>\w+)"
+_PARAMETER = re.compile(_VALUE)
 # One field per line. KT_NULLABLE: the pointer may be null.
-_FIELD = re.compile(r"(?P<nullable>KT_NULLABLE )?(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?P<name>\w+);")
+_FIELD = re.compile(f"(?P<nullable>KT_NULLABLE )?{_VALUE};")
+# A kernel that takes a struct has it as its only parameter.
+_STRUCT = re.compile(r"const (?P<text>(?P<name>\w+)(?:<(?P<type>[^>]*)>)?) args")
 
 
 @dataclass(frozen=True)
@@ -43,23 +46,35 @@ class Argument:
 
 @dataclass(frozen=True, eq=False)  # one object per entry point, compared and hashed by identity
 class Entry:
-    """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item, its arguments."""
+    """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item.
+
+    Its arguments are read from the file when they are looked at first: importing a module reads no kernel file.
+    """
 
     name: str
     file: Path
     block: int  # threads of a block, compiled in as ``BLOCK``
-    arguments: Sequence[Argument]  # in the order of the kernel's parameters, or of the fields of ``argument_struct``
+    optional: str = ""  # names of parameters that may be None; fields of structs say so themselves
     item_threads: int = 1  # threads that share one work item: 1, or 32 where a warp does
     launches_children: bool = False  # whether it launches kernels itself, and is therefore compiled with relocatable code
     is_cooperative: bool = False  # whether it has barriers of the grid, which must then be resident at once
     constants: tuple[tuple[str, int], ...] = ()  # compile-time constants, with the values that ``variant`` may replace
-    # The C++ type of the struct that the kernel takes by value as its only parameter, by default that of
-    # ``struct_arguments``; empty if the kernel takes ``arguments`` one by one.
-    argument_struct: str = ""
 
-    def __post_init__(self) -> None:
-        if isinstance(self.arguments, StructArguments) and not self.argument_struct:
-            object.__setattr__(self, "argument_struct", self.arguments.struct_type)
+    @functools.cached_property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The arguments in the order of the kernel's parameters, or of the fields of ``argument_struct``.
+
+        Raises
+        ------
+        ValueError
+            The file has no such kernel or struct, or declares an argument in a way that the host cannot read.
+        """
+        return _read_kernel(self.file, self.name, self.optional)[1]
+
+    @functools.cached_property
+    def argument_struct(self) -> str:
+        """The C++ type of the struct that the kernel takes by value as its only parameter; empty if it takes none."""
+        return _read_kernel(self.file, self.name, self.optional)[0]
 
     def layout(self, types: dict[str, np.dtype]) -> np.dtype | None:
         """The argument struct as a structured dtype of the C layout; None if the kernel takes its arguments one by one."""
@@ -79,73 +94,28 @@ class Entry:
 
 
 def make_entries(file: Path, block: int, **shared: Any) -> Callable[..., Entry]:
-    """Return ``entry(name, declared)`` and ``entry(name, struct=...)``, which describe one of a file's kernels.
-
-    ``arguments`` reads what is declared. ``shared``, and further keywords of ``entry``, are attributes of the entries.
-    """
-
-    def entry(name: str, declared: str = "", struct: str = "", **more: Any) -> Entry:
-        fields = struct_arguments(file, struct) if struct else arguments(declared)
-        return Entry(name, file, **({"block": block, "arguments": fields} | shared | more))
-
-    return entry
+    """Return ``entry(name, ...)``, which describes one of a file's kernels; keywords are attributes of the entries."""
+    return functools.partial(Entry, **{"file": file, "block": block, **shared})
 
 
-def arguments(*declared: str) -> tuple[Argument, ...]:
-    """Read declarations: ``"int64 n_edges, vertex_t* targets, vertex_t*? parent"``, of which the last may be None."""
-    parsed = []
-    for text in filter(None, ", ".join(declared).split(", ")):
-        kind, name = text.split()
-        parsed.append(Argument(name, kind.rstrip("*?"), "*" in kind, kind.endswith("?")))
-    return tuple(parsed)
-
-
-class StructArguments(Sequence[Argument]):
-    """The fields of an argument struct; ``struct_arguments`` describes them.
-
-    The kernel file is read when the first field is looked at: importing a module reads no kernel file.
-
-    Attributes
-    ----------
-    struct_type : str
-        The C++ type of the struct.
-    """
-
-    def __init__(self, file: Path, struct: str, types: dict[str, str]):
-        self._file, self._struct, self._types = file, struct, types
-        parameters = ", ".join(_C_TYPES.get(name, name) for name in types.values())
-        self.struct_type = f"{struct}<{parameters}>" if parameters else struct
-
-    @functools.cached_property
-    def _fields(self) -> tuple[Argument, ...]:
-        return tuple(_list_fields(self._file, self._struct, self._types))
-
-    def __iter__(self) -> Iterator[Argument]:
-        return iter(self._fields)  # at each launch: several times as fast as one call per index
-
-    def __getitem__(self, i: Any) -> Any:
-        return self._fields[i]
-
-    def __len__(self) -> int:
-        return len(self._fields)
-
-
-def struct_arguments(file: Path, struct: str, **types: str) -> StructArguments:
-    """Take the fields of an argument struct from the kernel file, so that they are declared once.
-
-    A pointer to a struct, whose name begins with a capital letter, is an int64 array that holds such structs.
-
-    Parameters
-    ----------
-    **types : str
-        NumPy names of the template parameters of the struct.
-
-    Raises
-    ------
-    ValueError
-        At the first use, if the file has no such struct, or a line of it declares anything but one field.
-    """
-    return StructArguments(file, struct, types)
+@functools.cache
+def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argument, ...]]:
+    """Return the type of the struct that a kernel takes, and its fields; or an empty string, and the kernel's parameters."""
+    text = file.read_text(encoding="utf-8")
+    kernel = re.search(rf'^extern "C" [^{{;]*?\b{name}\(([^)]*)\)', text, re.MULTILINE)
+    if kernel is None:
+        raise ValueError(f"{file.name} has no kernel {name}")
+    parameters = re.sub(r"\s+", " ", kernel[1])
+    if struct := _STRUCT.fullmatch(parameters):
+        template = re.search(rf"template <typename (\w+)>\nstruct {struct['name']} ", text)
+        types = {template[1]: _classify(struct["type"], False, {})} if template else {}
+        return struct["text"], tuple(_list_fields(file, text, struct["name"], types))
+    where = f"{file.name}: not a parameter of {name}"
+    declared = [_read_argument(_PARAMETER, each, where, {}) for each in parameters.split(", ") if each]
+    arguments = tuple(replace(each, is_optional=each.name in optional.split()) for each in declared)
+    if unknown := set(optional.split()) - {each.name for each in arguments if each.is_array}:
+        raise ValueError(f"{file.name}: {name} has no pointer {min(unknown)}")
+    return "", arguments
 
 
 @functools.cache
@@ -168,14 +138,16 @@ def struct_layout(file: Path, struct: str) -> np.dtype:
     ValueError
         The file has no such struct, or a line before the first member function declares anything but one number.
     """
-    fields = list(_list_fields(file, struct, {}, has_functions=True))
+    fields = list(_list_fields(file, file.read_text(encoding="utf-8"), struct, {}, has_functions=True))
     if any(field.is_array for field in fields):
         raise ValueError(f"{file.name}: {struct} has a pointer")
     return np.dtype([(field.name, np.dtype(field.kind)) for field in fields], align=True)
 
 
-def _list_fields(file: Path, struct: str, types: dict[str, str], has_functions: bool = False) -> Iterator[Argument]:
-    body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def _list_fields(
+    file: Path, text: str, struct: str, types: dict[str, str], has_functions: bool = False
+) -> Iterator[Argument]:
+    body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
     if body is None:
         raise ValueError(f"{file.name} has no struct {struct}")
     for line in re.sub(r"//.*", "", body[1]).splitlines():
@@ -183,11 +155,15 @@ def _list_fields(file: Path, struct: str, types: dict[str, str], has_functions: 
             return
         if not line.strip():
             continue
-        field = _FIELD.fullmatch(line.strip())
-        kind = field and _classify(field["type"], bool(field["pointer"]), types)
-        if field is None or kind not in (*OPEN_TYPES, "ordered_t", *np.sctypeDict):
-            raise ValueError(f"{file.name}: not a field of {struct} that the host can read: {line.strip()}")
-        yield Argument(field["name"], kind, bool(field["pointer"]), bool(field["nullable"]))
+        yield _read_argument(_FIELD, line.strip(), f"{file.name}: not a field of {struct}", types)
+
+
+def _read_argument(pattern: re.Pattern[str], text: str, where: str, types: dict[str, str]) -> Argument:
+    value = pattern.fullmatch(text)
+    kind = _classify(value["type"], bool(value["pointer"]), types) if value else ""
+    if value is None or kind not in (*OPEN_TYPES, "ordered_t", *np.sctypeDict):
+        raise ValueError(f"{where} that the host can read: {text}")
+    return Argument(value["name"], kind, bool(value["pointer"]), bool(value.groupdict().get("nullable")))
 
 
 def _classify(name: str, is_pointer: bool, types: dict[str, str]) -> str:

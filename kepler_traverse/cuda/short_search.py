@@ -15,23 +15,13 @@ from .._arrays import Array
 from ..errors import CapacityError
 from . import cp
 from .compiler import Kernel, Request, kernel
-from .kernel_spec import WARP, Entry, arguments, struct_arguments
+from .kernel_spec import WARP, Entry
 from .launch import blocks_at_once, launch, launch_blocks
 
 _FILE = Path(__file__).parent / "kernels" / "short_search.cu"
 _CONSTANTS = (("IN_SHARED", 1), ("HOPS", 0))
-_SEARCH = Entry("short_search_block", _FILE, WARP, struct_arguments(_FILE, "ShortSearchArgs"), constants=_CONSTANTS)
-_GATHER = Entry(
-    "short_search_gather_warp",
-    _FILE,
-    WARP,
-    arguments(
-        *("int64* begins", "int64* sizes", "int64* places", "int64 n_rows", "int32* vertices", "ordered_t* distances"),
-        *("int32* ordered_vertices", "ordered_t* ordered_distances"),
-    ),
-    item_threads=WARP,
-    constants=_CONSTANTS,
-)
+_SEARCH = Entry("short_search_block", _FILE, WARP, constants=_CONSTANTS)
+_GATHER = Entry("short_search_gather_warp", _FILE, WARP, item_threads=WARP, constants=_CONSTANTS)
 ENTRIES = (_SEARCH, _GATHER)
 TABLES = 1 << 29  # bytes of all tables in global memory
 _TABLE_IS_FULL, _NO_CAPACITY = -1, -2

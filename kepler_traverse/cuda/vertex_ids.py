@@ -18,14 +18,14 @@ BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "vertex_ids.cu"
 _entry = make_entries(_FILE, BLOCK)
-_MARK = _entry("ids_mark", "uint8* ids, int64 n, int32 kind, int64 lowest, uint8* present")
-_COUNT = _entry("ids_count", "uint8* present, int64 span, int64* counter")
-_FLAGS = _entry("ids_flags", "uint8* present, int64 span, vertex_t* flags")
-_LIST = _entry("ids_list", "uint8* present, vertex_t*? ranks, int64 span, int64 lowest, int32 kind, uint8* out")
-_NUMBER = _entry("ids_number", "uint8* ids, int64 n, int32 kind, int64 lowest, vertex_t*? ranks, vertex_t* numbers")
-_FLAG_FIRST = _entry("ids_flag_first", "uint8* sorted, int64 n, int32 kind, int64* flags")
-_TAKE_FIRST = _entry("ids_take_first", "uint8* sorted, int64* places, int64 n, int32 kind, uint8* out")
-_SEARCH = _entry("ids_search", "uint8* ids, int64 n, int32 kind, uint8* sorted, int64 n_sorted, vertex_t* numbers")
+_MARK = _entry("ids_mark")
+_COUNT = _entry("ids_count")
+_FLAGS = _entry("ids_flags")
+_LIST = _entry("ids_list", optional="ranks")
+_NUMBER = _entry("ids_number", optional="ranks")
+_FLAG_FIRST = _entry("ids_flag_first")
+_TAKE_FIRST = _entry("ids_take_first")
+_SEARCH = _entry("ids_search")
 ENTRIES = (_MARK, _COUNT, _FLAGS, _LIST, _NUMBER, _FLAG_FIRST, _TAKE_FIRST, _SEARCH)
 
 

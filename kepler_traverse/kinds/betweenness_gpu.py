@@ -12,7 +12,6 @@ any batch size and either method:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ import numpy as np
 from .._arrays import Array, flatten_distances, is_hops
 from ..cuda import cp, graph_statistics
 from ..cuda.compiler import Kernel, Request, kernel
-from ..cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
+from ..cuda.kernel_spec import WARP, Entry, make_entries
 from ..cuda.launch import blocks_at_once, launch, launch_blocks
 from ..runtime import memory
 
@@ -40,24 +39,16 @@ _FOLDER = Path(__file__).parent / "kernels"
 _lanes = make_entries(
     _FOLDER / "betweenness_lanes.cu", BLOCK, constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2)), item_threads=WARP
 )
-_LINES = _lanes("betweenness_lines_warp", struct="LinesArgs")
-_CHUNKS = _lanes("betweenness_chunks_warp", struct="LevelArgs")
-_COUNTS = _lanes("betweenness_counts_warp", struct="LevelArgs")
-_LOADS = _lanes("betweenness_loads_warp", struct="LevelArgs")
-_BLOCKS = Entry(
-    "betweenness_source_per_block",
+_LINES = _lanes("betweenness_lines_warp")
+_CHUNKS = _lanes("betweenness_chunks_warp")
+_COUNTS = _lanes("betweenness_counts_warp")
+_LOADS = _lanes("betweenness_loads_warp")
+_blocks = make_entries(
     _FOLDER / "betweenness_blocks.cu",
     SOURCE_BLOCK,
-    struct_arguments(_FOLDER / "betweenness_blocks.cu", "BlockArgs"),
     constants=(("CHUNK", CHUNK), ("PATHS_LOG2", PATHS_LOG2), ("LONG", 32), ("HOP_BYTES", 0)),
 )
-_ENDS = replace(
-    _BLOCKS,
-    name="betweenness_ends_warp",
-    arguments=struct_arguments(_BLOCKS.file, "EndsArgs"),
-    argument_struct="EndsArgs",
-    item_threads=WARP,
-)
+_BLOCKS, _ENDS = _blocks("betweenness_source_per_block"), _blocks("betweenness_ends_warp", item_threads=WARP)
 ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS, _ENDS)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from .._arrays import Array, flatten_distances, is_hops
 from ..cuda import cp
 from ..cuda.compiler import Request, kernel
-from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.kernel_spec import Entry
 from ..cuda.launch import blocks_at_once, launch_blocks
 from ..runtime import memory
 
@@ -33,7 +33,7 @@ _FILE = Path(__file__).parent / "kernels" / "flows.cu"
 _CONSTANTS = tuple(
     {"LONG": LONG, "HOP_BYTES": 0, "EDGE_BYTES": 4, "INTEGERS": 0, "WIDE": 1, "DECAY": 0, "THROUGH": 0}.items()
 )
-_FLOWS = Entry("flows_source_per_block", _FILE, BLOCK, struct_arguments(_FILE, "FlowArgs"), constants=_CONSTANTS)
+_FLOWS = Entry("flows_source_per_block", _FILE, BLOCK, constants=_CONSTANTS)
 ENTRIES = (_FLOWS,)
 
 

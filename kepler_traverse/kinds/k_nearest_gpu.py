@@ -21,7 +21,7 @@ import numpy as np
 from .._arrays import MAX_INTEGER, Array
 from ..cuda import cp
 from ..cuda.compiler import kernel
-from ..cuda.kernel_spec import Entry, struct_arguments
+from ..cuda.kernel_spec import Entry
 from ..cuda.launch import launch
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BLOCK = 256
 ROUNDS_AT_ONCE = 8  # between two reads of the number of changes; rounds after the last change do nothing
 
 _FILE = Path(__file__).parent / "kernels" / "k_nearest.cu"
-_MERGE = Entry("k_nearest_merge", _FILE, BLOCK, struct_arguments(_FILE, "MergeArgs"))
+_MERGE = Entry("k_nearest_merge", _FILE, BLOCK)
 ENTRIES = (_MERGE,)
 
 

@@ -26,11 +26,8 @@ SUMS_AT_ONCE = 1 << 23  # sums of reduction blocks that are held at once: 64 MiB
 _FILE = Path(__file__).parent / "kernels" / "opportunities.cu"
 _CONSTANTS = (("REDUCTION_BLOCK", PIECE), ("HOP_BYTES", 0), ("DECAY", 0))
 _entry = make_entries(_FILE, BLOCK, item_threads=WARP, constants=_CONSTANTS)
-_REDUCE = _entry("opportunities_reduce_warp", struct="OpportunityArgs")
-_FOLD = _entry(
-    "opportunities_fold_warp",
-    "int64* sums, int64 n_sums, int64 n_rows, int64 n_cutoffs, int64 n_integers, int64 n_attributes, int64* folded_sums",
-)
+_REDUCE = _entry("opportunities_reduce_warp")
+_FOLD = _entry("opportunities_fold_warp")
 ENTRIES = (_REDUCE, _FOLD)
 
 

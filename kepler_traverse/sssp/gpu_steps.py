@@ -11,7 +11,7 @@ from .._arrays import NO_PREDECESSOR
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
-from ..cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
+from ..cuda.kernel_spec import WARP, Entry, make_entries
 from ..cuda.launch import Named, PackedLaunches, launch, named
 from ..search.sparse import closed_cycle_error
 from ..search.strategy import state_bytes
@@ -21,22 +21,13 @@ BLOCK = 256
 
 _RELAX_FILE = Path(__file__).parent / "kernels" / "relax.cu"
 _FINISH_FILE = Path(__file__).parent / "kernels" / "predecessors.cu"
-_GRAPH = "offset_t* offsets, vertex_t* targets, weight_t* weights"
 _finish = make_entries(_FINISH_FILE, BLOCK)
-_RELAX = {
-    "warp": Entry("sssp_relax_warp", _RELAX_FILE, BLOCK, struct_arguments(_RELAX_FILE, "RelaxArgs"), item_threads=WARP)
-}
-_DECODE = _finish("sssp_decode", "int64 n_vertices, ordered_t* keys")
-_COUNT_OVERFLOWS = _finish(
-    "sssp_count_overflows_warp", f"{_GRAPH}, int64 n_vertices, weight_t* distance, int64* counters", item_threads=WARP
-)
-_POINT_TO_NEARER = _finish(
-    "sssp_nearer_predecessors_warp",
-    f"{_GRAPH}, int64 n_vertices, weight_t* distance, vertex_t* predecessor",
-    item_threads=WARP,
-)
-_LIST_RESOLVED = _finish("sssp_list_resolved", struct="ResolvedArgs")
-_POINT_ALONG_TIGHT = _finish("sssp_tight_predecessors_warp", struct="LayerArgs", item_threads=WARP)
+_RELAX = {"warp": Entry("sssp_relax_warp", _RELAX_FILE, BLOCK, item_threads=WARP)}
+_DECODE = _finish("sssp_decode")
+_COUNT_OVERFLOWS = _finish("sssp_count_overflows_warp", item_threads=WARP)
+_POINT_TO_NEARER = _finish("sssp_nearer_predecessors_warp", item_threads=WARP)
+_LIST_RESOLVED = _finish("sssp_list_resolved")
+_POINT_ALONG_TIGHT = _finish("sssp_tight_predecessors_warp", item_threads=WARP)
 _FINISH = (_DECODE, _COUNT_OVERFLOWS, _POINT_TO_NEARER, _LIST_RESOLVED, _POINT_ALONG_TIGHT)
 ENTRIES = (*_RELAX.values(), *_FINISH)
 

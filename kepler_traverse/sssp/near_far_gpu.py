@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import iter_slices
 from ..cuda import cp, edge_weights
 from ..cuda.csr_build import degree_statistics
-from ..cuda.kernel_spec import Entry, struct_arguments, struct_layout
+from ..cuda.kernel_spec import Entry, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
 from ..cuda.launch import blocks_at_once, graph_arguments, prepare, target_arguments
 from ..search.strategy import Outcome, state_bytes
@@ -23,7 +23,6 @@ _ENTRY = Entry(
     "sssp_near_far",
     _FILE,
     sssp_tuning.WORKERS["short lists"][0],
-    struct_arguments(_FILE, "NearFarArgs"),
     is_cooperative=True,
     constants=(
         ("TRACE", 0),

@@ -14,17 +14,42 @@ import pytest
 from kepler_traverse import cuda
 from kepler_traverse.cuda import compiler
 from kepler_traverse.cuda import launch as launching
-from kepler_traverse.cuda.kernel_spec import WARP, Argument, Entry, arguments, chosen_types, struct_arguments, struct_layout
+from kepler_traverse.cuda.kernel_spec import WARP, Argument, Entry, chosen_types, struct_layout
 from kepler_traverse.errors import DeviceError
 from tests.support.processes import ran
 
-ENTRY = Entry(
-    "example_walk_warp",
-    "example.cu",
-    128,
-    arguments("offset_t* offsets", "vertex_t*? parent", "ordered_t* keys", "int64 n_edges", "weight_t limit"),
-    item_threads=WARP,
-)
+EXAMPLE = """
+struct ExampleArgs {
+  const offset_t* offsets;
+  KT_NULLABLE vertex_t* parent;  // one per vertex
+  // A comment alone; with a semicolon.
+  kt::int32 level;
+  weight_t limit;
+  hop_t* hops;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK) example_struct(const ExampleArgs<short> args) {}
+
+extern "C" __global__ void __launch_bounds__(BLOCK)
+    example_walk_warp(const offset_t* __restrict__ offsets, vertex_t* parent, kt::ordered_t* keys, kt::int64 n_edges,
+                      weight_t limit) {}
+""".replace("struct ExampleArgs", "template <typename hop_t>\nstruct ExampleArgs")
+
+
+def example(folder, text=EXAMPLE, name="example_struct", **more):
+    """Return an entry of a kernel file with this text."""
+    file = folder / "example.cu"
+    file.write_text(text)
+    return Entry(name, file, 128, **more)
+
+
+def compiled(entry):
+    """Return a kernel that notes its calls."""
+    calls, types = [], chosen_types(np.int32, np.float64)
+    dtypes = tuple(argument.dtype(types) for argument in entry.arguments)
+    return SimpleNamespace(
+        entry=entry, function=lambda *call: calls.append(call), dtypes=dtypes, layout=entry.layout(types), calls=calls
+    )
 
 
 class DeviceArray(np.ndarray):
@@ -39,11 +64,8 @@ def device(*shape, dtype):
 
 
 @pytest.fixture
-def kernel():
-    calls = []
-    types = chosen_types(np.int32, np.float64)
-    dtypes = tuple(argument.dtype(types) for argument in ENTRY.arguments)
-    return SimpleNamespace(entry=ENTRY, function=lambda *call: calls.append(call), dtypes=dtypes, layout=None, calls=calls)
+def kernel(tmp_path):
+    return compiled(example(tmp_path, name="example_walk_warp", optional="parent", item_threads=WARP))
 
 
 def good():
@@ -103,31 +125,10 @@ def test_a_missing_argument_is_refused(kernel):
         launching.launch(kernel, 1, tuple(good()[:4]))
 
 
-STRUCT = """
-struct ExampleArgs {
-  const offset_t* offsets;
-  KT_NULLABLE vertex_t* parent;  // one per vertex
-  // A comment alone; with a semicolon.
-  kt::int32 level;
-  weight_t limit;
-  hop_t* hops;
-};
-"""
-
-
 @pytest.fixture
 def struct_kernel(tmp_path):
     """A kernel that takes a struct, and the calls of it."""
-    file = tmp_path / "example.cu"
-    file.write_text(STRUCT)
-    fields = struct_arguments(file, "ExampleArgs", hop_t="int16")
-    entry = Entry("example_struct", file, 128, fields)
-    calls = []
-    types = chosen_types(np.int32, np.float64)
-    dtypes = tuple(argument.dtype(types) for argument in entry.arguments)
-    return SimpleNamespace(
-        entry=entry, function=lambda *call: calls.append(call), dtypes=dtypes, layout=entry.layout(types), calls=calls
-    )
+    return compiled(example(tmp_path))
 
 
 def good_by_name():
@@ -140,7 +141,33 @@ def good_by_name():
     }
 
 
-def test_struct_arguments_reads_the_fields_of_a_kernel_file(struct_kernel):
+def test_arguments_are_the_parameters_of_a_kernel(kernel):
+    assert kernel.entry.argument_struct == ""
+    assert kernel.entry.arguments == (
+        Argument("offsets", "offset_t", True, False),
+        Argument("parent", "vertex_t", True, True),
+        Argument("keys", "ordered_t", True, False),
+        Argument("n_edges", "int64", False, False),
+        Argument("limit", "weight_t", False, False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"name": "example"}, "example.cu has no kernel example"),
+        ({"text": EXAMPLE.replace("kt::int64 n_edges", "int64 n[3]")}, "that the host can read: int64 n[3]"),
+        ({"text": EXAMPLE.replace("kt::int64 n_edges", "Outcome found")}, "that the host can read: Outcome found"),
+        ({"optional": "n_edges"}, "example_walk_warp has no pointer n_edges"),
+    ],
+)
+def test_arguments_that_the_host_cannot_read_are_refused(tmp_path, change, complaint):
+    entry = example(tmp_path, **{"name": "example_walk_warp", **change})
+    with pytest.raises(ValueError, match=f"{re.escape(complaint)}$"):
+        len(entry.arguments)
+
+
+def test_arguments_are_the_fields_of_a_struct(struct_kernel):
     assert struct_kernel.entry.argument_struct == "ExampleArgs<short>"
     assert tuple(struct_kernel.entry.arguments) == (
         Argument("offsets", "offset_t", True, False),
@@ -154,19 +181,18 @@ def test_struct_arguments_reads_the_fields_of_a_kernel_file(struct_kernel):
 @pytest.mark.parametrize(
     "line", ["int32 a, b;", "int32 a[3];", "offset_t* const* all;", "static int32 a;", "int32 a = 1;", "int32 a() const;"]
 )
-def test_struct_arguments_rejects_what_is_not_one_field(tmp_path, line):
-    file = tmp_path / "example.cu"
-    file.write_text(STRUCT.replace("kt::int32 level;", line))
+def test_arguments_reject_what_is_not_one_field(tmp_path, line):
+    entry = example(tmp_path, EXAMPLE.replace("kt::int32 level;", line))
     with pytest.raises(ValueError, match=re.escape(f"not a field of ExampleArgs that the host can read: {line}")):
-        len(struct_arguments(file, "ExampleArgs"))
-    with pytest.raises(ValueError, match=r"example\.cu has no struct Example$"):
-        len(struct_arguments(file, "Example"))
+        len(entry.arguments)
+    missing = example(tmp_path, EXAMPLE.replace("struct ExampleArgs", "struct OtherArgs"))
+    with pytest.raises(ValueError, match=r"example\.cu has no struct ExampleArgs$"):
+        len(missing.arguments)
 
 
-def test_struct_arguments_takes_a_pointer_to_a_struct_for_an_int64_array(tmp_path):
-    file = tmp_path / "example.cu"
-    file.write_text(STRUCT.replace("kt::int32 level;", "kt::LoopState* states;").replace("hop_t*", "const Outcome*"))
-    fields = struct_arguments(file, "ExampleArgs")
+def test_a_pointer_to_a_struct_is_an_int64_array(tmp_path):
+    changed = EXAMPLE.replace("kt::int32 level;", "kt::LoopState* states;").replace("hop_t* hops", "const Outcome* hops")
+    fields = example(tmp_path, changed).arguments
     assert [(field.name, field.kind, field.is_array) for field in fields[2:]] == [
         ("states", "int64", True),
         ("limit", "weight_t", False),
@@ -307,9 +333,10 @@ def test_the_largest_grid_fills_the_device_a_few_times(monkeypatch):
 
 
 def test_options_name_every_type_the_block_and_the_headers():
-    options = compiler.options(ENTRY, chosen_types(np.int64, np.float32))
+    entry = Entry("example_walk_warp", Path("example.cu"), 128)
+    options = compiler.options(entry, chosen_types(np.int64, np.float32))
     assert {"-std=c++17", "-DBLOCK=128", "-Dvertex_t=long long", "-Doffset_t=long long", "-Dweight_t=float"} <= set(options)
-    folders = compiler.header_folders(Path(ENTRY.file))
+    folders = compiler.header_folders(entry.file)
     assert f"-DKT_HEADERS=0x{compiler.header_digest(folders)}" in options
     assert [f"-I{folder}" for folder in folders] == [option for option in options if option.startswith("-I")]
     assert (compiler.include_directory() / "kt" / "cuda_api.cuh").is_file()
@@ -348,7 +375,7 @@ def test_a_header_in_an_archive_is_a_clear_error(monkeypatch, tmp_path):
 def test_launch_without_a_gpu_is_an_error_that_names_what_is_missing(monkeypatch):
     monkeypatch.setattr(cuda, "cp", None)
     with pytest.raises(DeviceError, match="needs CuPy"):
-        compiler.kernel(ENTRY, np.int32)
+        compiler.kernel(Entry("example_walk_warp", Path("example.cu"), 128), np.int32)
 
 
 def test_import_opens_no_kernel_file():

@@ -21,7 +21,7 @@ from ..._arrays import Array, hops_dtype
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel, start_compiling
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import WARP, Entry, make_entries, struct_arguments
+from ...cuda.kernel_spec import WARP, Entry, make_entries
 from ...cuda.launch import Named, PackedLaunches, launch, named
 from ...search.strategy import MultiSourceOutcome
 from ..tuning import BitParallelGpuTuning
@@ -41,32 +41,17 @@ _SIZES = (("WORDS", 32), ("LANES", 8), ("CHUNK", _DEFAULTS.chunk))
 
 _bits = make_entries(_BITS, _DEFAULTS.block, constants=_SIZES)
 _levels = make_entries(_LEVELS, _DEFAULTS.block, constants=(*_SIZES[:2], ("TILE", TILE)))
-_IDLE = _bits("bfs_bit_parallel_idle_warp", "offset_t* in_offsets, int64 n_vertices, uint32* idle")
-_START = _bits("bfs_bit_parallel_start", struct="StartArgs")
-_PULL = _bits("bfs_bit_parallel_pull_warp", struct="PullArgs")
-_LIST = _bits(
-    "bfs_bit_parallel_list",
-    "offset_t* offsets, int64 n_vertices, uint32* in_front, int64 capacity, uint64* chunks, int64* counters",
-)
-_PUSH = _bits("bfs_bit_parallel_push_warp", struct="PushArgs", item_threads=WARP)
-_FINALIZE = _bits("bfs_bit_parallel_finalize_warp", struct="FinalizeArgs")
-_MISSING = _bits(
-    "bfs_bit_parallel_missing_warp",
-    "int64* target_vertices, int64 n_target_vertices, uint32* seen, uint32* alive, int64* counters",
-    item_threads=WARP,
-)
-_WRITE = _levels(
-    "bfs_bit_parallel_write",
-    "uint32* seen, uint32* planes, int32 n_planes, int64 n_vertices, int64 n_sources, int64 pitch, "
-    "int32 hop_bytes, uint8* distance",
-)
-_COUNT = _levels("bfs_bit_parallel_count", "uint32* front, uint32* in_front, int64 n_vertices, int64* counts")
+_IDLE = _bits("bfs_bit_parallel_idle_warp")
+_START = _bits("bfs_bit_parallel_start")
+_PULL = _bits("bfs_bit_parallel_pull_warp")
+_LIST = _bits("bfs_bit_parallel_list")
+_PUSH = _bits("bfs_bit_parallel_push_warp", item_threads=WARP)
+_FINALIZE = _bits("bfs_bit_parallel_finalize_warp")
+_MISSING = _bits("bfs_bit_parallel_missing_warp", item_threads=WARP)
+_WRITE = _levels("bfs_bit_parallel_write")
+_COUNT = _levels("bfs_bit_parallel_count")
 PREDECESSORS = {
-    np.dtype(hops): _levels(
-        f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp",
-        arguments=struct_arguments(_LEVELS, "PredecessorArgs", hop_t=hops),
-    )
-    for hops in ("int8", "int16", "int32")
+    np.dtype(hops): _levels(f"bfs_predecessors_{8 * np.dtype(hops).itemsize}_warp") for hops in ("int8", "int16", "int32")
 }
 ENTRIES = (_IDLE, _START, _PULL, _LIST, _PUSH, _FINALIZE, _MISSING, _WRITE, _COUNT, *PREDECESSORS.values())
 

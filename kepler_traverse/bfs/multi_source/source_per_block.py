@@ -17,7 +17,7 @@ import numpy as np
 from ..._arrays import MAX_HOP_COUNT, Array, hops_dtype
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel, start_compiling
-from ...cuda.kernel_spec import Entry, struct_arguments, struct_layout
+from ...cuda.kernel_spec import Entry, struct_layout
 from ...cuda.launch import (
     blocks_at_once,
     launch_blocks,
@@ -44,7 +44,6 @@ _ENTRIES = {
         f"bfs_source_per_block_{8 * np.dtype(hops).itemsize}",
         _FILE,
         _DEFAULTS.sharing_block,
-        struct_arguments(_FILE, "SearchArgs", hop_t=hops),
         constants=(
             ("SHARED_BITS", 0),
             ("SHARED_WORDS", 0),

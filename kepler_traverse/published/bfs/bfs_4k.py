@@ -49,13 +49,11 @@ _TABLE_WORD = 8  # bytes
 
 _CONSTANTS = (("DUPLICATES", 1), ("APPEND", 2), ("HEAVY", 0), ("COUNTING", 0))
 _entry = make_entries(_FILE, 128, constants=_CONSTANTS)
-MANY_BLOCKS = _entry("bfs_4k_many_blocks", struct="ManyBlocksArgs")
-SINGLE_BLOCK = _entry("bfs_4k_single_block", block=1024, struct="SingleBlockArgs")  # as many threads as a block may have
+MANY_BLOCKS = _entry("bfs_4k_many_blocks")
+SINGLE_BLOCK = _entry("bfs_4k_single_block", block=1024)  # as many threads as a block may have
 # Launched by MANY_BLOCKS only. It is declared so that its arguments are checked like those of the others.
-CHILD = _entry("bfs_4k_child", struct="ChildArgs")
-LIST_LEVEL = _entry(
-    "bfs_4k_list_level", "int64 n_vertices, int32 level, int32* distance, int64 capacity, vertex_t* queue, int64* counters"
-)
+CHILD = _entry("bfs_4k_child")
+LIST_LEVEL = _entry("bfs_4k_list_level")
 ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD, LIST_LEVEL)
 
 

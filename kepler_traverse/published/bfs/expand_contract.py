@@ -48,14 +48,11 @@ _COUNTED = ("inspected", "by_bits", "by_history", "by_warp", "queued")
 # Degrees from which on a block, and a warp, visits an adjacency list.
 _GATHERED_FROM = {"scan_warp_block": (BLOCK, WARP), "scan_warp": (NEVER, WARP), "scan": (NEVER, NEVER), "warp": (NEVER, 1)}
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
-_EXPAND = _entry("bfs_gather_expand", struct="ExpandArgs")
-_CONTRACT = _entry("bfs_gather_contract", struct="ContractArgs")
-_EXPAND_CONTRACT = _entry("bfs_gather_expand_contract", struct="ExpandContractArgs")
-_CONTRACT_EXPAND = _entry("bfs_gather_contract_expand", struct="ContractExpandArgs")
-_LIST_LEVEL = _entry(
-    "bfs_gather_list_level",
-    "int64 n_vertices, int32 level, int32* distance, int64 capacity, vertex_t* queue, int64* counter",
-)
+_EXPAND = _entry("bfs_gather_expand")
+_CONTRACT = _entry("bfs_gather_contract")
+_EXPAND_CONTRACT = _entry("bfs_gather_expand_contract")
+_CONTRACT_EXPAND = _entry("bfs_gather_contract_expand")
+_LIST_LEVEL = _entry("bfs_gather_list_level")
 ENTRIES = (_EXPAND, _CONTRACT, _EXPAND_CONTRACT, _CONTRACT_EXPAND, _LIST_LEVEL)
 
 

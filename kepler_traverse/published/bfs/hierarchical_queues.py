@@ -54,18 +54,13 @@ _KERNELS = Path(__file__).parent / "kernels"
 _QUEUES_FILE, _PREFIX_FILE = _KERNELS / "block_queues.cu", _KERNELS / "prefix_sum.cu"
 _queues = make_entries(_QUEUES_FILE, BLOCK)
 _prefix = make_entries(_PREFIX_FILE, gpu_steps.BLOCK)
-_LEVEL = _queues("bfs_block_queues", struct="LevelArgs")
-_GRID = _queues("bfs_block_queues_grid", struct="GridArgs", is_cooperative=True)
-_SINGLE_BLOCK = _queues("bfs_block_queues_single_block", struct="SingleBlockArgs")
-_VISIT = _prefix(
-    "bfs_prefix_visit",
-    "offset_t* offsets, vertex_t* targets, vertex_t* frontier, int64 n_frontier, int32 level, "
-    "int32* distance, vertex_t*? predecessor",
-)
-_FLAGS = "int32* distance, int64 n_vertices, int32 level, int64 tile, int64* sums"
-_COUNT = _prefix("bfs_prefix_count", f"{_FLAGS}")
-_SUM = _prefix("bfs_prefix_sum", "int64 n_tiles, int64* sums, int64* counters")
-_LIST = _prefix("bfs_prefix_list", f"{_FLAGS}, int64 capacity, vertex_t* next")
+_LEVEL = _queues("bfs_block_queues")
+_GRID = _queues("bfs_block_queues_grid", is_cooperative=True)
+_SINGLE_BLOCK = _queues("bfs_block_queues_single_block")
+_VISIT = _prefix("bfs_prefix_visit", optional="predecessor")
+_COUNT = _prefix("bfs_prefix_count")
+_SUM = _prefix("bfs_prefix_sum")
+_LIST = _prefix("bfs_prefix_list")
 ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 
 

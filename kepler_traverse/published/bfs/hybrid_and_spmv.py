@@ -41,15 +41,10 @@ BLOCK = 256
 _KERNELS = Path(__file__).parent / "kernels"
 _hybrid = make_entries(_KERNELS / "hybrid.cu", BLOCK)
 _spmv = make_entries(_KERNELS / "spmv.cu", BLOCK)
-_LAYER_PUSH = _hybrid("bfs_layer_push_thread", struct="PushArgs")
-_PULL = _hybrid("bfs_pull_thread", struct="PullArgs")
-_PRODUCT = _spmv(
-    "bfs_product", "offset_t* in_offsets, vertex_t* in_targets, int64 n_vertices, int32 width, uint8* x, vertex_t* y"
-)
-_TAKE = _spmv(
-    "bfs_product_take",
-    "int64 n_vertices, int32 level, vertex_t* y, uint8* x, int32* distance, vertex_t*? predecessor, int64* counters",
-)
+_LAYER_PUSH = _hybrid("bfs_layer_push_thread")
+_PULL = _hybrid("bfs_pull_thread")
+_PRODUCT = _spmv("bfs_product")
+_TAKE = _spmv("bfs_product_take", optional="predecessor")
 ENTRIES = (_LAYER_PUSH, _PULL, _PRODUCT, _TAKE)
 
 

@@ -27,34 +27,21 @@ from .params import DeferKnobs, VirtualWarpKnobs
 BLOCK = 256
 
 _KERNELS = Path(__file__).parent / "kernels"
-_GRAPH = "offset_t* offsets, vertex_t* targets"
 _scan = make_entries(_KERNELS / "topology_driven.cu", BLOCK)
 _hops = make_entries(_KERNELS / "bellman_ford_hops.cu", BLOCK)
-_LEVEL = _scan("bfs_scan_level_thread", struct="LevelArgs")
-_REDIRECTED = _scan("bfs_scan_redirected_thread", struct="RedirectedArgs")
-_VIRTUAL_WARP = _scan("bfs_scan_virtual_warp", struct="VirtualWarpArgs")
-_DEFERRED = _scan("bfs_scan_deferred", struct="DeferredArgs")
-_LEVEL_OF_EDGES = _scan("bfs_scan_edges", struct="EdgesArgs")
-_FLAGS = _scan("bfs_scan_flags_thread", struct="FlagsArgs")
-_ADVANCE_FLAGS = _scan(
-    "bfs_scan_flags_advance", "int64 n_vertices, uint8* visited, uint8* frontier, uint8* updated, int64* counters"
-)
-_RELAX = _hops("bfs_relax_thread", f"{_GRAPH}, int64 n_vertices, int32* distance, int64* counters")
-_RELAX_EDGES = _hops(
-    "bfs_relax_edges", "vertex_t* sources, vertex_t* targets, int64 n_edges, int32* distance, int64* counters"
-)
-_COUNT_UNSETTLED = _hops(
-    "bfs_count_unsettled", "int64* target_vertices, int64 n_target_vertices, int32 rounds, int32* distance, int64* counters"
-)
-_FIND_PREDECESSORS = _hops(
-    "bfs_find_predecessors_warp", f"{_GRAPH}, int64 n_vertices, int32* distance, vertex_t* predecessor", item_threads=WARP
-)
-_LIST_SOURCES = _hops("bfs_list_sources_warp", f"{_GRAPH}, int64 n_vertices, vertex_t* sources", item_threads=WARP)
-_RENAME = _hops(
-    "bfs_rename_warp",
-    f"{_GRAPH}, vertex_t* rank, offset_t* renamed_offsets, int64 n_vertices, vertex_t* renamed",
-    item_threads=WARP,
-)
+_LEVEL = _scan("bfs_scan_level_thread")
+_REDIRECTED = _scan("bfs_scan_redirected_thread")
+_VIRTUAL_WARP = _scan("bfs_scan_virtual_warp")
+_DEFERRED = _scan("bfs_scan_deferred")
+_LEVEL_OF_EDGES = _scan("bfs_scan_edges")
+_FLAGS = _scan("bfs_scan_flags_thread")
+_ADVANCE_FLAGS = _scan("bfs_scan_flags_advance")
+_RELAX = _hops("bfs_relax_thread")
+_RELAX_EDGES = _hops("bfs_relax_edges")
+_COUNT_UNSETTLED = _hops("bfs_count_unsettled")
+_FIND_PREDECESSORS = _hops("bfs_find_predecessors_warp", item_threads=WARP)
+_LIST_SOURCES = _hops("bfs_list_sources_warp", item_threads=WARP)
+_RENAME = _hops("bfs_rename_warp", item_threads=WARP)
 ENTRIES = (
     *(_LEVEL, _REDIRECTED, _VIRTUAL_WARP, _DEFERRED, _LEVEL_OF_EDGES, _FLAGS, _ADVANCE_FLAGS),
     *(_RELAX, _RELAX_EDGES, _COUNT_UNSETTLED, _FIND_PREDECESSORS, _LIST_SOURCES, _RENAME),

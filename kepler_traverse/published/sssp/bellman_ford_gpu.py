@@ -36,18 +36,14 @@ _KERNELS = Path(__file__).parent / "kernels"
 _TOPOLOGY_FILE, _WORK_FRONT_FILE = _KERNELS / "topology_driven.cu", _KERNELS / "workfront_sweep.cu"
 _topology = make_entries(_TOPOLOGY_FILE, BLOCK)
 _work_front_entry = make_entries(_WORK_FRONT_FILE, BLOCK)
-_SWEEP = _topology("sssp_sweep_thread", struct="SweepArgs")
+_SWEEP = _topology("sssp_sweep_thread")
 _MASK = {
-    "relax": _topology("sssp_mask_relax_thread", struct="MaskArgs"),
-    "update": _topology(
-        "sssp_mask_update", "ordered_t* updating, int64 n_vertices, ordered_t* keys, int32* mask, int64* counters"
-    ),
+    "relax": _topology("sssp_mask_relax_thread"),
+    "update": _topology("sssp_mask_update"),
 }
 _WORK_FRONT = {
-    "degrees": _work_front_entry(
-        "sssp_work_front_degrees", "offset_t* offsets, vertex_t* frontier, int64 n_frontier, offset_t* degrees"
-    ),
-    "relax": _work_front_entry("sssp_work_front_relax", struct="RelaxArgs", item_threads=WARP),
+    "degrees": _work_front_entry("sssp_work_front_degrees"),
+    "relax": _work_front_entry("sssp_work_front_relax", item_threads=WARP),
 }
 ENTRIES = (_SWEEP, *_MASK.values(), *_WORK_FRONT.values())
 

@@ -43,19 +43,14 @@ _INFINITE_KEY = 0x7F800000
 
 _CONSTANTS = (("DUPLICATES", 1), ("CLASSES", 1), ("MODIFIERS", 1), ("ENQUEUE", 2), ("HEAVY", 1), ("COUNTING", 0))
 _entry = make_entries(_FILE, BLOCK, constants=_CONSTANTS)
-RELAX = _entry("h_bf_relax", struct="RelaxArgs")
-RELAX_HUBS = _entry("h_bf_relax_hubs", struct="RelaxHubsArgs")
+RELAX = _entry("h_bf_relax")
+RELAX_HUBS = _entry("h_bf_relax_hubs")
 # Launched by RELAX only. It is declared so that its arguments are checked like those of the others.
-RELAX_LIST = _entry("h_bf_relax_list", struct="RelaxListArgs")
-COUNT_TARGETS = _entry("h_bf_count_targets", "vertex_t* targets, int64 n_edges, int32* in_degrees")
-CLASSIFY = _entry("h_bf_classify_warp", struct="ClassifyArgs", item_threads=WARP)
-UNPACK = _entry("h_bf_unpack", "int64* words, int64 n_vertices, ordered_t* keys")
-CLOSE = _entry(
-    "h_bf_close_warp",
-    "offset_t* offsets, vertex_t* targets, weight_t* weights, int64 n_vertices, weight_t limit, "
-    "ordered_t* keys, int64*? counted",
-    item_threads=WARP,
-)
+RELAX_LIST = _entry("h_bf_relax_list")
+COUNT_TARGETS = _entry("h_bf_count_targets")
+CLASSIFY = _entry("h_bf_classify_warp", item_threads=WARP)
+UNPACK = _entry("h_bf_unpack")
+CLOSE = _entry("h_bf_close_warp", optional="counted", item_threads=WARP)
 ENTRIES = (RELAX, RELAX_HUBS, RELAX_LIST, COUNT_TARGETS, CLASSIFY, UNPACK, CLOSE)
 
 

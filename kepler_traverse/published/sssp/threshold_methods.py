@@ -34,18 +34,11 @@ from .params import BLOCK, DELTA_BUCKETS, MAX_BUCKETS, BucketKnobs, DeltaSteppin
 
 _FILE = Path(__file__).parent / "kernels" / "threshold_methods.cu"
 _entry = make_entries(_FILE, BLOCK)
-_LIGHTEST = _entry(
-    "sssp_piles_lightest_warp",
-    "offset_t* offsets, vertex_t* targets, weight_t* weights, int64 n_vertices, ordered_t* lightest",
-    item_threads=WARP,
-)
+_LIGHTEST = _entry("sssp_piles_lightest_warp", item_threads=WARP)
 _KERNELS = {
-    "nearest": _entry(
-        "sssp_piles_nearest",
-        "vertex_t* pile, int64 size, ordered_t* keys, ordered_t floor, ordered_t*? lightest, int64* counters",
-    ),
-    "split": _entry("sssp_piles_split", struct="SplitArgs"),
-    "relax": _entry("sssp_piles_relax", struct="RelaxArgs", item_threads=WARP),
+    "nearest": _entry("sssp_piles_nearest", optional="lightest"),
+    "split": _entry("sssp_piles_split"),
+    "relax": _entry("sssp_piles_relax", item_threads=WARP),
 }
 ENTRIES = (_LIGHTEST, *_KERNELS.values())
 

@@ -51,11 +51,11 @@ _EDGES = 3  # upward edges per vertex that the estimate of memory assumes
 _FILE = Path(__file__).parents[1] / "kernels" / "hierarchy_sweep.cu"
 _CONSTANTS = (("WORDS", 4),)
 _entry = make_entries(_FILE, _SEARCH_BLOCK, constants=_CONSTANTS)
-_SEARCH = _entry("hierarchy_search_upward", struct="SearchArgs")
-_CLEAR = _entry("hierarchy_clear_lines_warp", struct="ClearArgs", block=_LEVEL_BLOCK, item_threads=WARP)
-_PLACE = _entry("hierarchy_place_sums", struct="PlaceArgs")
-_TOP = _entry("hierarchy_sweep_top", struct="TopArgs", block=_TOP_BLOCK)
-_LEVEL = _entry("hierarchy_sweep_level_warp", struct="LevelArgs", block=_LEVEL_BLOCK, item_threads=WARP)
+_SEARCH = _entry("hierarchy_search_upward")
+_CLEAR = _entry("hierarchy_clear_lines_warp", block=_LEVEL_BLOCK, item_threads=WARP)
+_PLACE = _entry("hierarchy_place_sums")
+_TOP = _entry("hierarchy_sweep_top", block=_TOP_BLOCK)
+_LEVEL = _entry("hierarchy_sweep_level_warp", block=_LEVEL_BLOCK, item_threads=WARP)
 ENTRIES = (_SEARCH, _CLEAR, _PLACE, _TOP, _LEVEL)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..._arrays import Array, as_distance
 from ...cuda import cp
 from ...cuda.compiler import Request, kernel
-from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.kernel_spec import Entry
 from ...cuda.launch import blocks_at_once, launch_blocks, named, resident_threads
 from ...search.strategy import MultiSourceOutcome, slowdown, sources_per_worker
 from .. import cpu_steps, gpu_steps
@@ -23,19 +23,14 @@ from ..near_far_gpu import first_width
 from ..tuning import SourcePerBlockTuning
 
 _DEFAULTS = SourcePerBlockTuning()
+
+
+def _constants(tuning: SourcePerBlockTuning) -> dict[str, Any]:
+    return {name.upper(): getattr(tuning, name) for name in ("queue_capacity", "warm_up", "few", "unroll")}
+
+
 _FILE = Path(__file__).parents[1] / "kernels" / "source_per_block.cu"
-_ENTRY = Entry(
-    "sssp_source_per_block",
-    _FILE,
-    _DEFAULTS.block,
-    struct_arguments(_FILE, "SearchArgs"),
-    constants=(
-        ("QUEUE_CAPACITY", _DEFAULTS.queue_capacity),
-        ("WARM_UP", _DEFAULTS.warm_up),
-        ("FEW", _DEFAULTS.few),
-        ("UNROLL", _DEFAULTS.unroll),
-    ),
-)
+_ENTRY = Entry("sssp_source_per_block", _FILE, _DEFAULTS.block, constants=tuple(_constants(_DEFAULTS).items()))
 ENTRIES = (_ENTRY,)
 GROUP = 1024
 group_size = partial(min, GROUP)
@@ -90,13 +85,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def _variant(n: int, tuning: SourcePerBlockTuning) -> Entry:
     """Return the kernel with the constants for a graph of n vertices."""
-    return _ENTRY.variant(
-        block=_block(n, tuning),
-        UNROLL=tuning.unroll,
-        QUEUE_CAPACITY=tuning.queue_capacity,
-        WARM_UP=tuning.warm_up,
-        FEW=tuning.few,
-    )
+    return _ENTRY.variant(block=_block(n, tuning), **_constants(tuning))
 
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001  (all take a group)

@@ -16,7 +16,7 @@ from ..._arrays import as_distance
 from ...cuda import cp, graph_statistics
 from ...cuda.compiler import Request, kernel
 from ...cuda.csr_build import degree_statistics
-from ...cuda.kernel_spec import Entry, struct_arguments
+from ...cuda.kernel_spec import Entry
 from ...cuda.launch import Named, PackedLaunches, named
 from ...search.strategy import MultiSourceOutcome
 from .. import cpu_steps, gpu_steps
@@ -29,7 +29,6 @@ _ENTRY = Entry(
     "sssp_source_per_lane_warp",
     _FILE,
     _DEFAULTS.block,
-    struct_arguments(_FILE, "RelaxArgs"),
     constants=(("CHUNK", min(_DEFAULTS.uneven_chunk, _DEFAULTS.even_chunk)),),
 )
 ENTRIES = (_ENTRY,)

@@ -291,18 +291,12 @@ def sssp_pairs(
     Parameters
     ----------
     graph : Graph
-    origins, destinations : sequences of ids, of the same length
-        Columns of a table: row i asks for the distance from ``origins[i]`` to ``destinations[i]``.
+    origins, destinations, result, **options
+        As in ``bfs_pairs``.
     strategy, knobs, memory
         As in ``sssp_many``.
     cutoff : float, optional
         As in ``sssp``. Pairs that are farther apart are null.
-
-    result : {"pairs", "flows"}
-        ``"flows"``: what each edge carries if the volume of each pair takes its shortest path; see ``docs/results.md``.
-    **options
-        Of ``"flows"``: ``volumes``, one per pair (default: 1); ``of``, ``decay`` and ``through`` as in ``bfs_many``.
-        ``of="pairs"``: ``pair, source, target, volume``, which lists the pairs that count.
 
     Returns
     -------

@@ -9,6 +9,7 @@ cache holds.
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from . import cp
 from .compiler import Request, kernel
 from .distance_stats import _WORDS, PIECE, bins, fold_records
 from .kernel_spec import WARP, Entry, make_entries
-from .launch import launch, launch_blocks, max_grid, resident_threads
+from .launch import Named, launch, launch_blocks, max_grid, resident_threads
 
 BLOCK = 256
 TILE = 256
@@ -118,8 +119,7 @@ class InterleavedDistances:
         rows = cp.empty((len(self), n_columns), self.dtype) if out is None else out
         if not rows.size:
             return rows
-        args = {
-            **self._arguments(),
+        args = self._arguments() | {
             "columns": columns,
             "n_columns": np.int64(n_columns),
             "row_pitch": np.int64(n_columns),
@@ -143,8 +143,7 @@ class InterleavedDistances:
         k, n = self.shape
         n_blocks = -(-n // PIECE)
         records = cp.empty((k, n_blocks, _WORDS), np.int64)
-        args = {
-            **self._arguments(),
+        args = self._arguments() | {
             "n_vertices": np.int64(n),
             "limit": self.lines.dtype.type(min(sums_up_to(limit, self.unit, self.dtype, self.lines.dtype), self.bound - 1)),
             "offsets": offsets,
@@ -171,12 +170,8 @@ class InterleavedDistances:
             raise ValueError("certificates read whole lines, with sums of the type of the weights")
         kind = self.lines.dtype
         violations = cp.zeros(1, np.int64)
-        arguments = self._arguments()
-        for name in ("first", "unit"):
-            del arguments[name]
         n_items, per_item = share_chunks(self.shape[1], self.lines.shape[1], kind)
-        args = {
-            **arguments,
+        args = self._arguments() | {
             "chunks_per_item": np.int32(per_item),
             "offsets": reverse.offsets,
             "neighbors": reverse.targets,
@@ -190,8 +185,8 @@ class InterleavedDistances:
         launch(entry, n_items, args)
         return not int(violations.get()[0])
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
+    def _arguments(self) -> Named:
+        own = {
             "lines": self.lines,
             "pitch": np.int64(self.lines.shape[1]),
             "first": np.int64(self.first),
@@ -199,6 +194,7 @@ class InterleavedDistances:
             "bound": self.lines.dtype.type(self.bound),
             "unit": np.float64(self.unit),
         }
+        return ChainMap(own)
 
     def _kernel(self, entry: Entry, **constants: Any) -> Any:
         return kernel(entry.variant(FLOAT_BYTES=self.dtype.itemsize, **constants), np.int32, as_wide_as(self.lines.dtype))

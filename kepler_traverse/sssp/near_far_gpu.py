@@ -12,7 +12,7 @@ from ..cuda import cp, edge_weights
 from ..cuda.csr_build import degree_statistics
 from ..cuda.kernel_spec import Entry, struct_layout
 from ..cuda.kernel_trace import TracedSearch, words
-from ..cuda.launch import blocks_at_once, graph_arguments, prepare, target_arguments
+from ..cuda.launch import blocks_at_once, prepare, target_arguments
 from ..search.strategy import Outcome, state_bytes
 from . import gpu_steps
 from . import tuning as sssp_tuning
@@ -64,10 +64,7 @@ def plan(graph, query) -> TracedSearch:
     arrived = cp.zeros(1, np.uint32)
     is_short = _has_short_lists(graph)
     edges_per_width = sssp_tuning.EDGES_PER_WIDTH if is_short else sssp_tuning.LONG_LISTS_EDGES_PER_WIDTH
-    args = {
-        **graph_arguments(graph),
-        "weights": graph.weights,
-        "limit": run.limit,
+    args = run.arguments() | {
         "width": first_width(graph, query.targets is not None, edges_per_width),
         **target_arguments(target_vertices),
         "n_local_rounds": np.int32(local_rounds_for(graph)),
@@ -152,8 +149,6 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]
     chunk_capacity = 2 * m // constants["CHUNK"] + 1
     return run, {
         "packed": packed,
-        "keys": run.keys,
-        "predecessor": run.predecessor,
         "last_queued": run.queued_in,
         "queue": run.frontier.queue,
         "next_queue": run.frontier.next,

@@ -133,7 +133,9 @@ class Run(gpu_steps.Run):
             rule(*degree_statistics(graph.offsets)), block_bytes, index
         )
         self.limit = query.limit
-        self.high_degree, self.min_high_degree = high_degree_vertices(graph, knobs)
+        self.high_degree, least = high_degree_vertices(graph, knobs)
+        self.n_high_degree, self.min_high_degree = np.int32(self.high_degree.size), np.int64(least)
+        self.coalesced_from = np.int32(knobs.k7)
         heavy = knobs.heavy if self.high_degree.size else "none"
         constants: dict[str, Any] = {
             "DUPLICATES": _DUPLICATES[knobs.duplicates],
@@ -176,12 +178,7 @@ class Run(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def arguments(self) -> Named:
-        return super().arguments() | {
-            "n_high_degree": np.int32(self.high_degree.size),
-            "min_high_degree": np.int64(self.min_high_degree),
-            "coalesced_from": np.int32(self.knobs.k7),
-            "counted": self.on_device,
-        }
+        return super().arguments() | {"counted": self.on_device}
 
     def arguments_of_many_blocks(self) -> Named:
         return self.arguments() | {

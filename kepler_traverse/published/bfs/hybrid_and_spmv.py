@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -48,21 +47,16 @@ _TAKE = _spmv("bfs_product_take", optional="predecessor")
 ENTRIES = (_LAYER_PUSH, _PULL, _PRODUCT, _TAKE)
 
 
-def _edges_in(run) -> dict[str, Any]:
-    return {"in_offsets": run.incoming.offsets, "in_targets": run.incoming.targets}
-
-
 class LayerRun(gpu_steps.Run):
     """A traversal without a queue. The kernels count the vertices of each level."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query, queue_capacity=1)
-        self.incoming = graph.reverse
+        self.in_offsets, self.in_targets = graph.reverse.offsets, graph.reverse.targets
         self.push, self.pull = (PackedLaunches(kernel(entry, graph.targets.dtype)) for entry in (_LAYER_PUSH, _PULL))
 
     def arguments(self) -> Named:
-        no_queue = {"capacity": np.int64(0), "next": None}
-        return super().arguments() | _edges_in(self) | no_queue
+        return super().arguments() | {"capacity": np.int64(0), "next": None}  # no queue
 
     def finish(self) -> None:
         """Wait for a level and read how many vertices it has."""
@@ -89,11 +83,8 @@ class QueueRun(gpu_steps.PushRun):
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self.incoming = graph.reverse
+        self.in_offsets, self.in_targets = graph.reverse.offsets, graph.reverse.targets
         self.pull = PackedLaunches(kernel(_PULL, graph.targets.dtype))
-
-    def arguments(self) -> Named:
-        return super().arguments() | _edges_in(self)
 
 
 def pull_queue(run: QueueRun, level: int) -> None:

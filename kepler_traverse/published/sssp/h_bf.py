@@ -118,10 +118,11 @@ class Run(gpu_steps.Run):
         self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
         n, index = graph.n_vertices, graph.targets.dtype
         self.hubs = cp.empty(n_hubs, index) if heavy == "blocks" else None
-        self.hub_capacity = {"children": MAX_CHILDREN, "blocks": n_hubs, "none": 0}[heavy]
+        self.hub_capacity = np.int64({"children": MAX_CHILDREN, "blocks": n_hubs, "none": 0}[heavy])
         self.words = cp.empty(n, np.int64) if knobs.duplicates == "atomic64" else None
         self.on_device = cp.zeros(len(_COUNTED), np.int64) if knobs.counters else None
-        self.resident = resident_threads()
+        self.resident, self.heavy_degree = np.int64(resident_threads()), np.int64(knobs.heavy_degree)
+        self.min_width, self.max_width = np.int32(knobs.min_width), np.int32(knobs.max_width)
         self.classified, self.n_skipped = graph.targets, 0
         if knobs.edge_classes:
             self._classify()
@@ -145,20 +146,12 @@ class Run(gpu_steps.Run):
 
     def arguments_of_round(self, i: int) -> Named:
         """Return the arguments of round ``i`` since the last wait."""
-        knobs = self.knobs
         return self.arguments() | {
             "targets": self.classified,
-            "hubs": self.hubs,
-            "hub_capacity": np.int64(self.hub_capacity),
-            "queued_in": self.queued_in if knobs.duplicates == "mark" else None,
-            "words": self.words,
+            "queued_in": self.queued_in if self.knobs.duplicates == "mark" else None,
             "counters": self.counters[i],
             "counted": self.on_device,
             "previous": self.counters[i - 1] if i else None,
-            "min_width": np.int32(knobs.min_width),
-            "max_width": np.int32(knobs.max_width),
-            "resident": np.int64(self.resident),
-            "heavy_degree": np.int64(knobs.heavy_degree),
         }
 
     def start(self, source: int) -> None:
@@ -184,7 +177,7 @@ class Run(gpu_steps.Run):
             frontier.size = queued
             self.steps["enqueued"] += queued
             if self.knobs.heavy == "children":
-                self.steps["child_launches"] += min(handed_over, self.hub_capacity)
+                self.steps["child_launches"] += min(handed_over, int(self.hub_capacity))
             if queued > frontier.capacity:
                 if self.knobs.duplicates != "keep":
                     raise FrontierOverflowError(f"the frontier holds {queued} vertices, its queue {frontier.capacity}")
@@ -250,7 +243,7 @@ def relax(run: Run, count: int) -> int:
 
 def _launch_round(run: Run, count: int, i: int, size: int) -> None:
     knobs, frontier = run.knobs, run.frontier
-    threads = -(-size // knobs.vertices_per_warp) * width_for(knobs, size, run.resident)
+    threads = -(-size // knobs.vertices_per_warp) * width_for(knobs, size, int(run.resident))
     key = frontier.queue.data.ptr, i
     round_ = np.int32(count)
     run.launches["relax"].launch_blocks(

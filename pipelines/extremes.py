@@ -88,7 +88,8 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
     import pyarrow
 
     from kepler_traverse.errors import InputError
-    from kepler_traverse.extremes import EXTREMES, extremes, make_columns, top_closeness
+    from kepler_traverse.extremes import EXTREMES, extremes, top_closeness
+    from kepler_traverse.extremes.eccentricities import make_columns
     from kepler_traverse.graph.read import read_graph
     from kepler_traverse.search.frames import arrow_table
 

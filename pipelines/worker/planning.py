@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from kepler_traverse.bfs import REGISTRY as BFS
-from kepler_traverse.extremes import ExtremesSearch
+from kepler_traverse.extremes.eccentricities import ExtremesSearch
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.kinds.result_kinds import ResultKind

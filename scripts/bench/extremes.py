@@ -152,7 +152,7 @@ def connected_part(graphs: Path, name: str) -> Any:
     import pyarrow.parquet
 
     from kepler_traverse import graph_from_edges
-    from kepler_traverse.extremes import _induced, _largest_component
+    from kepler_traverse.extremes.eccentricities import _induced, _largest_component
 
     table = pyarrow.parquet.read_table(graphs / f"{name}.parquet", columns=["src", "dst"])
     graph = graph_from_edges(table["src"].to_numpy(), table["dst"].to_numpy(), directed=GRAPHS[name])

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import extremes as module
 from kepler_traverse import graph_from_edges
 from kepler_traverse.cpu import closeness
 from kepler_traverse.errors import CertificateError
+from kepler_traverse.extremes import closeness as module
 from kepler_traverse.extremes import top_closeness
+from kepler_traverse.extremes.searches import Searches
 from tests.support import tiers
 from tests.support.graphs import lattice, rmat
 
@@ -58,7 +59,7 @@ def test_prove_below_says_nothing_false(edges, place, loose, directed):
 @settings(max_examples=tiers.examples(30), deadline=None)
 def test_bounds_of_reach_hold(edges):
     graph, other = _graphs(edges, True)
-    searches = module._Searches(graph, "bfs", True, None)
+    searches = Searches(graph, "bfs", True, None)
     found = module._Closeness(searches, 1)
     exact, _ = _reach(graph, other)
     least, most = found._reach

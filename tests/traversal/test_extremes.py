@@ -10,9 +10,19 @@ from hypothesis import strategies as st
 
 import kepler_traverse
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many
-from kepler_traverse import extremes as module
 from kepler_traverse.errors import CertificateError, InputError, PrecisionError
-from kepler_traverse.extremes import EXTREMES, center, diameter, extremes, periphery, radius, top_closeness
+from kepler_traverse.extremes import (
+    EXTREMES,
+    center,
+    closeness,
+    diameter,
+    eccentricities,
+    extremes,
+    periphery,
+    radius,
+    searches,
+    top_closeness,
+)
 from tests.support import tiers
 from tests.support.graphs import lattice, path, rmat, star
 
@@ -83,7 +93,7 @@ def test_extremes_of_float_weights_equal_searches_from_all(seed, directed, dtype
     edges = rng.integers(0, 30, (90, 2))
     # Few distinct weights, so that eccentricities differ by rounding or not at all.
     graph = _kepler(edges, rng.choice([0.1, 0.2, 0.3, 0.7], len(edges)), directed, dtype)
-    part, _ = module._connected_part(graph, "sssp", "largest")
+    part, _ = eccentricities._connected_part(graph, "sssp", "largest")
     all_of = sssp_many(part, part.ids, result="summary")
     found = extremes(graph, algorithm="sssp", unconnected="largest")
     eccentricity = all_of["eccentricity"]
@@ -247,7 +257,7 @@ def test_extremes_refuse_an_empty_graph_and_top_closeness_is_empty():
 @pytest.mark.parametrize("call", [extremes, top_closeness])
 def test_extremes_certify_each_search(call, monkeypatch):
     graph = graph_from_edges(*np.array(lattice(5, 5)).T, directed=False)
-    plan_bfs_many = module.plan_bfs_many
+    plan_bfs_many = searches.plan_bfs_many
 
     def plan(*arguments, **options):
         plan = plan_bfs_many(*arguments, **options)
@@ -262,7 +272,7 @@ def test_extremes_certify_each_search(call, monkeypatch):
 
         return Wrong()
 
-    monkeypatch.setattr(module, "plan_bfs_many", plan)
+    monkeypatch.setattr(searches, "plan_bfs_many", plan)
     with pytest.raises(CertificateError):
         call(graph)
     call(graph, certified=False)
@@ -270,6 +280,7 @@ def test_extremes_certify_each_search(call, monkeypatch):
 
 def test_the_examples_of_extremes_run():
     names = {name: getattr(kepler_traverse, name) for name in kepler_traverse.__all__} | {"np": np}
-    results = doctest.testmod(module, globs=names | vars(module))
-    assert results.attempted
-    assert not results.failed
+    for module in (closeness, eccentricities):
+        results = doctest.testmod(module, globs=names | vars(eccentricities) | vars(closeness))
+        assert results.attempted
+        assert not results.failed

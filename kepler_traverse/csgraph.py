@@ -156,7 +156,7 @@ def dijkstra(
         raise InputError(f"limit must be a number, not {arguments.describe(limit)}") from None
     if limit < 0:
         raise InputError(f"limit must be 0 or more, not {limit:g}")
-    if csgraph.has_negative_weights if matrix is None else has_negative_weights(matrix):
+    if _is_negative(csgraph, matrix):
         warnings.warn(_NEGATIVE, UserWarning, stacklevel=2)
     return _searched_or_by_scipy(scipy_csgraph.dijkstra, csgraph, matrix, directed, limit=limit, **given)
 
@@ -235,15 +235,7 @@ def johnson(
     if unweighted:
         return dijkstra(csgraph, directed, **given)
     matrix = _to_matrix(csgraph, directed)
-    if _has_infinite_gains(matrix, unweighted):
-        return scipy_csgraph.johnson(matrix, directed, **given)
-    try:
-        graph = _make_graph(csgraph, matrix, directed, weighted=True)
-        if graph.has_negative_weights and graph.n_vertices:
-            _refuse_negative_cycles(graph)
-        return _search(graph, None, directed, **given)
-    except PrecisionError:
-        return scipy_csgraph.johnson(_for_scipy(csgraph, matrix), directed, **given)
+    return _searched_or_by_scipy(scipy_csgraph.johnson, csgraph, matrix, directed, refuses_cycles=True, **given)
 
 
 def shortest_path(
@@ -290,11 +282,8 @@ def shortest_path(
     arguments.choice("method", method, _METHODS)
     if method == "auto":
         matrix = _to_matrix(csgraph, directed)
-        graph = csgraph if matrix is None else None
-        negative = has_negative_weights(matrix) if graph is None else graph.has_negative_weights
-        n_entries = matrix.nnz if graph is None else 0
-        method = "J" if negative else "D"
-        if negative and indices is None and graph is None and n_entries >= matrix.shape[0] ** 2 / 4:
+        method = "J" if _is_negative(csgraph, matrix) else "D"
+        if method == "J" and indices is None and matrix is not None and matrix.nnz >= matrix.shape[0] ** 2 / 4:
             method = "FW"
     if method == "FW":
         if indices is not None:
@@ -302,7 +291,8 @@ def shortest_path(
         if isinstance(csgraph, Graph):
             raise InputError("method='FW' is SciPy's, which takes a matrix and no Graph; take another method")
         return scipy_csgraph.floyd_warshall(
-            _for_floyd_warshall(csgraph),
+            # In a form that SciPy's function takes, which not all of its formats are.
+            as_csr(csgraph, directed=True) if hasattr(csgraph, "tocsr") else np.asanyarray(csgraph),
             directed,
             return_predecessors=return_predecessors,
             unweighted=unweighted,
@@ -393,13 +383,6 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
     return scipy_csgraph.reconstruct_path(csgraph, predecessors, directed)
 
 
-def _for_floyd_warshall(csgraph: Any) -> Any:
-    """A matrix in a form that SciPy's function takes, which not all of its formats are."""
-    if hasattr(csgraph, "tocsr"):
-        return as_csr(csgraph, directed=True)
-    return csgraph if hasattr(csgraph, "shape") else np.asarray(csgraph)
-
-
 def _to_matrix(csgraph: Any, directed: bool) -> Any:
     """The CSR matrix of the argument of a public function; None if it is a Graph."""
     if not isinstance(csgraph, Graph):
@@ -409,31 +392,22 @@ def _to_matrix(csgraph: Any, directed: bool) -> Any:
     return None
 
 
-def _make_graph(csgraph: Any, matrix: Any, directed: bool, weighted: bool) -> Graph:
-    if matrix is not None:
-        return as_graph(matrix, directed=bool(directed), weighted=weighted)
-    if weighted and csgraph.weights is None:
-        raise InputError("csgraph is a Graph without weights; take unweighted=True")
-    return csgraph
+def _is_negative(csgraph: Any, matrix: Any) -> bool:
+    return bool(csgraph.has_negative_weights if matrix is None else has_negative_weights(matrix))
 
 
-def _for_scipy(csgraph: Any, matrix: Any) -> Any:
-    return to_scipy(csgraph.to("cpu")) if matrix is None else matrix
-
-
-def _has_infinite_gains(matrix: Any, unweighted: bool) -> bool:
-    """Whether a weight is minus infinity, which no sum of this library can hold."""
-    return matrix is not None and not unweighted and bool(np.isneginf(matrix.data).any())
-
-
-def _searched_or_by_scipy(function: Any, csgraph: Any, matrix: Any, directed: bool, **given: Any) -> Any:
+def _searched_or_by_scipy(
+    function: Any, csgraph: Any, matrix: Any, directed: bool, refuses_cycles: bool = False, **given: Any
+) -> Any:
     """Return the distances of a search, or those of SciPy's function where only its own loops give its results."""
-    if not math.isnan(given.get("limit", 0)) and not _has_infinite_gains(matrix, given["unweighted"]):
+    # No sum of this library holds minus infinity.
+    has_infinite_gains = matrix is not None and not given["unweighted"] and np.isneginf(matrix.data).any()
+    if not math.isnan(given.get("limit", 0)) and not has_infinite_gains:
         try:
-            return _search(csgraph, matrix, directed, **given)
+            return _search(csgraph, matrix, directed, refuses_cycles=refuses_cycles, **given)
         except PrecisionError:  # beyond float64, which SciPy takes for no path
             pass
-    return function(_for_scipy(csgraph, matrix), directed, **given)
+    return function(to_scipy(csgraph.to("cpu")) if matrix is None else matrix, directed, **given)
 
 
 def _search(
@@ -446,15 +420,23 @@ def _search(
     unweighted: bool,
     limit: float = np.inf,
     min_only: bool = False,
+    refuses_cycles: bool = False,
 ) -> Any:
-    """Distances from the sources, in the form that SciPy returns."""
-    graph = _make_graph(csgraph, matrix, directed, not unweighted)
+    """Distances from the sources, in the form that SciPy returns; with ``refuses_cycles`` if no cycle is negative."""
+    if matrix is not None:
+        graph: Graph = as_graph(matrix, directed=bool(directed), weighted=not unweighted)
+    elif csgraph.weights is None and not unweighted:
+        raise InputError("csgraph is a Graph without weights; take unweighted=True")
+    else:
+        graph = csgraph
     n = graph.n_vertices
     sources = np.arange(n) if indices is None else check_indices(indices, n)
     if unweighted and not math.isinf(limit):
         limit = min(math.floor(limit), MAX_HOP_COUNT)
     most = None if math.isinf(limit) else limit
     try:
+        if refuses_cycles and graph.has_negative_weights and n:
+            nearest_source_search(graph, np.arange(n), SSSP.algorithm.name, SSSP.single_source, "auto", Query())
         if min_only:
             distance, predecessor, nearest = _from_nearest(graph, sources.ravel(), unweighted, most)
             return (distance, predecessor, nearest) if return_predecessors else distance
@@ -530,12 +512,3 @@ def _from_nearest(
         previous[vertex] = to_host(found.predecessor)[:n][vertex]
         previous[distinct] = NO_VERTEX
     return distance, previous, nearest
-
-
-def _refuse_negative_cycles(graph: Graph) -> None:
-    """Raise NegativeCycleError for a negative cycle anywhere."""
-    everything = np.arange(graph.n_vertices)
-    try:
-        nearest_source_search(graph, everything, SSSP.algorithm.name, SSSP.single_source, "auto", Query())
-    except _NegativeCycleError as error:
-        raise NegativeCycleError(error.cycle, error.weight) from None

@@ -212,7 +212,7 @@ def find_scales(options: Any, sample: Sample | None, n_vertices: int, directed: 
         return scale(others)
     k = sample.sources.size
     # A vertex of the sample has no paths from itself.
-    return scale(k) if counts_ends else np.where(np.isin(cells, sample.sources), scale(k - 1), scale(k))
+    return scale(k) if counts_ends else np.where(np.isin(cells, sample.sources), scale(k - 1) if k > 1 else np.nan, scale(k))
 
 
 def scaled(options: Any, cells: np.ndarray, n_cells: int, n_vertices: int, directed: bool) -> tuple[Any, dict[str, Any]]:

@@ -8,7 +8,6 @@ predecessors, and not by their paths.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 from .._arrays import is_hops, is_reached, to_host
 from ..bfs import bfs_many, plan_bfs_many
 from ..errors import PrecisionError
-from ..kinds.betweenness import Betweenness
+from ..kinds.betweenness import Betweenness, Sample, find_scales
 from ..kinds.records import Asked
 from ..kinds.result_kinds import RESULT_KINDS, BetweennessOptions
 from ..sssp import plan_sssp_many, sssp_many
@@ -37,15 +36,14 @@ def betweenness_centrality(
 ) -> dict[Any, float]:
     """Share of shortest paths through each node."""
     sample = None if k is None or k == len(G) else _sample(G, k, seed)
-    found = _of_nodes(G, weight, sample, endpoints=endpoints)
-    return _rescaled(G, found, normalized, endpoints, sample)
+    return _of_nodes(G, weight, sample, None, normalized, endpoints)
 
 
 def betweenness_centrality_subset(
     G: KeplerGraph, sources: Any, targets: Any, normalized: bool = False, weight: Weight = None
 ) -> dict[Any, float]:
     """Share of the shortest paths from some nodes to some others through each node."""
-    return _rescaled(G, _of_nodes(G, weight, sources, targets), normalized, False)
+    return _of_nodes(G, weight, sources, targets, normalized, False)
 
 
 def edge_betweenness_centrality(
@@ -53,7 +51,12 @@ def edge_betweenness_centrality(
 ) -> dict[Any, float]:
     """Share of shortest paths over each edge."""
     sample = None if k is None else _sample(G, k, seed)
-    return _rescaled(G, _of_edges(G, weight, sample), normalized, True, sample)
+    table = _sums(G, weight, sample, None, of="edges")
+    if table is None:
+        return _by_edge(G, np.zeros(0, np.int64), np.zeros(0))
+    keys, scale = table["src"].to_numpy() * len(G) + table["dst"].to_numpy(), _scales(G, "edges", normalized, False, sample)
+    order = np.argsort(keys)
+    return _by_edge(G, keys[order], table["betweenness"].to_numpy()[order] * scale)
 
 
 def edge_betweenness_centrality_subset(
@@ -79,7 +82,7 @@ def edge_betweenness_centrality_subset(
     ends = graph.reverse.targets.astype(np.int64), np.repeat(np.arange(n), np.diff(graph.reverse.offsets))
     src, dst = ends if G.directed else (np.minimum(*ends), np.maximum(*ends))
     keys, own = np.unique(src * n + dst, return_inverse=True)
-    return _rescaled(G, _by_edge(G, keys, np.bincount(own, loads, keys.size)), normalized, True)
+    return _by_edge(G, keys, np.bincount(own, loads, keys.size) * _scales(G, "edges", normalized, False))
 
 
 def newman_betweenness_centrality(
@@ -101,8 +104,8 @@ def newman_betweenness_centrality(
     for group in plan.iter_groups(np.arange(n)):
         loads.add(group)
     scale = 1.0 / ((n - 1) * (n - 2)) if normalized and n > 2 else 1.0
-    found = dict(zip(G.nodes, (loads.sums.floats(np.arange(n)) * scale).tolist(), strict=True))
-    return found if v is None else found.get(v, 0.0)
+    by_node = dict(zip(G.nodes, (loads.sums.floats(np.arange(n)) * scale).tolist(), strict=True))
+    return by_node if v is None else by_node.get(v, 0.0)
 
 
 def _sample(graph: KeplerGraph, k: int, seed: Any) -> list[Any]:
@@ -119,29 +122,29 @@ def _sums(graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, tar
     search = bfs_many if weight is None else sssp_many
     searched = searched_where_fast(graph, weight, starts.size)
     table = search(searched, starts, result="betweenness", targets=ends, normalized=False, **options)
-    return table.to_pandas() if hasattr(table, "to_pandas") else table
-
-
-def _as_ordered(graph: KeplerGraph, table: Any) -> np.ndarray:
-    return table["betweenness"].to_numpy() * (1 if graph.directed else 2)
+    table = table.to_pandas() if hasattr(table, "to_pandas") else table
+    return table.assign(betweenness=table["betweenness"] * (1 if graph.directed else 2))
 
 
 def _of_nodes(
-    graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any = None, endpoints: bool = False
+    graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, normalized: bool, endpoints: bool
 ) -> dict[Any, float]:
+    """Betweenness by node; with sources but no targets, the sources are a sample."""
     table = _sums(graph, weight, sources, targets, endpoints=endpoints)
     if table is None:
         return dict.fromkeys(graph.nodes, 0.0)
-    return dict(zip(graph.nodes, _as_ordered(graph, table).tolist(), strict=True))
+    scales = _scales(graph, "vertices", normalized, endpoints, None if targets is not None else sources)
+    return dict(zip(graph.nodes, (table["betweenness"].to_numpy() * scales).tolist(), strict=True))
 
 
-def _of_edges(graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None) -> dict[Any, float]:
-    table = _sums(graph, weight, sources, None, of="edges")
-    if table is None:
-        return _by_edge(graph, np.zeros(0, np.int64), np.zeros(0))
-    keys = table["src"].to_numpy() * len(graph) + table["dst"].to_numpy()
-    order = np.argsort(keys)
-    return _by_edge(graph, keys[order], _as_ordered(graph, table)[order])
+def _scales(
+    graph: KeplerGraph, of: str, normalized: bool, endpoints: bool, sample: Iterable[Any] | None = None
+) -> np.ndarray | float:
+    """What sums over ordered pairs are multiplied by, per node or for all edges."""
+    options = BetweennessOptions(of=of, normalized=normalized, endpoints=endpoints)  # type: ignore[arg-type]
+    chosen = None if sample is None else Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
+    scales: np.ndarray | float = find_scales(options, chosen, len(graph), graph.directed, np.arange(len(graph)))
+    return scales
 
 
 def _by_edge(graph: KeplerGraph, keys: np.ndarray, sums: np.ndarray) -> dict[Any, float]:
@@ -153,25 +156,8 @@ def _by_edge(graph: KeplerGraph, keys: np.ndarray, sums: np.ndarray) -> dict[Any
     src = np.repeat(np.arange(len(graph)), np.diff(offsets))
     listed = np.ones(src.size, bool) if graph.directed else src <= dst
     src, dst = src[listed], dst[listed].astype(np.int64)
-    own, found = src * len(graph) + dst, np.zeros(src.size)
+    own, loads = src * len(graph) + dst, np.zeros(src.size)
     at = np.searchsorted(keys, own)
     is_there = np.isin(own, keys)
-    found[is_there] = sums[at[is_there]]
-    return dict(zip(zip(graph.names(src), graph.names(dst), strict=True), found.tolist(), strict=True))
-
-
-def _rescaled(
-    graph: KeplerGraph, found: dict[Any, float], normalized: bool, counts_ends: bool, sample: list[Any] | None = None
-) -> dict[Any, float]:
-    """Sums over ordered pairs as NetworkX scales them; a sampled node has no paths from itself, unless ends count."""
-    others = len(graph) if counts_ends else len(graph) - 1
-    if others < 2:
-        return found
-
-    def scale(k: int) -> float:
-        return 1 / (k * (others - 1)) if normalized else others / (k * (1 if graph.directed else 2))
-
-    k = others if sample is None else len(sample)
-    own = set() if counts_ends or sample is None else set(sample)
-    of_others, of_sample = scale(k), scale(k - 1) if k > 1 else math.nan
-    return {cell: value * (of_sample if cell in own else of_others) for cell, value in found.items()}
+    loads[is_there] = sums[at[is_there]]
+    return dict(zip(zip(graph.names(src), graph.names(dst), strict=True), loads.tolist(), strict=True))

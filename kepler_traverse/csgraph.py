@@ -466,14 +466,14 @@ def _from_each(
     for group in plan.iter_groups(distinct):
         here = slice(at, at + len(group))
         at += len(group)
-        rows, found = first_rows[here], to_host(group.distance)
-        write_distances(found, unreached_value(found.dtype), rows, distances)
+        rows, distance = first_rows[here], to_host(group.distance)
+        write_distances(distance, unreached_value(distance.dtype), rows, distances)
         if from_distances:
             edges = (graph.offsets, graph.targets, None if unweighted else graph.weights)
             write_predecessors(*edges, distinct[here], rows, distances, previous)
         elif previous is not None:
-            for row, source, found in zip(rows, distinct[here], to_host(group.predecessor), strict=True):
-                previous[row] = np.where(found == NO_PREDECESSOR, NO_VERTEX, found)
+            for row, source, before in zip(rows, distinct[here], to_host(group.predecessor), strict=True):
+                previous[row] = np.where(before == NO_PREDECESSOR, NO_VERTEX, before)
                 previous[row, source] = NO_VERTEX
     for row in np.flatnonzero(first_rows[places] != np.arange(sources.size)):
         distances[row] = distances[first_rows[places[row]]]
@@ -504,11 +504,11 @@ def _from_nearest(
         query = Query(predecessors=True, limit=limit)
         distinct = np.unique(sources)
         name = registry.algorithm.name
-        _, found = nearest_source_search(graph, distinct, name, registry.single_source, "auto", query)
-        columns = nearest_columns(graph, found, limit)
+        _, search = nearest_source_search(graph, distinct, name, registry.single_source, "auto", query)
+        columns = nearest_columns(graph, search, limit)
         vertex = to_host(columns["vertex"].numbers)
         distance[vertex] = to_host(columns["distance"].values)
         nearest[vertex] = to_host(columns["source"].numbers)
-        previous[vertex] = to_host(found.predecessor)[:n][vertex]
+        previous[vertex] = to_host(search.predecessor)[:n][vertex]
         previous[distinct] = NO_VERTEX
     return distance, previous, nearest

@@ -206,10 +206,10 @@ def _checked_anchors(anchors: Any) -> int | str | tuple[int, ...]:
         return arguments.choice("anchors", anchors, ("all",))
     if isinstance(anchors, (int, np.integer)):
         return arguments.whole("anchors", anchors, 1)
-    found = [arguments.whole("anchors", anchor) for anchor in arguments.ids("anchors", anchors)]
-    if not found:
+    numbers = [arguments.whole("anchors", anchor) for anchor in arguments.ids("anchors", anchors)]
+    if not numbers:
         raise InputError("anchors is empty; give at least one node, a number of nodes, or 'all'")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _checked_dtype(dtype: Any) -> Any:

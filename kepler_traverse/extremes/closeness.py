@@ -106,14 +106,14 @@ def top_closeness(
     with_count = arguments.flag("with_count", with_count)
     graph = graph_in_direction(graph, direction)
     searches = Searches(graph, algorithm, arguments.flag("certified", certified), memory)
-    found = _Closeness(searches, k)
+    best = _Closeness(searches, k)
     xp = namespace(graph.offsets)
     frame = frame_from(
         {
-            "vertex": Column(graph.ids_at(xp.asarray(found.vertices))),
-            "closeness": Column(xp.asarray(found.values)),
-            "reached": Column(xp.asarray(found.reached)),
-            "sum": Column(xp.asarray(found.sums)),
+            "vertex": Column(graph.ids_at(xp.asarray(best.vertices))),
+            "closeness": Column(xp.asarray(best.values)),
+            "reached": Column(xp.asarray(best.reached)),
+            "sum": Column(xp.asarray(best.sums)),
         },
         graph.device,
     )
@@ -199,7 +199,7 @@ class _Closeness:
         return numbers[verdicts == cpu.OPEN], edges * (1 + self._searches.certified)
 
     def _search(self, numbers: np.ndarray, k: int) -> None:
-        found = []
+        totals = []
         for vertex, distance in self._searches.rows(numbers, require_all=False):
             self._open[vertex] = False
             if self._weighted:
@@ -212,11 +212,11 @@ class _Closeness:
                 total = int((levels * self._xp.arange(levels.size)).sum())
             if n_inside * largest >= _MAX_SUM:
                 raise PrecisionError("a sum of distances could exceed 2^63 - 1, the largest int64; scale the weights down")
-            found.append((vertex, n_inside, total))
+            totals.append((vertex, n_inside, total))
             if self._sizes[int(self._labels[vertex])] > 1:
                 least = self._least_sums(inside, distance) if self._weighted else self._least_hops(levels)
                 self._bound_component(vertex, distance, least, n_inside)
-        vertices, reached, sums = np.array(found, np.int64).T
+        vertices, reached, sums = np.array(totals, np.int64).T
         self.vertices = np.concatenate([self.vertices, vertices])
         self.reached, self.sums = np.concatenate([self.reached, reached]), np.concatenate([self.sums, sums])
         self.values = np.concatenate([self.values, self._closeness(reached - 1, sums)])

@@ -177,13 +177,13 @@ class ExtremesSearch(SearchTogether):
     def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:  # noqa: ARG002
         graph = self.graph
         with options.clock("traverse"):  # which certifies each of its searches
-            found = extremes(graph, certified=options.certified, **self._options)
-        return make_columns(graph, found), found.searches
+            result = extremes(graph, certified=options.certified, **self._options)
+        return make_columns(graph, result), result.searches
 
 
-def make_columns(graph: Graph, found: Extremes) -> dict[str, Column]:
+def make_columns(graph: Graph, result: Extremes) -> dict[str, Column]:
     """Return columns ``set, vertex, eccentricity``: a row per vertex of the center, and of the periphery."""
-    sets = ("center", found.center, found.radius), ("periphery", found.periphery, found.diameter)
+    sets = ("center", result.center, result.radius), ("periphery", result.periphery, result.diameter)
     sizes = [len(ids) for _, ids, _ in sets]
     return {
         "set": labels_at([name for name, _, _ in sets], np.repeat(np.arange(len(sets)), sizes)),
@@ -378,16 +378,16 @@ class _Eccentricities:
     def _best(self, values: Array, among: Array, k: int) -> np.ndarray:
         """Return the numbers of up to k vertices of the largest values, NumPy."""
         xp = self._xp
-        found = xp.flatnonzero(among)
-        if k == 1 and found.size:
-            of_found = values[found]
-            found = found[of_found == of_found.max()]
-            return to_host(found[self._tie[found].argmax()[None]])
-        if found.size > k:
+        chosen = xp.flatnonzero(among)
+        if k == 1 and chosen.size:
+            of_chosen = values[chosen]
+            chosen = chosen[of_chosen == of_chosen.max()]
+            return to_host(chosen[self._tie[chosen].argmax()[None]])
+        if chosen.size > k:
             # A choice of sources, which rounding to float64 cannot make wrong.
-            key = values[found].astype(np.float64) + self._tie[found]
-            found = found[xp.argpartition(key, found.size - k)[found.size - k :]]
-        return to_host(found)
+            key = values[chosen].astype(np.float64) + self._tie[chosen]
+            chosen = chosen[xp.argpartition(key, chosen.size - k)[chosen.size - k :]]
+        return to_host(chosen)
 
     def _search(self, numbers: np.ndarray, backward: bool = False) -> None:
         near, far = (self.back, self.out) if backward else (self.out, self.back)

@@ -106,15 +106,15 @@ def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
         They are no integers, or out of range.
     """
     try:
-        found = np.asarray(indices)
+        given = np.asarray(indices)
     except ValueError as error:  # of rows that differ in length
         raise InputError(f"indices must be vertex numbers: {error}") from None
-    if not found.size:
-        return np.zeros(found.shape, np.int64)
-    if found.dtype.kind not in "iuf" or not np.array_equal(np.trunc(found), found):
-        raise InputError(f"indices must be whole numbers, not {arguments.describe(found.ravel()[0].item())}")
-    wrong = (found < -n_vertices) | (found >= n_vertices)
+    if not given.size:
+        return np.zeros(given.shape, np.int64)
+    if given.dtype.kind not in "iuf" or not np.array_equal(np.trunc(given), given):
+        raise InputError(f"indices must be whole numbers, not {arguments.describe(given.ravel()[0].item())}")
+    wrong = (given < -n_vertices) | (given >= n_vertices)
     if wrong.any():
-        raise InputError(f"indices holds {found[wrong][0]}, and the vertices are 0 to {n_vertices - 1}")
-    numbers = found.astype(np.int64)
+        raise InputError(f"indices holds {given[wrong][0]}, and the vertices are 0 to {n_vertices - 1}")
+    numbers = given.astype(np.int64)
     return np.where(numbers < 0, numbers + n_vertices, numbers)

@@ -130,9 +130,9 @@ def add_loads(
 
 def by_in_edges(graph: Graph, edge_sums: Any) -> ExactSums:
     """Return sums of stored edges as those of the edges of the reversed graph, in the order in which it stores them."""
-    order, found = cp.argsort(graph.targets, kind="stable"), ExactSums(0)
-    found.low, found.high = edge_sums.low[order], edge_sums.high[order]
-    return found
+    order, sums = cp.argsort(graph.targets, kind="stable"), ExactSums(0)
+    sums.low, sums.high = edge_sums.low[order], edge_sums.high[order]
+    return sums
 
 
 def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
@@ -148,7 +148,7 @@ def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
             {"offsets": way.offsets, "targets": way.targets, "hub_chunks": hubs, "n_hub_chunks": np.int64(hubs.size)}
         )
     partial = cp.empty(at_once * WARP * max(int(way["n_hub_chunks"]) for way in ways), np.float64)
-    found = []
+    are_left = []
     for first in range(0, k, at_once * WARP):
         rows = distance[first : first + at_once * WARP]
         flat, pitch = flatten_distances(rows)
@@ -165,8 +165,8 @@ def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:
             _level({**args, **ways[0]}, _COUNTS, level, level - 1, level == depth)
         for level in range(depth - 1, -1, -1):
             _level({**args, **ways[1]}, _LOADS, level, level + 1, False)
-        found.append(overflows.get()[: len(rows)] != 0)
-    return np.concatenate(found)
+        are_left.append(overflows.get()[: len(rows)] != 0)
+    return np.concatenate(are_left)
 
 
 def _level(args: dict[str, Any], entry: Entry, level: int, wanted: int, is_last: bool) -> None:

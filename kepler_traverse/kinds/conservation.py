@@ -124,8 +124,8 @@ def uses_named(graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, 
     before, uses = np.append(find_places(graph.reverse.targets[cells]), cells.size), np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):  # each round doubles the edges that are seen
         before, uses = before[before], uses | uses[before]
-    found: np.ndarray = uses[find_places(targets)]
-    return found
+    of_targets: np.ndarray = uses[find_places(targets)]
+    return of_targets
 
 
 def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.ndarray, Words, int]]) -> None:
@@ -135,11 +135,11 @@ def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.nda
         for vertices, words, sign in terms:
             part = words[word].view(np.uint64) >> np.uint64(shift) & np.uint64(2**32 - 1)
             np.add.at(carry, vertices, sign * part.astype(np.int64))
-        found = carry[touched]
-        wrong = np.unique(touched[found & (2**32 - 1) != 0])
+        total = carry[touched]
+        wrong = np.unique(touched[total & (2**32 - 1) != 0])
         if wrong.size:
             raise _error(graph, source, what.format(graph.ids_at(wrong[:1])[0]), wrong)
-        carry[touched] = found >> 32
+        carry[touched] = total >> 32
 
 
 def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:

@@ -59,13 +59,13 @@ def make_frame(asked: Asked, groups: Iterable[Traversals], places: np.ndarray, f
     if _can_write_rows(graph, asked.options.unreached):
         rows = [row for group in groups for row in _rows_of_group(asked, group)]
         return frames.make(_shown(asked, _columns_of_rows(graph, [rows[i] for i in places])))
-    found = []
+    parts = []
     for group in groups:
         for traversal in group:
             columns = columns_of_source(asked, traversal)
             source = Column.of_vertices(graph, np.full(len(columns["vertex"].values), traversal.source))
-            found.append(frames.make({"source": source, **columns}))
-    return frames.concatenate([found[i] for i in places])
+            parts.append(frames.make({"source": source, **columns}))
+    return frames.concatenate([parts[i] for i in places])
 
 
 def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
@@ -88,14 +88,14 @@ def _empty_frame(asked: Asked, frames: FrameKind) -> Any:
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``vertex, distance[, predecessor]`` of the vertices that each source reaches."""
-    found: Any = group.distance
-    if is_rows(found):  # of a plan that has changed its strategy
-        found = to_sparse(found, group.predecessor if asked.kind.has_predecessors else None)
-        found = found if asked.query.limit is None else found.within([asked.query.limit] * len(found))
+    distances: Any = group.distance
+    if is_rows(distances):  # of a plan that has changed its strategy
+        distances = to_sparse(distances, group.predecessor if asked.kind.has_predecessors else None)
+        distances = distances if asked.query.limit is None else distances.within([asked.query.limit] * len(distances))
     if asked.query.targets is not None:
-        found = found.at(asked.query.targets)
-    values = {"vertex": found.vertices, "distance": found.distance, "predecessor": found.predecessor}
-    return SourceRecords({name: each for name, each in values.items() if each is not None}, found.sizes)
+        distances = distances.at(asked.query.targets)
+    values = {"vertex": distances.vertices, "distance": distances.distance, "predecessor": distances.predecessor}
+    return SourceRecords({name: each for name, each in values.items() if each is not None}, distances.sizes)
 
 
 def columns_of_records(asked: Asked, values: Values) -> dict[str, Column]:
@@ -126,10 +126,10 @@ def _rows_of_group(asked: Asked, group: Traversals) -> list[_Rows]:
     """Return the rows of each source of a group, in memory of their own."""
 
     def rows(begin: int, end: int) -> list[_Rows]:
-        found: list[_Rows] = []
+        own: list[_Rows] = []
         for i in range(begin, end):
-            found.append(_make_rows(asked, group, i, found[-1].selection if found else None))
-        return found
+            own.append(_make_rows(asked, group, i, own[-1].selection if own else None))
+        return own
 
     return [row for rows in _in_threads(rows, len(group), len(group) * asked.graph.n_vertices) for row in rows]
 

@@ -131,13 +131,13 @@ def rows_of_labels(
     """
     xp = namespace(owner)
     vertex, rank = xp.nonzero(owner >= 0)
-    found, source = distance[vertex, rank], xp.asarray(numbers)[owner[vertex, rank]]
+    length, source = distance[vertex, rank], xp.asarray(numbers)[owner[vertex, rank]]
     rank = rank.astype(np.int64) + 1
     if ALGORITHMS[algorithm].counts_hops:
-        found = found.astype(np.int32)
+        length = length.astype(np.int32)
     elif graph.integer_weights:
-        found = found.astype(graph.distance_dtype)
-    return vertex, rank, source, found
+        length = length.astype(graph.distance_dtype)
+    return vertex, rank, source, length
 
 
 def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> dict[str, Column]:

@@ -20,19 +20,19 @@ def matrix(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     xp = namespace(graph.offsets)
     kind = ALGORITHMS[asked.algorithm].narrowest_dtype(graph)
     columns = slice(None) if asked.targets is None else xp.asarray(places_of_targets(asked))
-    found = xp.zeros((places.size, graph.n_vertices if asked.targets is None else asked.targets.size), kind)
+    result = xp.zeros((places.size, graph.n_vertices if asked.targets is None else asked.targets.size), kind)
     at = 0
     for group in groups:
-        if group.distance.dtype != found.dtype:
-            found = _in_wider_type(found, group.distance.dtype)
+        if group.distance.dtype != result.dtype:
+            result = _in_wider_type(result, group.distance.dtype)
         rows = np.flatnonzero((places >= at) & (places < at + len(group)))
         for row, i in zip(rows.tolist(), (places[rows] - at).tolist(), strict=True):
             distance = group.distance[i][columns]
             if limit is not None:  # searches with negative weights are not pruned
                 distance = xp.where(at_most(distance, limit), distance, unreached_value(distance.dtype))
-            found[row] = distance
+            result[row] = distance
         at += len(group)
-    return narrow_distances(graph, found) if found.dtype == np.int64 else found
+    return narrow_distances(graph, result) if result.dtype == np.int64 else result
 
 
 def _in_wider_type(matrix: Array, dtype: np.dtype) -> Array:
@@ -48,11 +48,11 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     """Return the vertices that each source reaches: uint8 of shape (k, ceil(n / 8)), v in bit v % 8 of byte v // 8."""
     n, limit = asked.graph.n_vertices, asked.query.limit
     xp = namespace(asked.graph.offsets)
-    found = xp.zeros((int(places.max(initial=-1)) + 1, -(-n // 8)), np.uint8)
+    bits = xp.zeros((int(places.max(initial=-1)) + 1, -(-n // 8)), np.uint8)
     at = 0
     for group in groups:
         if not is_rows(group.distance):
-            found[at : at + len(group)] = xp.asarray(group.distance.bitmap())
+            bits[at : at + len(group)] = xp.asarray(group.distance.bitmap())
             at += len(group)
             continue
         reached = is_reached(group.distance)
@@ -60,6 +60,6 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
             reached &= at_most(group.distance, limit)
         for bit in range(min(n, 8)):
             ones = reached[:, bit::8].astype(np.uint8) << bit
-            found[at : at + len(group), : ones.shape[1]] |= ones
+            bits[at : at + len(group), : ones.shape[1]] |= ones
         at += len(group)
-    return found[xp.asarray(places)]
+    return bits[xp.asarray(places)]

@@ -49,19 +49,19 @@ def nearest_source_search(
         raise NegativeCycleError(graph.ids_at(np.array(error.cycle)).tolist(), error.weight) from None
 
 
-def nearest_columns(graph: Graph, found: Traversal, limit: float | None) -> dict[str, Column]:
+def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dict[str, Column]:
     """Return ``vertex, source, distance`` of a nearest-source search by ascending vertex."""
-    xp = namespace(found.distance)
-    n, algorithm = graph.n_vertices, ALGORITHMS[found.algorithm]
-    owner = xp.where(found.predecessor == NO_PREDECESSOR, xp.arange(n + 1), found.predecessor)
+    xp = namespace(search.distance)
+    n, algorithm = graph.n_vertices, ALGORITHMS[search.algorithm]
+    owner = xp.where(search.predecessor == NO_PREDECESSOR, xp.arange(n + 1), search.predecessor)
     owner = xp.where(owner == n, xp.arange(n + 1), owner)  # each source is its own root
     while True:
         further = owner[owner]
         if bool((further == owner).all()):
             break
         owner = further
-    reached = found.reached[:n]
-    distance = found.distance[:n] - 1 if algorithm.counts_hops else found.distance[:n]
+    reached = search.reached[:n]
+    distance = search.distance[:n] - 1 if algorithm.counts_hops else search.distance[:n]
     if limit is not None:
         reached &= at_most(distance, algorithm.largest_limit(limit))
     vertex = xp.flatnonzero(reached)

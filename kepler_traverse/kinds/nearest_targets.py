@@ -18,16 +18,16 @@ from .result_kinds import GROUP
 
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``group, rank, target, distance`` of each source."""
-    query, found = asked.query, group.distance
+    query, distances = asked.query, group.distance
     assert query.nearest is not None
-    if is_rows(found):  # of a strategy that searches further
-        at_targets = to_host(found if query.output == "targets" else found[:, query.targets])
-        found = to_sparse(at_targets)
-        vertices = np.asarray(query.targets)[found.vertices]
+    if is_rows(distances):  # of a strategy that searches further
+        at_targets = to_host(distances if query.output == "targets" else distances[:, query.targets])
+        distances = to_sparse(at_targets)
+        vertices = np.asarray(query.targets)[distances.vertices]
     else:
-        found = found.at(query.targets)
-        vertices = found.vertices.astype(np.int64)
-    row, distance = found.rows_of_entries(), found.distance
+        distances = distances.at(query.targets)
+        vertices = distances.vertices.astype(np.int64)
+    row, distance = distances.rows_of_entries(), distances.distance
     is_near = np.ones(row.size, bool) if query.limit is None else distance <= query.limit
     parts = []
     for members in query.nearest.members:

@@ -64,7 +64,7 @@ def _sums(distance: Array, keys: Array, values: Array, n_integers: int, decay: i
     (k, n), width = distance.shape, len(values) * keys.size
     size = _n_reduction_blocks(n)
     memory, pitch = flatten_distances(distance)
-    found = cp.empty(k * width * size, np.int64)
+    words = cp.empty(k * width * size, np.int64)
     args = {
         "distance": memory.view(np.uint8),
         "pitch": pitch,
@@ -76,16 +76,16 @@ def _sums(distance: Array, keys: Array, values: Array, n_integers: int, decay: i
         "n_integers": np.int64(n_integers),
         "n_attributes": np.int64(len(values)),
         "parameter": np.float64(parameter),
-        "sums": found,
+        "sums": words,
     }
     launch(_kernel(_REDUCE, distance.dtype, decay), k * size, args)
     counts = np.int64(keys.size), np.int64(n_integers), np.int64(len(values))
     while size > 1:
         folded = cp.empty(k * width * _n_reduction_blocks(size), np.int64)
         items = k * width * _n_reduction_blocks(size)
-        launch(_kernel(_FOLD, distance.dtype, decay), items, (found, np.int64(size), np.int64(k * width), *counts, folded))
-        found, size = folded, _n_reduction_blocks(size)
-    return found.get()
+        launch(_kernel(_FOLD, distance.dtype, decay), items, (words, np.int64(size), np.int64(k * width), *counts, folded))
+        words, size = folded, _n_reduction_blocks(size)
+    return words.get()
 
 
 def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: int) -> int:

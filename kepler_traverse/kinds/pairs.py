@@ -45,12 +45,12 @@ def columns_of_pairs(given: Any, name: str = "pairs") -> tuple[Ids, Ids]:
             f"{name} must be (origins, destinations) or a table with two such columns, not {arguments.describe(given)}"
         )
     texts = [str(name) for name in names]
-    found = end_pairs(texts)
-    if len(found) != 1:
+    ends = end_pairs(texts)
+    if len(ends) != 1:
         raise InputError(
             f"it is not sure which columns hold the {name}; the table has {listed(texts)}; give (origins, destinations)"
         )
-    return given[found[0][0]], given[found[0][1]]
+    return given[ends[0][0]], given[ends[0][1]]
 
 
 def numbers_of_pairs(
@@ -65,13 +65,13 @@ def numbers_of_pairs(
     InputError
         There are not as many origins as destinations.
     """
-    found = numbers_of_rows(graph, names[0], origins), numbers_of_rows(graph, names[1], destinations)
-    if found[0].size != found[1].size:
+    numbers = numbers_of_rows(graph, names[0], origins), numbers_of_rows(graph, names[1], destinations)
+    if numbers[0].size != numbers[1].size:
         raise InputError(
-            f"{found[0].size} {names[0]} and {found[1].size} {names[1]}: a pair needs one of each, so give columns of the "
-            "same length"
+            f"{numbers[0].size} {names[0]} and {numbers[1].size} {names[1]}: a pair needs one of each, so give columns of "
+            "the same length"
         )
-    return found
+    return numbers
 
 
 def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
@@ -130,11 +130,11 @@ def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options
         groups = iter([plan.run(table.sources)])
     else:
         groups = plan.iter_groups(table.sources, table.lists)
-    found, sources = [], [np.zeros(0, np.int64)]
+    parts, sources = [], [np.zeros(0, np.int64)]
     for group in groups:
-        found.append(records_of_group(making, group))
-        sources.append(np.repeat(group.sources, found[-1].sizes))
-    records = joined(found)
+        parts.append(records_of_group(making, group))
+        sources.append(np.repeat(group.sources, parts[-1].sizes))
+    records = joined(parts)
     order = np.argsort(records.values["pair"], kind="stable")
     columns = columns_of_records(making, np.concatenate(sources)[order], records.take(order))
     del columns[without]

@@ -65,11 +65,11 @@ def require_path_counts(
     ends = np.ones(graph.n_vertices) if is_target is None or not is_target.size else is_target.astype(np.float64)
     out = np.bincount(src, share * (ends[dst] + carried[dst]), graph.n_vertices)
     out[source] = 0.0
-    for what, found, expected in (("paths to", into, np.ones(graph.n_vertices)), ("load of", out, carried)):
-        wrong = reached[~(np.abs(found[reached] - expected[reached]) <= _TOLERANCE * (1 + np.abs(expected[reached])))]
+    for what, actual, expected in (("paths to", into, np.ones(graph.n_vertices)), ("load of", out, carried)):
+        wrong = reached[~(np.abs(actual[reached] - expected[reached]) <= _TOLERANCE * (1 + np.abs(expected[reached])))]
         if wrong.size:
             raise CertificateError(
                 f"the {what} vertex {graph.ids_at(wrong[:1])[0]} from source {graph.ids_at(np.array([source]))[0]} "
                 "are wrong: "
-                f"its edges on shortest paths give {found[wrong[0]]}, not {expected[wrong[0]]} ({wrong.size} vertices)"
+                f"its edges on shortest paths give {actual[wrong[0]]}, not {expected[wrong[0]]} ({wrong.size} vertices)"
             )

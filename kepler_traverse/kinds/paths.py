@@ -45,12 +45,12 @@ class AlongPaths(Digested):
 
 def find_routes(graph: Graph, traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
     """Return the paths to the targets of each source: as the search found them, along predecessors, or by distances."""
-    found: Any = traversals.distance
+    distances: Any = traversals.distance
     if traversals.routes is not None:
         return traversals.routes
-    if not is_rows(found):
+    if not is_rows(distances):
         sizes, vertices = (
-            found if found.predecessor is not None else found.point_back(graph, traversals.sources)
+            distances if distances.predecessor is not None else distances.point_back(graph, traversals.sources)
         ).walk_back(lists)
         return Routes(sizes, namespace(graph.offsets).asarray(vertices))
     if traversals.predecessor is None:
@@ -76,7 +76,7 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
     edges = (reverse.offsets, reverse.targets, weights, None)
     states: list[Any] = [None] * threads.max_threads()
     sizes = np.zeros(lists.vertices.size, np.int64)
-    found: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
+    of_sources: list[list[np.ndarray]] = [[] for _ in range(len(traversals))]
 
     def walk_from(i: int, thread: int) -> None:
         if states[thread] is None:
@@ -95,12 +95,12 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
                     f"no path explains the distance of vertex {graph.ids_at([int(targets[j])])[0]}: rounding in "
                     f"{distance.dtype} closed a cycle of equal distances; build the graph with weight_type='float64'"
                 )
-            found[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
+            of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))
             sizes[begin + j] = size
 
     threads.for_each(walk_from, len(traversals))
     nothing = np.empty(0, graph.targets.dtype)
-    return Routes(sizes, np.concatenate([path for paths in found for path in paths] or [nothing]))
+    return Routes(sizes, np.concatenate([path for paths in of_sources for path in paths] or [nothing]))
 
 
 def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -> Routes:
@@ -150,9 +150,9 @@ def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
     src, dst = routes.vertices[xp.asarray(steps - 1)], routes.vertices[xp.asarray(steps)]
     edges = backend.find_edges(graph.offsets, graph.targets, src, dst, np.dtype(np.int64))
-    found = np.zeros(begins.size, np.int64)
-    found[steps] = to_host(edge_rows[edges])
-    return found, begins
+    rows = np.zeros(begins.size, np.int64)
+    rows[steps] = to_host(edge_rows[edges])
+    return rows, begins
 
 
 def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -127,12 +127,12 @@ def records_of_group(asked: Asked, group: Traversals, fold: LevelFold | None = N
     """
     kind = asked.kind
     if kind.of_levels is not None and asked.counts_hops:
-        found = []
+        parts = []
         for counts, edges in iter_level_counts(asked.graph, group, asked.query.limit):
-            found.append(kind.of_levels(asked, counts))
+            parts.append(kind.of_levels(asked, counts))
             if fold is not None:
                 fold(counts, edges)
-        return joined(found)
+        return joined(parts)
     if kind.make_records is None or kind.make_columns is None:
         raise TypeError(f"the result kind {kind.name!r} says nothing of how its records are made")
     return kind.make_records(asked, group)
@@ -163,9 +163,9 @@ def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict
     made = asked.kind.make_columns(asked, values)
     place = asked.kind.columns.index("source")
     names = list(made)
-    found = {name: made[name] for name in names[:place]}
-    found["source"] = Column.of_vertices(asked.graph, source)
-    return found | {name: made[name] for name in names[place:]}
+    columns = {name: made[name] for name in names[:place]}
+    columns["source"] = Column.of_vertices(asked.graph, source)
+    return columns | {name: made[name] for name in names[place:]}
 
 
 def iter_level_counts(graph: Graph, traversals: Traversals, limit: float | None) -> Iterable[tuple[Array, np.ndarray]]:

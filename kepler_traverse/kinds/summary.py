@@ -14,9 +14,9 @@ from .records import Asked, SourceRecords, Values
 
 def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
     """Return ``reached, farthest, total, harmonic`` of hops."""
-    found = summary_of_levels(counts)
+    summary = summary_of_levels(counts)
     return SourceRecords(
-        dict(zip(("reached", "farthest", "total", "harmonic"), found.T, strict=True)), np.ones(len(found), np.int64)
+        dict(zip(("reached", "farthest", "total", "harmonic"), summary.T, strict=True)), np.ones(len(summary), np.int64)
     )
 
 

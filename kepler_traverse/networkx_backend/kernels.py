@@ -27,14 +27,14 @@ def bfs(offsets, targets, sources, max_level):
     n = offsets.size - 1
     order = np.empty(n, targets.dtype)
     parent, level = np.full(n, NONE, targets.dtype), np.full(n, NONE, np.int32)
-    found = 0
+    n_reached = 0
     for source in sources:
         if level[source] == NONE:
             level[source] = 0
-            order[found] = source
-            found += 1
+            order[n_reached] = source
+            n_reached += 1
     begin = 0
-    while begin < found:
+    while begin < n_reached:
         v = order[begin]
         begin += 1
         if level[v] == max_level:
@@ -44,9 +44,9 @@ def bfs(offsets, targets, sources, max_level):
             if level[u] == NONE:
                 level[u] = level[v] + 1
                 parent[u] = v
-                order[found] = u
-                found += 1
-    return order[:found], parent, level
+                order[n_reached] = u
+                n_reached += 1
+    return order[:n_reached], parent, level
 
 
 @njit(cache=True, nogil=True)
@@ -87,25 +87,25 @@ def components(offsets, targets):
     n = offsets.size - 1
     order, seen = np.empty(n, targets.dtype), np.zeros(n, np.uint8)
     starts = np.zeros(n + 1, np.int64)
-    found = begin = n_components = 0
+    n_seen = begin = n_components = 0
     for root in range(n):
         if seen[root]:
             continue
-        starts[n_components] = found
+        starts[n_components] = n_seen
         n_components += 1
         seen[root] = 1
-        order[found] = root
-        found += 1
-        while begin < found:
+        order[n_seen] = root
+        n_seen += 1
+        while begin < n_seen:
             v = order[begin]
             begin += 1
             for at in range(offsets[v], offsets[v + 1]):
                 u = targets[at]
                 if not seen[u]:
                     seen[u] = 1
-                    order[found] = u
-                    found += 1
-    starts[n_components] = found
+                    order[n_seen] = u
+                    n_seen += 1
+    starts[n_components] = n_seen
     return order, starts[: n_components + 1]
 
 

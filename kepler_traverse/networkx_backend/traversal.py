@@ -67,11 +67,11 @@ def bfs_successors(
 ) -> Iterator[tuple[Any, list[Any]]]:
     """Each node with children, and its children."""
     pairs = zip(*_edges(G, source, False, depth_limit), strict=True)
-    found = False
+    has_children = False
     for parent, group in groupby(pairs, key=lambda pair: pair[0]):
-        found = True
+        has_children = True
         yield parent, [child for _, child in group]
-    if not found:
+    if not has_children:
         yield source, []
 
 

@@ -46,15 +46,15 @@ def read_weights(adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_
     The result has a ``problem`` if a weight is no finite integer or float, or if sums of integers could exceed int64.
     """
     if is_multigraph:
-        found = [min_weight(data, name, default) for nbrs in adjacency.values() for data in nbrs.values()]
+        listed = [min_weight(data, name, default) for nbrs in adjacency.values() for data in nbrs.values()]
     else:
-        found = [data.get(name, default) for nbrs in adjacency.values() for data in nbrs.values()]
-    kinds = set(map(type, found))
+        listed = [data.get(name, default) for nbrs in adjacency.values() for data in nbrs.values()]
+    kinds = set(map(type, listed))
     wrong = kinds - _INTEGERS - _FLOATS
     if wrong:
-        return _refused(f"edge attribute {name!r} has {_described(found, wrong)}; weights must be integers or floats")
+        return _refused(f"edge attribute {name!r} has {_described(listed, wrong)}; weights must be integers or floats")
     try:
-        return _as_arrays(found, kinds, name, len(adjacency))
+        return _as_arrays(listed, kinds, name, len(adjacency))
     except OverflowError:
         return _refused(f"edge attribute {name!r} has integers beyond int64")
 
@@ -72,31 +72,31 @@ def min_weight(data: Mapping[Any, Mapping[Any, Any]], name: Hashable, default: A
     return min(values)
 
 
-def _as_arrays(found: list[Any], kinds: set[type], name: Hashable, n_nodes: int) -> Weights:
+def _as_arrays(listed: list[Any], kinds: set[type], name: Hashable, n_nodes: int) -> Weights:
     flags = _NO_FLAGS
     if kinds <= _INTEGERS:
-        kind, values = "int", np.array(found, np.int64)
+        kind, values = "int", np.array(listed, np.int64)
     else:
-        kind, values = "float", np.array(found, np.float64)
+        kind, values = "float", np.array(listed, np.float64)
         if not np.isfinite(values).all():
             return _refused(f"edge attribute {name!r} has a weight that is infinite or not a number")
         if kinds & _INTEGERS:
-            kind, flags = "mixed", np.array([type(value) in _FLOATS for value in found], np.uint8)
-    heaviest = max(abs(min(found)), abs(max(found))) if found else 0
+            kind, flags = "mixed", np.array([type(value) in _FLOATS for value in listed], np.uint8)
+    heaviest = max(abs(min(listed)), abs(max(listed))) if listed else 0
     # A Bellman-Ford search may try walks of n^2 edges before it reports a cycle.
     if kind == "int" and int(heaviest) * (n_nodes + 1) ** 2 >= _MAX_SUM:
         return _refused(f"sums of the integers of edge attribute {name!r} may exceed int64")
-    if kind == "mixed" and _heaviest_integer(found) * (n_nodes + 1) ** 2 >= FLOAT64_EXACT:
+    if kind == "mixed" and _heaviest_integer(listed) * (n_nodes + 1) ** 2 >= FLOAT64_EXACT:
         return _refused(f"edge attribute {name!r} mixes floats with integers whose sums float64 may round")
     return Weights(values=values, floats=flags, kind=kind, has_negative=bool((values < 0).any()), problem="")
 
 
-def _heaviest_integer(found: list[Any]) -> int:
-    return max((abs(int(value)) for value in found if type(value) in _INTEGERS), default=0)
+def _heaviest_integer(listed: list[Any]) -> int:
+    return max((abs(int(value)) for value in listed if type(value) in _INTEGERS), default=0)
 
 
-def _described(found: list[Any], wrong: set[type]) -> str:
-    value = next(value for value in found if type(value) in wrong)
+def _described(listed: list[Any], wrong: set[type]) -> str:
+    value = next(value for value in listed if type(value) in wrong)
     return f"the value {value!r} of type {type(value).__name__}"
 
 

@@ -47,8 +47,8 @@ class _Impedance:
             raise InputError(f"edge_weights[{name!r}] must be numbers, not {weights.dtype}")
         wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
         if wrong.size:
-            found = weights[wrong[0]]
-            raise InputError(f"edge_weights[{name!r}], row {wrong[0]} is {found}: impedances are finite and 0 or more")
+            value = weights[wrong[0]]
+            raise InputError(f"edge_weights[{name!r}], row {wrong[0]} is {value}: impedances are finite and 0 or more")
         self.per_one = 1
         for per_one in (1, 1000) if weights.dtype.kind == "f" else ():
             units = np.rint(weights * per_one)
@@ -241,7 +241,7 @@ class Network:
 
         def sums(decay: str = "flat", **of_rows: Any) -> list[np.ndarray]:
             at_nodes = {each: np.bincount(nodes, rows, self.node_ids.size) for each, rows in of_rows.items()}
-            found = sssp_many(
+            frame = sssp_many(
                 impedance.graph,
                 "all",
                 result="opportunities",
@@ -249,7 +249,7 @@ class Network:
                 cutoffs=[limit],
                 decay=self._decay(decay, float(distance) * impedance.per_one),
             )
-            return [found[each].to_numpy() for each in of_rows]
+            return [frame[each].to_numpy() for each in of_rows]
 
         if kind in ("sum", "count"):
             return self._series(*(sums(decay, total=values) if kind == "sum" else sums(total=None)))
@@ -267,8 +267,8 @@ class Network:
     def low_connectivity_nodes(self, impedance: float, count: int, imp_name: str | None = None) -> np.ndarray:
         """Return the ids of nodes from which fewer than ``count`` nodes, themselves included, are within a distance."""
         by = self._impedance(imp_name)
-        found = sssp_many(by.graph, "all", result="within", cutoffs=[by.limit("impedance", impedance)])
-        return self.node_ids[found["vertices"].to_numpy() < count].to_numpy()
+        frame = sssp_many(by.graph, "all", result="within", cutoffs=[by.limit("impedance", impedance)])
+        return self.node_ids[frame["vertices"].to_numpy() < count].to_numpy()
 
     def get_node_ids(self, x_col: Any, y_col: Any, mapping_distance: float | None = None) -> pd.Series:
         """Return the id of the node nearest to each location, by Euclidean distance; of equally near nodes the first.
@@ -355,13 +355,13 @@ class Network:
         if nodes.size:
             by_node = np.argsort(nodes, kind="stable")
             targets, first, counts = np.unique(nodes[by_node], return_index=True, return_counts=True)
-            found = sssp_many(impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit)
-            place = np.searchsorted(targets, found["target"].to_numpy())
+            frame = sssp_many(impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit)
+            place = np.searchsorted(targets, frame["target"].to_numpy())
             rows = _rows(first[place], counts[place])
-            source = np.repeat(found["source"].to_numpy(), counts[place])
+            source = np.repeat(frame["source"].to_numpy(), counts[place])
             column = np.arange(source.size) - np.searchsorted(source, source)
             near = column < k
-            length = np.repeat(impedance.lengths(found["distance"]), counts[place])
+            length = np.repeat(impedance.lengths(frame["distance"]), counts[place])
             lengths[source[near], column[near]] = length[near]
             pois[source[near], column[near]] = by_node[rows[near]]
         result = pd.DataFrame(lengths, index=self.node_ids, columns=list(range(1, k + 1)))
@@ -373,9 +373,9 @@ class Network:
         """Return ``source``, ``destination`` and the distance, named as the impedance, of all nodes within a radius."""
         impedance = self._impedance(imp_name)
         sources = pd.unique(self._find_numbers("nodes", nodes))
-        found = sssp_many(impedance.graph, sources, cutoff=impedance.limit("radius", radius))
-        ends = {new: self.node_ids[found[old].to_numpy()] for new, old in (("source", "source"), ("destination", "vertex"))}
-        return pd.DataFrame(ends | {self._name(imp_name): impedance.lengths(found["distance"])})
+        frame = sssp_many(impedance.graph, sources, cutoff=impedance.limit("radius", radius))
+        ends = {new: self.node_ids[frame[old].to_numpy()] for new, old in (("source", "source"), ("destination", "vertex"))}
+        return pd.DataFrame(ends | {self._name(imp_name): impedance.lengths(frame["distance"])})
 
     def shortest_path(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> np.ndarray:
         """Return the ids of the nodes of a shortest path, empty if there is none."""
@@ -384,9 +384,9 @@ class Network:
     def shortest_paths(self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None) -> list[np.ndarray]:
         """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the same row."""
         pairs = self._pairs(nodes_a, nodes_b)
-        found = paths(self._impedance(imp_name).searched_from(pairs[0]), pairs)
-        nodes = self.node_ids.to_numpy()[found["vertex"].to_numpy()]
-        ends = np.searchsorted(found["pair"].to_numpy(), np.arange(pairs[0].size + 1))
+        frame = paths(self._impedance(imp_name).searched_from(pairs[0]), pairs)
+        nodes = self.node_ids.to_numpy()[frame["vertex"].to_numpy()]
+        ends = np.searchsorted(frame["pair"].to_numpy(), np.arange(pairs[0].size + 1))
         return [nodes[begin:end] for begin, end in pairwise(ends.tolist())]
 
     def shortest_path_length(self, node_a: Any, node_b: Any, imp_name: str | None = None) -> float:
@@ -403,11 +403,11 @@ class Network:
         """
         pairs = self._pairs(nodes_a, nodes_b)
         impedance = self._impedance(imp_name)
-        found = impedance.lengths(sssp_pairs(impedance.searched_from(pairs[0]), *pairs)["distance"])
-        missing = np.isnan(found)
+        lengths = impedance.lengths(sssp_pairs(impedance.searched_from(pairs[0]), *pairs)["distance"])
+        missing = np.isnan(lengths)
         if missing.any():
             warnings.warn(f"{int(missing.sum())} pairs have no path; their length is {UNCONNECTED}", stacklevel=2)
-        return np.where(missing, UNCONNECTED, found).tolist()
+        return np.where(missing, UNCONNECTED, lengths).tolist()
 
     def plot(
         self,
@@ -496,11 +496,11 @@ class Network:
         with sssp_many(graph, "all", targets=targets, cutoff=limit, stream=True) as groups:
             for frame in groups:
                 place = np.searchsorted(targets, frame["vertex"].to_numpy())
-                found = values[_rows(first[place], counts[place])]
+                own = values[_rows(first[place], counts[place])]
                 source = np.repeat(frame["source"].to_numpy(), counts[place])
-                found = found[np.lexsort((found, source))]
+                own = own[np.lexsort((own, source))]
                 sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
-                result[sources] = found[begins + np.minimum((sizes * share).astype(np.int64), sizes - 1)]
+                result[sources] = own[begins + np.minimum((sizes * share).astype(np.int64), sizes - 1)]
         return result
 
 

@@ -7,31 +7,17 @@ from typing import Any
 _EQUAL_TO_ROUNDING = "Float results may differ from NetworkX's in the last digits, because sums are added in another order."
 _LAZY = "Paths are computed when they are read; ``dict(result)`` computes them all."
 
-_NOTES = {
-    "average_shortest_path_length": _EQUAL_TO_ROUNDING,
-    "betweenness_centrality": _EQUAL_TO_ROUNDING,
-    "betweenness_centrality_subset": _EQUAL_TO_ROUNDING,
-    "closeness_centrality": _EQUAL_TO_ROUNDING,
-    "edge_betweenness_centrality": _EQUAL_TO_ROUNDING,
-    "edge_betweenness_centrality_subset": _EQUAL_TO_ROUNDING,
-    "global_efficiency": _EQUAL_TO_ROUNDING,
-    "harmonic_centrality": _EQUAL_TO_ROUNDING,
-    "newman_betweenness_centrality": _EQUAL_TO_ROUNDING + " Weighted calls are NetworkX's own.",
-    "wiener_index": _EQUAL_TO_ROUNDING,
-    "all_pairs_bellman_ford_path": _LAZY,
-    "all_pairs_dijkstra": _LAZY,
-    "all_pairs_dijkstra_path": _LAZY,
-    "all_pairs_shortest_path": _LAZY,
-    "multi_source_dijkstra": _LAZY,
-    "multi_source_dijkstra_path": _LAZY,
-    "shortest_path": _LAZY,
-    "single_source_bellman_ford": _LAZY,
-    "single_source_bellman_ford_path": _LAZY,
-    "single_source_dijkstra": _LAZY,
-    "single_source_dijkstra_path": _LAZY,
-    "single_source_shortest_path": _LAZY,
-    "single_target_shortest_path": _LAZY,
-}
+_ROUNDED = (
+    "average_shortest_path_length", "betweenness_centrality", "betweenness_centrality_subset", "closeness_centrality",
+    "edge_betweenness_centrality", "edge_betweenness_centrality_subset", "global_efficiency", "harmonic_centrality",
+    "wiener_index",
+)  # fmt: skip
+_OF_PATHS = (
+    "all_pairs_bellman_ford_path", "all_pairs_dijkstra", "all_pairs_dijkstra_path", "all_pairs_shortest_path",
+    "multi_source_dijkstra", "multi_source_dijkstra_path", "shortest_path", "single_source_bellman_ford",
+    "single_source_bellman_ford_path", "single_source_dijkstra", "single_source_dijkstra_path",
+    "single_source_shortest_path", "single_target_shortest_path",
+)  # fmt: skip
 _OTHERS = (
     "all_pairs_all_shortest_paths", "all_pairs_bellman_ford_path_length", "all_pairs_dijkstra_path_length",
     "all_pairs_shortest_path_length", "all_shortest_paths", "ancestors", "barycenter", "bellman_ford_path",
@@ -48,7 +34,8 @@ _OTHERS = (
 
 def get_info() -> dict[str, Any]:
     """Return what NetworkX shows of the backend in its documentation."""
-    notes = dict.fromkeys(_OTHERS, "") | _NOTES
+    notes = dict.fromkeys(_OTHERS, "") | dict.fromkeys(_ROUNDED, _EQUAL_TO_ROUNDING) | dict.fromkeys(_OF_PATHS, _LAZY)
+    notes["newman_betweenness_centrality"] = _EQUAL_TO_ROUNDING + " Weighted calls are NetworkX's own."
     return {
         "backend_name": "kepler",
         "project": "kepler-traverse",

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from .._arrays import Array, index_dtype, namespace, to_host
 from ..cpu.components import strong_components
 from ..errors import InputError, PrecisionError
 from ..graph import BuildReport, Graph
-from ..multi_source.together import PLAIN, RunOptions, SearchTogether
+from ..multi_source.together import PLAIN, OnlyWay, RunOptions, SearchTogether
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, labels_at
 from ..search.plan import make_query
@@ -147,14 +147,6 @@ def extremes(
     )
 
 
-class _Choice(NamedTuple):
-    """What stands for the strategy of an ``ExtremesSearch``: the searches choose their own."""
-
-    device: str
-    name: str = "eccentricity_bounds"
-    rationale: str = "searches from few vertices bound the eccentricities of all others"
-
-
 class ExtremesSearch(SearchTogether):
     """The search for the extremes of a graph, as columns ``set, vertex, eccentricity``; it takes no sources.
 
@@ -167,10 +159,11 @@ class ExtremesSearch(SearchTogether):
     """
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
-        strategy = _Choice(graph.device)
+        why = "searches from few vertices bound the eccentricities of all others"
+        strategy = OnlyWay(graph.device, "eccentricity_bounds", why)  # the searches choose their own
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.nbytes + _ARRAYS * 8 * graph.n_vertices
-        super().__init__(graph, algorithm, 1, strategy, query, nbytes, f"{graph!r}; {strategy.rationale}")
+        super().__init__(graph, algorithm, 1, strategy, query, nbytes, f"{graph!r}; {why}")
         self._options: dict[str, Any] = {"algorithm": algorithm, "unconnected": unconnected, "memory": memory}
         require_connected(graph, **self._options)
 

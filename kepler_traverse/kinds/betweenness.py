@@ -37,21 +37,13 @@ SEED = 1  # of a sample for which none is given, and of the job
 
 
 class Sample(NamedTuple):
-    """Sources that are searched in place of all vertices.
+    """Sources that are searched in place of all vertices."""
 
-    Attributes
-    ----------
-    sources : int64 array of vertex numbers, NumPy
-        In the order in which they are drawn: the first of them are those of a smaller sample of this seed, unless its number
-        is one for which Python draws otherwise.
-    seed : int
-    epsilon, delta : float
-        With probability 1 - delta or more, no normalized value has an error beyond epsilon.
-    """
-
+    # int64 vertex numbers in the order in which they are drawn: the first are those of a smaller sample of this seed,
+    # unless its number is one for which Python draws otherwise.
     sources: np.ndarray
     seed: int
-    epsilon: float
+    epsilon: float  # with probability 1 - delta or more, no normalized value has an error beyond it
     delta: float
 
     @property
@@ -122,17 +114,9 @@ def check_options(
 
 
 def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | None:
-    """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched.
+    """Return the sources that NetworkX's ``k`` and ``seed`` select; None if all are searched. Errors as ``check_options``.
 
-    Parameters
-    ----------
-    n, cells : int
-        Numbers of vertices, and of what carries betweenness.
-
-    Raises
-    ------
-    InputError
-        An option has a wrong value, or does not go with another.
+    ``n`` and ``cells`` are the numbers of vertices, and of what carries betweenness.
     """
     samples, epsilon, delta = options.samples, options.epsilon, options.delta
     if samples is None and epsilon is None:

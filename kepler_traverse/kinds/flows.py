@@ -35,15 +35,9 @@ from .result_kinds import FlowOptions, ResultKind
 
 
 class Through(NamedTuple):
-    """Edges of which a path must use one.
+    """Edges of which a path must use one."""
 
-    Attributes
-    ----------
-    cells : int64 array, NumPy
-        Their positions in the reversed graph, ascending.
-    """
-
-    cells: np.ndarray
+    cells: np.ndarray  # int64: their positions in the reversed graph, ascending
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -41,37 +41,20 @@ ENTRIES = (_FLOWS,)
 class Volumes:
     """What the targets of each source take: an amount times the factor of the source times the decay of the distance.
 
-    Attributes
-    ----------
-    targets, amounts : int64 array, and int64 or float64 array, of shape (n_targets,), NumPy
-        Vertex numbers: distinct ones, the same for each source, or those of all pairs. Amounts are integers if the sums are.
-    factors : array of shape (k,) of the type of the amounts, NumPy
-    offsets : int64 array of shape (k + 1,), NumPy, or None
-        Of pairs: those of source i are from ``offsets[i]`` to ``offsets[i + 1] - 1``.
-    bound : number in the type of the distances, below infinity
-        The largest distance that is served.
-    exponent : int
-        Of the unit of the sums; 0 for integers.
-    decay, parameter : int and float
-        As ``cpu.opportunities`` has them.
-    is_wide : bool
-        Whether what one source sends may have more than 63 bits in units.
-    rows : int64 array of shape (n_targets,), NumPy, or None
-        Of pairs: their rows in the table of all pairs.
-    named : uint8 array, CuPy, or None
-        Not 0 at the edges of the reversed graph of which a path must use one; None if all paths count.
+    Arrays are NumPy's; k sources have n_targets targets.
     """
 
-    targets: np.ndarray
-    amounts: np.ndarray
-    factors: np.ndarray
-    offsets: np.ndarray | None
-    bound: Any
-    exponent: int = 0
+    targets: np.ndarray  # int64 (n_targets,): distinct vertex numbers, the same for each source, or those of all pairs
+    amounts: np.ndarray  # int64 (if the sums are integers) or float64 (n_targets,)
+    factors: np.ndarray  # of the same type (k,)
+    offsets: np.ndarray | None  # int64 (k + 1,), of pairs: those of source i are from offsets[i] to offsets[i + 1] - 1
+    bound: Any  # the largest distance that is served, in the type of the distances, below infinity
+    exponent: int = 0  # of the unit of the sums; 0 for integers
     decay: int = 0
-    parameter: float = 0.0
-    is_wide: bool = True
-    rows: np.ndarray | None = None
+    parameter: float = 0.0  # of the decay, as ``cpu.opportunities`` has both
+    is_wide: bool = True  # whether what one source sends may have more than 63 bits in units
+    rows: np.ndarray | None = None  # int64 (n_targets,), of pairs: their rows in the table of all pairs
+    # uint8, CuPy: not 0 at the edges of the reversed graph of which a path must use one; None if all paths count
     named: Array | None = None
 
 

@@ -44,21 +44,9 @@ _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be 
 
 
 class SourceGroups(Digested):
-    """The groups of sources; a source may be in several.
+    """The groups of sources, of which each row has a label and a vertex number; a source may be in several.
 
-    Parameters
-    ----------
-    labels : list of int or str
-        One per row.
-    numbers : int64 array
-        Vertex number of the source of each row.
-
-    Attributes
-    ----------
-    labels : list of int or str
-        The distinct labels, ascending.
-    members : list of int64 arrays
-        The distinct vertex numbers of each group, ascending.
+    ``labels`` are the distinct ones, ascending; ``members`` has the distinct int64 vertex numbers of each, ascending.
     """
 
     def __init__(self, labels: list[Any], numbers: np.ndarray):
@@ -122,12 +110,7 @@ def rows_of_labels(
 ) -> tuple[Array, Array, Array, Array]:
     """Return ``vertex, rank, source, distance`` by ascending vertex and rank, with vertex numbers.
 
-    Parameters
-    ----------
-    numbers : int64 array, NumPy
-        Vertex numbers of the sources, ascending.
-    distance, owner : arrays of shape (n_vertices, k)
-        Results of ``merge_groups``.
+    ``numbers`` are those of the sources, ascending; ``distance`` and ``owner`` are results of ``merge_groups``.
     """
     xp = namespace(owner)
     vertex, rank = xp.nonzero(owner >= 0)

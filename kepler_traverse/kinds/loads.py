@@ -46,19 +46,9 @@ class OnGpu(NamedTuple):
 
 
 class Loads:
-    """Loads of one call or of one part.
+    """Loads of one call or of one part, in units of 2**exponent; 0 for sums of integers.
 
-    Parameters
-    ----------
-    asked : Asked
-    of : {"edges", "vertices", "pairs"}
-    exponent : int
-        Of the sums; 0 for sums of integers.
-
-    Attributes
-    ----------
-    n_cells : int
-        The sums are those of the cells, and then of ``LOST`` and ``LOST_PAIRS``.
+    The sums are those of ``n_cells`` cells, and then of ``LOST`` and ``LOST_PAIRS``.
     """
 
     def __init__(self, asked: Asked, of: str, exponent: int) -> None:

@@ -31,7 +31,7 @@ def nearest_source_search(
     Graph
         The graph with the additional vertex, which is the last one.
     Traversal
-        The traversal of that graph from that vertex; ``certify`` can check it.
+        That of this graph from that vertex, for ``certify``.
 
     Raises
     ------

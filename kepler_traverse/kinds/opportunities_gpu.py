@@ -41,9 +41,7 @@ def sums(distance: Array, bounds: np.ndarray, values: Array, n_integers: int, de
     bounds : array of shape (n_cutoffs,), NumPy
         In the type of the distances, ascending.
     values : int64 array of shape (n_attributes, n_vertices)
-        Integers, then the bits of floats.
-    n_integers, decay, parameter
-        How many attributes are integers; the decay as a number, and its parameter.
+        ``n_integers`` attributes of integers, then the bits of floats.
 
     Returns
     -------

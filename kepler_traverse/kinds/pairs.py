@@ -116,12 +116,7 @@ def _raise_for_row(graph: Graph, name: str, role: str, row: int, ids: Any) -> No
 def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options: KindOptions = PLAIN) -> Any:
     """Search from all origins and return a frame in the order of the rows of the table.
 
-    Parameters
-    ----------
-    name : {"pairs", "paths"}
-    without : str
-        A column of the kind that the frame lacks.
-    options : KindOptions, optional
+    ``name`` is that of a kind, of which the frame lacks the column ``without``.
     """
     graph = plan.graph
     of = {"graph": graph, "algorithm": plan.algorithm, "query": plan.query, "options": options}

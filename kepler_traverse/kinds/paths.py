@@ -27,13 +27,7 @@ _ALONG = "along "  # begins the names of the values of columns that the user nam
 
 
 class AlongPaths(Digested):
-    """What to sum along the paths of pairs.
-
-    Attributes
-    ----------
-    values : dict of str to int64 or float64 array
-        By name, one value per row of the edge list.
-    """
+    """What to sum along the paths of pairs: int64 or float64 arrays by name, with one value per row of the edge list."""
 
     def __init__(self, values: dict[str, np.ndarray]):
         self.values = values
@@ -158,12 +152,7 @@ def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]
 def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the sum of the values of each path up to each of its vertices, added in the order of the path.
 
-    Parameters
-    ----------
-    values : int64 or float64 array
-        One value per vertex of each path, 0 at its first vertex.
-    sizes : int64 array
-        Vertices of each path.
+    Paths have one value per vertex, 0 at the first, and ``sizes`` vertices.
     """
     total = values.copy()
     starts, longest = np.cumsum(sizes) - sizes, int(sizes.max(initial=0))
@@ -227,14 +216,7 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
 def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return the sum of a column of the edge list up to each vertex of some paths.
 
-    Parameters
-    ----------
-    values : int64 or float64 array
-        One value per row of the edge list.
-    rows, begins : arrays
-        Results of ``rows_of_edges``.
-    sizes : int64 array
-        Vertices of each path.
+    ``rows`` and ``begins`` are results of ``rows_of_edges``, and ``sizes`` the numbers of vertices of the paths.
 
     Raises
     ------

@@ -43,28 +43,14 @@ class CheckedOptions(Digested, KindOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked of a kind, the same for all groups of traversals.
-
-    Attributes
-    ----------
-    kind : ResultKind
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
-    query : Query
-        That of the traversals.
-    options : KindOptions
-        What ``checked`` of the kind's own dataclass returns.
-    targets : int64 array of vertex numbers, NumPy, or None
-        The targets in the order of the records.
-    pairs : PairTable or None
-    """
+    """What is asked of a kind, the same for all groups of traversals."""
 
     kind: ResultKind
     graph: Graph
     algorithm: str
-    query: Query
-    options: Any = PLAIN
-    targets: np.ndarray | None = None
+    query: Query  # that of the traversals
+    options: Any = PLAIN  # what ``checked`` of the kind's own dataclass returns
+    targets: np.ndarray | None = None  # int64 vertex numbers, NumPy, in the order of the records
     pairs: PairTable | None = None
 
     @property
@@ -94,18 +80,10 @@ class Asked:
 
 
 class SourceRecords(NamedTuple):
-    """Records of the sources of one group.
+    """Records of the sources of one group."""
 
-    Attributes
-    ----------
-    values : dict of str to array of shape (n_records,)
-        The records of each source, one source after the other.
-    sizes : int64 array of shape (k,), NumPy
-        Number of records of each source.
-    """
-
-    values: Values
-    sizes: np.ndarray
+    values: Values  # of each source, one source after the other
+    sizes: np.ndarray  # int64 (k,), NumPy: number of records of each source
 
     def take(self, records: np.ndarray) -> Values:
         """Return the values of some records, given by their positions."""
@@ -117,13 +95,8 @@ class SourceRecords(NamedTuple):
 def records_of_group(asked: Asked, group: Traversals, fold: LevelFold | None = None) -> SourceRecords:
     """Return the records of a group.
 
-    Parameters
-    ----------
-    asked : Asked
-    group : Traversals
-    fold : callable, optional
-        Called with the level counts of some sources and their stored edges, while these are in memory, if the kind reads
-        level counts.
+    ``fold`` is called with the level counts of some sources and their stored edges, while these are in memory, if the kind
+    reads level counts.
     """
     kind = asked.kind
     if kind.of_levels is not None and asked.counts_hops:
@@ -150,15 +123,7 @@ def joined(groups: list[SourceRecords]) -> SourceRecords:
 
 
 def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict[str, Column]:
-    """Return the columns of records, with the source among them where the kind has it.
-
-    Parameters
-    ----------
-    asked : Asked
-    source : int64 array of vertex numbers, NumPy
-        One per record.
-    values : dict of str to array
-    """
+    """Return the columns of records, with the source, of which each record has a vertex number, where the kind has it."""
     assert asked.kind.make_columns is not None
     made = asked.kind.make_columns(asked, values)
     place = asked.kind.columns.index("source")

@@ -287,19 +287,11 @@ class BetweennessOptions(KindOptions):
 
 
 class RowSize(NamedTuple):
-    """The size of the records of a source.
+    """The size of the records of a source."""
 
-    Attributes
-    ----------
-    rows, most : int
-        Their number, estimated and at most.
-    ids, distances, numbers : int
-        Columns of ids, of distances, and of other numbers of 8 bytes.
-    """
-
-    rows: int
+    rows: int  # estimated
     most: int
-    ids: int
+    ids: int  # columns of ids, of distances, and of other numbers of 8 bytes
     distances: int
     numbers: int
 
@@ -323,102 +315,57 @@ def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[in
 
 @dataclass(frozen=True, kw_only=True)
 class ResultKind:
-    """One kind of result, by the name that ``result=`` and ``--result`` take.
-
-    Attributes
-    ----------
-    name : str
-    means : str
-        What a record is, for display in the manifest and in every part file. Empty if no file holds the kind.
-    columns : tuple of str
-        Columns of a frame and of a part file.
-    rows : callable
-        ``rows(question, n_vertices, depth)`` returns the number of records of a source, estimated and at most.
-    order : tuple of str
-        Columns by which the records of a part file ascend.
-    written_as : {"records", "vertices", "lists"}
-        What the rows of a source are in part files: records that are made of a group of sources; a row per vertex that it
-        reaches, of which the column of vertices is the same for most sources; or one row with a list of its distances to
-        all vertices, in the order of _vertices.pq, in an Arrow file.
-    adds_to : {"sources", "kept columns", "pairs", ""}
-        The given table that a finished run writes with the records: that of sources, the same if columns of it are kept,
-        or that of pairs.
-    one_search : bool
-        Whether one search serves all sources, so that no record is the result of a single source.
-    algorithms : tuple of str
-        Algorithms that support the kind.
-    has_predecessors : bool
-        Whether a record has a predecessor, so that searches must compute predecessors.
-    keeps : {"all", "targets", "counts", "paths"}
-        The least output that a plan needs of each search; see ``Query.output``. ``"counts"`` is for hops only.
-    counts_rows : bool
-        Whether the histogram of a part file counts the distances of the records, and not all distances of the searches.
-    make_records : callable or None
-        ``make_records(asked, traversals)`` returns the ``SourceRecords`` of one group.
-    of_levels : callable or None
-        ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place of ``make_records``
-        where distances are hops.
-    make_loads : callable or None
-        ``make_loads(asked)`` returns the ``kinds.loads.Loads`` to which groups are added, in place of ``make_records``: a
-        result of the whole graph, in which no record belongs to one source.
-    make_columns : callable or None
-        ``make_columns(asked, values)`` returns the columns besides ``source`` of any records, in any order.
-    make_frame : callable or None
-        ``make_frame(asked, groups, places, frames)`` returns a frame from distances that are arrays of rows, in place of
-        ``make_records`` and ``make_columns``.
-    array_of : callable or None
-        ``array_of(asked, groups, places)`` returns the array that ``bfs_many`` and ``sssp_many`` return in place of a frame.
-    on_gpu : tuple of str
-        Modules of the library whose kernels make the records and statistics on a GPU.
-    options : tuple of str
-        Options of the public functions and of the job that not all kinds take, and this one does, such as ``"targets"``,
-        ``"direction"`` (``"in"``); see ``rules``.
-    needs : tuple of str
-        Those of them without which there is no result.
-    options_class : subclass of KindOptions
-        The options that the kind has beside those. ``asked.options`` is an instance, or what its ``checked`` returns.
-    names_columns : bool
-        Whether the user names further columns: those of ``asked.options.values``.
-    takes_sources : bool
-        Whether it is about sources, and not about the whole graph.
-    load : str
-        The column of what an edge or a vertex carries, of kinds with ``make_loads``.
-    cells : {"edges", "vertices"}
-        What carries it by default.
-    scaled : callable or None
-        ``scaled(options, cells, n_cells, n_vertices, directed)`` returns what the sums of some cells over all sources of a
-        job are multiplied by, and what else is said of the result, by name.
-    reads : tuple of str
-        The forms of distances, besides an array of rows, that its records are made from; see ``Query.forms``.
-    """
+    """One kind of result, by the name that ``result=`` and ``--result`` take."""
 
     name: str
-    means: str
-    columns: tuple[str, ...]
+    means: str  # what a record is, as the manifest and every part file say; empty if no file holds the kind
+    columns: tuple[str, ...]  # of a frame and of a part file
+    # ``rows(question, n_vertices, depth)`` returns the number of records of a source, estimated and at most.
     rows: Callable[[Any, int, int], tuple[int, int]] = _per_source
-    order: tuple[str, ...] = ("source",)
+    order: tuple[str, ...] = ("source",)  # columns by which the records of a part file ascend
+    # What the rows of a source are in part files: records that are made of a group of sources; a row per vertex that it
+    # reaches, of which the column of vertices is the same for most sources; or one row with a list of its distances to all
+    # vertices, in the order of _vertices.pq, in an Arrow file.
     written_as: Literal["records", "vertices", "lists"] = "records"
+    # The given table that a finished run writes with the records: that of sources, the same if columns of it are kept, or
+    # that of pairs.
     adds_to: Literal["sources", "kept columns", "pairs", ""] = "sources"
-    one_search: bool = False
+    one_search: bool = False  # whether one search serves all sources, so that no record is the result of a single source
     algorithms: tuple[str, ...] = ("bfs", "sssp")
-    has_predecessors: bool = False
+    has_predecessors: bool = False  # whether a record has a predecessor, so that searches must compute predecessors
+    # The least output that a plan needs of each search; see ``Query.output``. "counts" is for hops only.
     keeps: Literal["all", "targets", "counts", "paths"] = "all"
-    counts_rows: bool = False
+    counts_rows: bool = False  # whether the histogram of a part file is of the records, and not of all that is searched
+    # ``make_records(asked, traversals)`` returns the ``SourceRecords`` of one group.
     make_records: Callable[..., Any] | None = None
+    # ``of_levels(asked, counts)`` returns those of the sources whose level counts it gets, in place of ``make_records``
+    # where distances are hops.
     of_levels: Callable[..., Any] | None = None
+    # ``make_loads(asked)`` returns the ``kinds.loads.Loads`` to which groups are added, in place of ``make_records``: a
+    # result of the whole graph, in which no record belongs to one source.
     make_loads: Callable[..., Any] | None = None
+    # ``make_columns(asked, values)`` returns the columns besides ``source`` of any records, in any order.
     make_columns: Callable[..., dict[str, Any]] | None = None
+    # ``make_frame(asked, groups, places, frames)`` returns a frame from distances that are arrays of rows, in place of
+    # ``make_records`` and ``make_columns``.
     make_frame: Callable[..., Any] | None = None
+    # ``array_of(asked, groups, places)`` returns the array that ``bfs_many`` and ``sssp_many`` return in place of a frame.
     array_of: Callable[..., Any] | None = None
-    on_gpu: tuple[str, ...] = ("cuda.distance_stats",)
+    on_gpu: tuple[str, ...] = ("cuda.distance_stats",)  # modules whose kernels make the records and statistics on a GPU
+    # Options of the public functions and of the job that not all kinds take, and this one does, such as "targets" and
+    # "direction" ("in"); see ``rules``.
     options: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # those of them without which there is no result
+    # The options that the kind has beside those. ``asked.options`` is an instance, or what its ``checked`` returns.
     options_class: type[KindOptions] = KindOptions
-    names_columns: bool = False
-    takes_sources: bool = True
-    load: str = "volume"
-    cells: Literal["edges", "vertices"] = "edges"
+    names_columns: bool = False  # whether the user names further columns: those of ``asked.options.values``
+    takes_sources: bool = True  # whether it is about sources, and not about the whole graph
+    load: str = "volume"  # the column of what an edge or a vertex carries, of kinds with ``make_loads``
+    cells: Literal["edges", "vertices"] = "edges"  # what carries it by default
+    # ``scaled(options, cells, n_cells, n_vertices, directed)`` returns what the sums of some cells over all sources of a job
+    # are multiplied by, and what else is said of the result, by name.
     scaled: Callable[..., tuple[Any, dict[str, Any]]] | None = None
+    # The forms of distances, besides an array of rows, that its records are made from; see ``Query.forms``.
     reads: tuple[str, ...] = ()
 
     def fits(self, names: Sequence[str]) -> bool:
@@ -510,13 +457,7 @@ class ResultKind:
     def size(self, question: Any, n_vertices: int, depth: int = 0, visited: int | None = None) -> RowSize:
         """Return the number of rows per source and the columns of a row, for memory and the sizes of part files.
 
-        Parameters
-        ----------
-        question : pipelines.question.Question
-        n_vertices, depth : int
-            Of the graph, and of one search; 0 if not known.
-        visited : int, optional
-            Vertices that a search visits; all by default.
+        ``n_vertices`` is that of the graph, and ``depth`` and ``visited`` vertices are those of one search, if known.
         """
         rows, most = self.rows(question, n_vertices, depth)
         if self.written_as == "vertices" and visited is not None:
@@ -566,6 +507,7 @@ OF_ONE_SEARCH: dict[str, Any] = {
     "on_gpu": (),
 }
 CELL_COLUMNS = ("cell", "low", "high", "exponent")  # of a part: what each cell carries, in units of a power of two
+_OF_CELLS: dict[str, Any] = {"columns": CELL_COLUMNS, "order": ("cell",), "adds_to": "", "reads": ("sparse",)}
 _KINDS = (
     ResultKind(
         name="distances",
@@ -733,12 +675,9 @@ _KINDS = (
     ),
     ResultKind(
         name="flows",
-        reads=("sparse",),
+        **_OF_CELLS,
         means="a row for each edge, or vertex, that paths of the sources of this file lead through: (high 2^64 + low) "
         "2^exponent is what it carries, where low is unsigned, and cell is its row in _cells.pq",
-        columns=CELL_COLUMNS,
-        order=("cell",),
-        adds_to="",
         on_gpu=("kinds.flows_gpu",),
         options=("targets", "pairs"),
         options_class=FlowOptions,
@@ -746,12 +685,9 @@ _KINDS = (
     ),
     ResultKind(
         name="betweenness",
-        reads=("sparse",),
+        **_OF_CELLS,
         means="a row for each vertex, or edge, on shortest paths from the sources of this file: (high 2^64 + low) "
         "2^exponent is their share, where low is unsigned, and cell is its row in _cells.pq",
-        columns=CELL_COLUMNS,
-        order=("cell",),
-        adds_to="",
         cells="vertices",
         load="betweenness",
         on_gpu=("kinds.betweenness_gpu",),

@@ -133,12 +133,15 @@ class NearestSearch(SearchTogether):
         return nearest_columns(self.graph, result, self.query.limit), int(result.rounds)
 
 
-class LabelSearch(NamedTuple):
-    """What stands for the strategy where one search finds the k nearest sources of all vertices."""
+class OnlyWay(NamedTuple):
+    """What stands for the strategy of a search that chooses among none."""
 
     device: str
-    name: str = "k_labels"
-    rationale: str = "one search from all sources, with up to k labels per vertex"
+    name: str
+    rationale: str
+
+
+_LABELS = "k_labels", "one search from all sources, with up to k labels per vertex"
 
 
 class KNearestSearch(SearchTogether):
@@ -176,7 +179,7 @@ class KNearestSearch(SearchTogether):
         about = f"the {self._k} nearest of {n_sources} sources"
         known = ALGORITHMS[algorithm]
         if may_take_one and takes_one_search(graph, known.counts_hops, min(self._k, n_sources)):
-            query, strategy = make_query(graph, algorithm, predecessors=False, limit=limit), LabelSearch(graph.device)
+            query, strategy = make_query(graph, algorithm, predecessors=False, limit=limit), OnlyWay(graph.device, *_LABELS)
             why = f"{graph!r}; {strategy.rationale}; {about}"
             super().__init__(graph, algorithm, n_sources, strategy, query, 3 * labels, why)
             return

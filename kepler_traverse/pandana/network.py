@@ -30,15 +30,9 @@ _MANY_ORIGINS = 300  # searches from which on building a hierarchy of a road net
 
 
 class _Impedance:
-    """A graph over the positions of the nodes, weighted by an impedance.
+    """A graph over the positions of the nodes, weighted by an impedance, of which 1 has ``per_one`` units.
 
     Impedances with at most three decimals are integers of a unit, so that sums are exact and hierarchies possible.
-
-    Attributes
-    ----------
-    graph : Graph
-    per_one : int
-        How many units an impedance of 1 has.
     """
 
     def __init__(self, name: str, src: np.ndarray, dst: np.ndarray, impedance: Any, n_nodes: int, directed: bool):

@@ -8,7 +8,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -250,7 +249,8 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     if graph is not None:
         _check_ids(graph, values)
     values |= {"edges": paths, "output": _path("output", output)}
-    given = Given(graph=graph, stays_here=client is None, check=_refuse_a_vertex_named_all if names_all else None)
+    refuse_a_vertex_named_all = (lambda graph: source_numbers(graph, ALL)) if names_all else None
+    given = Given(graph=graph, stays_here=client is None, check=refuse_a_vertex_named_all)
     with _in_words_of_python(), contextlib.ExitStack() as stack:
         if client is None:
             settings = merge_settings(values, environment={})
@@ -258,7 +258,9 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
             address = _find_address(client)
             settings = merge_settings(values | {"scheduler_address": _CHECKED_ADDRESS}, environment={})
             settings = replace(settings, scheduler_address=address)
-            stack.enter_context(_open_client(client))
+            from .scheduling.cluster import client_in_use
+
+            stack.enter_context(client_in_use(client))
         if graph is not None and settings.engine == MG:
             raise InputError(f"engine={MG!r} reads its partitions from files; give the paths of the edge list")
         finished = driver.execute(settings, "run_job(..., resume=True)", given=given)
@@ -344,10 +346,6 @@ def _listed(ids: Any) -> list[Any]:
         raise InputError("sources must be integers or strings, and not both") from None
 
 
-def _refuse_a_vertex_named_all(graph: Graph) -> None:
-    source_numbers(graph, ALL)
-
-
 def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
     """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
     is_graph = isinstance(edges, Graph)
@@ -409,13 +407,7 @@ def _check_ids(graph: Graph, values: dict[str, Any]) -> None:
 
 
 def _find_address(client: Any) -> str:
-    """Return the address of a client's scheduler.
-
-    Raises
-    ------
-    InputError
-        The client cannot be used from this thread, or is closed.
-    """
+    """Return the address of a client's scheduler; raise InputError if it is closed, or no use from this thread."""
     from distributed import Client
 
     arguments.instance("client", client, Client, "distributed.Client(address) makes one")
@@ -424,12 +416,6 @@ def _find_address(client: Any) -> str:
     if client.status != "running":
         raise InputError(f"client is {client.status}; make a new one")
     return client.scheduler.address
-
-
-def _open_client(client: Client) -> AbstractContextManager[None]:
-    from .scheduling.cluster import client_in_use
-
-    return client_in_use(client)
 
 
 @contextlib.contextmanager

@@ -29,11 +29,7 @@ _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
 class ObjectStore:
     """Objects below a URL: a ``Store``.
 
-    Parameters
-    ----------
-    url : str
-    scratch : Path, optional
-        Folder in which files are prepared; a new one by default.
+    ``scratch``: folder in which files are prepared; a new one by default.
     """
 
     is_local = False

@@ -206,11 +206,9 @@ class RowGroupWriter:
 
 def rows_per_group(schema: pa.Schema) -> int:
     """Return the least number of rows of a row group that is not the last."""
-    return GROUP_BYTES // sum(field.type.bit_width // 8 if _has_width(field.type) else _TEXT_BYTES for field in schema)
-
-
-def _has_width(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    kinds = [field.type for field in schema]
+    numbers = [kind.bit_width // 8 for kind in kinds if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
+    return GROUP_BYTES // (sum(numbers) + _TEXT_BYTES * (len(kinds) - len(numbers)))
 
 
 def _ascends(column: pa.ChunkedArray) -> bool:

@@ -67,6 +67,8 @@ _PINNED = {
 def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: int) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with the block.
 
+    Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers die while they start).
+
     Parameters
     ----------
     device : {"cpu", "cuda"}
@@ -74,13 +76,6 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: 
         Of an own cluster.
     bytes_per_gpu : int
         First size of each GPU's memory pool.
-
-    Raises
-    ------
-    InputError
-        No scheduler answers there, or it has no workers.
-    ClusterError
-        Workers die while they start.
     """
     with pinned(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:
@@ -99,10 +94,7 @@ def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: 
 def _started(make: Callable[[], LocalCluster]) -> LocalCluster:
     """Start an own cluster, again where a worker dies meanwhile: Dask then gives up all of them.
 
-    Raises
-    ------
-    ClusterError
-        They keep dying.
+    Raises ClusterError: they keep dying.
     """
     for left in reversed(range(_START_TRIES)):
         try:
@@ -144,10 +136,7 @@ def client_in_use(client: Client) -> Iterator[None]:
 def existing(settings: Settings) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, once it has a worker.
 
-    Raises
-    ------
-    InputError
-        No scheduler answers there, or it has no workers.
+    Raises InputError: no scheduler answers there, or it has no workers.
     """
     where = settings.scheduler_address or settings.scheduler_file
     callers = _callers_client.get()
@@ -198,12 +187,7 @@ def _innermost(error: BaseException) -> str:
 def give_plugin(client: Client, plugin: Any, name: str) -> None:
     """Set up a plugin in every worker, again if a worker dies meanwhile; its nanny's next one gets it by itself.
 
-    Raises
-    ------
-    ClusterError
-        They keep dying.
-    Exception
-        What the plugin raises while it is set up.
+    Raises ClusterError (they keep dying) or Exception (what the plugin raises while it is set up).
     """
     for _ in range(_SET_UP_TRIES):
         try:

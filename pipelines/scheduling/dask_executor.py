@@ -19,10 +19,7 @@ _FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longe
 class DaskExecutor:
     """A ``BatchExecutor`` that submits tasks to a scheduler.
 
-    Parameters
-    ----------
-    submit : callable
-        ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
+    ``submit``: ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
 
     Attributes
     ----------

@@ -91,8 +91,5 @@ class BatchExecutor(Protocol):
     def restart(self, worker: str, why: str) -> None:
         """End the process of a worker that hangs; a new one takes its place.
 
-        Raises
-        ------
-        ProcessUnusableError
-            The worker is this process.
+        Raises ProcessUnusableError: the worker is this process.
         """

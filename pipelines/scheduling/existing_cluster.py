@@ -48,10 +48,8 @@ class WorkerMemory:
 def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     """Ask the workers of the scheduler that the settings name what they may take.
 
-    Raises
-    ------
-    InputError
-        No scheduler answers, it has no workers, or one of them has another version of this package, or no GPU.
+    Raises InputError: no scheduler answers, it has no workers, or one of them has another version of this package, or no
+    GPU.
     """
     with pinned(), existing(settings) as client:
         refuse_unfit_workers(client, device, [])

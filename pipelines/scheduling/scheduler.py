@@ -109,16 +109,9 @@ class Window:
     def run(self, parts: list[int]) -> None:
         """Run all batches.
 
-        Raises
-        ------
-        NegativeCycleError
-            From any batch; no further batch is started.
-        OutputError
-            A worker cannot write to the output folder.
-        ClusterError
-            No worker, or no scheduler, for too long.
-        KeyboardInterrupt
-            After the running tasks have ended, or after the notice.
+        Raises NegativeCycleError (from any batch; no further batch is started), OutputError (a worker cannot write to the
+        output folder), ClusterError (no worker, or no scheduler, for too long) or KeyboardInterrupt (after the running tasks
+        have ended, or after the notice).
         """
         self._waiting.extend(parts)
         try:

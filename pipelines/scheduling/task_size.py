@@ -17,10 +17,7 @@ class TaskSizer:
     This decides only how many parts a task writes, not their content. The numbers come from
     ``scripts/bench/scheduler_model.py``; docs/operations.md has its table.
 
-    Parameters
-    ----------
-    first : int
-        Batches per task until times are known: a worker that writes several parts at once needs as many.
+    ``first``: batches per task until times are known: a worker that writes several parts at once needs as many.
     """
 
     def __init__(self, first: int = 1):

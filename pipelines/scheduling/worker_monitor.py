@@ -40,10 +40,7 @@ def _named(workers: Iterable[str]) -> str:
 class WorkerMonitor:
     """Checks the workers every few seconds, and reports what has changed.
 
-    Parameters
-    ----------
-    patience : float
-        Seconds without any worker after which the run ends.
+    ``patience``: seconds without any worker after which the run ends.
 
     Attributes
     ----------
@@ -76,15 +73,9 @@ class WorkerMonitor:
     ) -> list[tuple[str, list[tuple[BatchFuture, Task]]]]:
         """Report changes; return the workers whose tasks have made no progress for longer than the deadline, with the tasks.
 
-        Parameters
-        ----------
-        deadline : float
-            Seconds.
+        ``deadline``: seconds.
 
-        Raises
-        ------
-        ClusterError
-            No worker, or no scheduler, for too long, or a worker has joined that cannot take part.
+        Raises ClusterError: no worker, or no scheduler, for too long, or a worker has joined that cannot take part.
         """
         now = self._checked_at = time.monotonic()
         self.look_for_scheduler()

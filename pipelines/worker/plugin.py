@@ -65,13 +65,7 @@ class EventMark(Mark):
     The scheduler has an event before the task goes on, so it outlives the worker. That takes a round trip, about as long as
     putting a small object. So a source is reported only where the task is isolated; otherwise the batch is isolated next.
 
-    Parameters
-    ----------
-    path : Path
-        Names the heartbeat.
-    topic : str
-        Of the events.
-    isolate : bool
+    ``path``: names the heartbeat. ``topic``: of the events.
     """
 
     def __init__(self, path: Path, topic: str, isolate: bool):
@@ -124,6 +118,8 @@ def dask_setup(worker: Worker) -> None:
 def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
     """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB per batch.
 
+    Raises NegativeCycleError or OutputError (the part cannot be written to the output folder).
+
     Parameters
     ----------
     plugin : str
@@ -144,11 +140,5 @@ def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strate
         address), ``started`` and ``ended`` (seconds since the epoch), ``seconds``, ``phases`` and the part's statistics.
         ``phases`` are seconds by phase; a worker's first part includes the time of loading and planning. These values are
         not written to the part file.
-
-    Raises
-    ------
-    NegativeCycleError
-    OutputError
-        The part cannot be written to the output folder.
     """
     return cast(TraversalPlugin, get_worker().plugins[plugin]).answer(batches, isolate, mark, secede, strategy)

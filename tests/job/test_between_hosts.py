@@ -20,7 +20,7 @@ import pytest
 
 from pipelines import batch_sources
 from pipelines.output.run_folder import MANIFEST
-from pipelines.output.store import store_of
+from pipelines.output.store import open_store
 from tests.job.test_kills import workers_of
 from tests.support.clusters import dask_program
 from tests.support.object_store import objects, served
@@ -112,7 +112,7 @@ def main(folder):
             wait_until(lambda: len(objects("run")) >= least, job)
 
         row = np.arange(PARTS)
-        with store_of("s3://bucket").new_file("edges.parquet") as file:
+        with open_store("s3://bucket").new_file("edges.parquet") as file:
             pd.DataFrame({"src": row, "dst": (7 * row + 1) % PARTS}).to_parquet(file)
         words = [EDGES, "--all-sources", "--batch-size", "1", "--device", "cpu", "--no-report"]
         words += ["--graph-cache", "s3://bucket/graphs"]

@@ -121,10 +121,7 @@ def limit(name: str, value: Any) -> int | float:
 def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
     """Return one limit per source as a list, None if ``value`` is not a sequence.
 
-    Raises
-    ------
-    InputError
-        There is not one limit per source, or one is no number of 0 or more.
+    InputError if there is not one limit per source, or one is no number of 0 or more.
     """
     if not hasattr(value, "__len__") or isinstance(value, (*_TEXTS, Mapping)) or getattr(value, "ndim", 1) != 1:
         return None
@@ -154,12 +151,8 @@ def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
 def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     """Return vertex ids as a list, or as an integer array of shape (k,), of any iterable that holds one per vertex.
 
-    Their type is compared with that of the graph's ids by ``Graph.to_numbers``.
-
-    Raises
-    ------
-    UnknownVertexError
-        One id in place of a list, a mapping, a frame, nulls under a mask, or an array that holds no ids.
+    Their type is compared with that of the graph's ids by ``Graph.to_numbers``. UnknownVertexError for one id in place of a
+    list, a mapping, a frame, nulls under a mask, or an array that holds no ids.
     """
     if isinstance(value, _TEXTS):
         raise UnknownVertexError(f"{name} must be a list of ids, not one string: give [{describe(value)}]")
@@ -218,11 +211,7 @@ def arrow(name: str, value: Any) -> Any:
 
     A column of Arrow is one of pyarrow, or of a library that converts to it (``to_arrow``), or speaks its interface for C
     and no other. pyarrow takes its offsets, indices and text for valid, also where it would read beyond a buffer.
-
-    Raises
-    ------
-    EdgeListError, InputError
-        The column is damaged.
+    EdgeListError or InputError if the column is damaged.
     """
     has_type, converts = hasattr(value, "dtype"), hasattr(value, "to_arrow")
     # A column of cuDF has these types of pandas, too, but converts by itself and only so.
@@ -249,10 +238,7 @@ def arrow(name: str, value: Any) -> Any:
 def sparse(name: str, matrix: Any) -> None:
     """Refuse a sparse matrix whose arrays do not fit together, which SciPy's native code takes for granted.
 
-    Raises
-    ------
-    InputError
-        The arrays are no arrays of integers and data, differ in length, or lead out of the matrix.
+    InputError if they are no arrays of integers and data, differ in length, or lead out of the matrix.
     """
     form = matrix.format
     again = "make the matrix again from the data"
@@ -295,12 +281,8 @@ def as_array(name: str, value: Any) -> Array:
     """Return a column of numbers as an array of shape (rows,), NumPy's or, for what is in GPU memory, CuPy's.
 
     Every number stays exactly what it was: integers stay integers, and a list of floats and integers becomes float64 only
-    where that holds each integer.
-
-    Raises
-    ------
-    EdgeListError, InputError
-        Not a column, or one with nulls, masked rows, or other things than numbers.
+    where that holds each integer. EdgeListError or InputError for no column, or one with nulls, masked rows, or other things
+    than numbers.
     """
     if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or hasattr(value, "columns"):
         raise _refused(name, f"must be {_COLUMN}, not {describe(value)}")

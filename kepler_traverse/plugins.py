@@ -33,10 +33,7 @@ StrategyT = TypeVar("StrategyT", bound=BaseStrategy)
 def modules() -> tuple[ModuleType, ...]:
     """Import the plug-ins and add their kinds to ``RESULT_KINDS``.
 
-    Raises
-    ------
-    InputError
-        One of them cannot be imported, or has a kind of a name that is taken.
+    InputError if one of them cannot be imported, or has a kind of a name that is taken.
     """
     return _modules(os.environ.get(VARIABLE, ""))
 

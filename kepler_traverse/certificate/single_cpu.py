@@ -48,20 +48,9 @@ def check(graph, result, limit) -> list[int]:
 def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     """Look at each vertex alone, for C1 and C2.
 
-    Parameters
-    ----------
-    result : Traversal
-        Distances and predecessors of one length.
-    limit : scalar of the distances' type
-        No vertex may be farther; the largest value means no limit.
-    negative : bool
-        Whether a distance may be below zero.
-
-    Returns
-    -------
-    tuple of int
-        Vertices that are their own predecessor, vertices that break C2, the smallest of them (or the number of vertices),
-        vertices reached.
+    No vertex may be farther than ``limit``, a scalar of the distances' type, of which the largest means no limit; with
+    ``negative`` a distance may be below zero. Return the vertices that are their own predecessor, those that break C2, the
+    smallest of them (or the number of vertices), and those reached.
     """
     distance = result.distance
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
@@ -80,24 +69,11 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
 
 
 def check_edges(graph, source: int, distance, predecessor, limit, reached: int) -> np.ndarray:
-    """Check C3 and C4 in one pass over the edges.
+    """Check C3 and C4 in one pass over the edges of the reverse graph, which is made if it is not there yet.
 
-    Parameters
-    ----------
-    graph : Graph
-        Its reverse is made if it is not there yet.
-    distance, predecessor : arrays of shape (n_vertices,)
-        In range already. Integer distances are hops, floating ones are weighted.
-    limit : scalar of the distances' type
-        Vertices beyond it may be unreached; the largest value means no limit.
-    reached : int
-        Vertices reached.
-
-    Returns
-    -------
-    int64 array of shape (5,)
-        Edges that break C3, the smallest vertex such an edge leads to, vertices that break C4, the smallest of them,
-        reached vertices no farther than their predecessor.
+    Distances and predecessors are in range already; integers are hops, floats are weighted distances. Vertices beyond
+    ``limit`` may be unreached. Return, as an int64 array, the edges that break C3, the smallest vertex such an edge leads
+    to, the vertices that break C4, the smallest of them, and the reached vertices no farther than their predecessor.
     """
     reverse = graph.reverse
     bounds = divide_vertices(reverse.offsets)

@@ -25,13 +25,7 @@ ENTRIES = (_CHECK_HOPS, _LOOK_AT_HOPS, _CHECK_WEIGHTED, _LOOK_AT_WEIGHTED)
 
 
 def check(graph, result, limit) -> list[int]:
-    """Check C1 to C4, as ``certificate.cpu.check`` does.
-
-    Raises
-    ------
-    InputError
-        The distances are of another type than this graph's traversals have.
-    """
+    """Check C1 to C4, as ``single_cpu.check`` does; InputError if the type of the distances is not that of the graph."""
     distance, predecessor = result.distance, result.predecessor
     weighted = distance.dtype.kind == "f"  # int64 has a module of its own
     expected = graph.weights.dtype if weighted and graph.weights is not None else np.dtype(np.int32)

@@ -241,15 +241,10 @@ def _count(v, in_offsets, in_targets, in_weights, distance, limit, paths, expone
 
 @njit(cache=True, nogil=True)
 def _by_order(source, limit, vertices, edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents):
-    """Add the loads of one source by any distances.
+    """Add the loads of one source by any distances; return ``DONE``, or ``OVERFLOW`` or ``NOT_EXPLAINED``, and add nothing.
 
     ``exponents`` is None, or an int64 array: the counts of paths are then ``paths * 2**exponents``, of which ``values`` are
     the reciprocals. Their mantissas are those that counts without an exponent would have.
-
-    Returns
-    -------
-    int
-        ``DONE``; or ``OVERFLOW`` or ``NOT_EXPLAINED``, and nothing is added.
     """
     offsets, targets, in_offsets, in_targets = edges
     order, stack, waits, is_on_path, paths, values, _, _, _, distance = scratch

@@ -9,15 +9,8 @@ from numba import njit
 def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
     """Walk from a source, level by level, until nothing is new or ``most_edges`` are walked.
 
-    Parameters
-    ----------
-    offsets, targets : arrays
-    source : int
-    most_edges : int
-    seen : uint8 array of shape (n_vertices,)
-        What is ``mark`` counts as seen; what is seen becomes ``mark``.
-    mark : int
-    queue : array of shape (n_vertices,)
+    What is ``mark`` in ``seen``, a uint8 array of shape (n_vertices,), counts as seen; what is seen becomes ``mark``. The
+    queue has the same shape.
 
     Returns
     -------

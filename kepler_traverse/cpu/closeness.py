@@ -32,7 +32,7 @@ def prove_below(graph, vertices, reach, threshold: float, last: int, certified: 
         On the CPU.
     vertices : int64 array
     reach : pair of int64 arrays of shape (n_vertices,)
-        Lower and upper bounds of the number of vertices that each vertex reaches, itself included.
+        Bounds of the number of vertices that each vertex reaches, itself included.
     threshold, last : float and int
         Prove that the closeness is below the threshold, or equal to it for vertices of a larger number than ``last``.
     certified : bool
@@ -96,17 +96,9 @@ def sum_over_neighbors(offsets, targets, values):
 def bound_component(distance, labels, label, least, degrees, n_reached, bound):
     """Lower the bounds of the closeness of the vertices of a component.
 
-    Parameters
-    ----------
-    distance : array of shape (n_vertices,)
-        Hops from a vertex of the component.
-    labels, label : integer array of shape (n_vertices,), and int
-    least : int64 array of shape (n_levels,)
-        Lower bounds of the sum of distances of a vertex at each hop count, plus its degree.
-    degrees : integer array of shape (n_vertices,)
-    n_reached : int
-        Vertices that a vertex of the component reaches, itself included.
-    bound : float64 array of shape (n_vertices,)
+    ``distance`` are hops from a vertex of the component, ``label`` is its number among the ``labels`` of all vertices, and
+    ``least`` are lower bounds of the sum of distances of a vertex at each hop count, plus its degree. A vertex of the
+    component reaches ``n_reached``, itself included.
     """
     others = n_reached - 1
     share = others / (labels.size - 1)
@@ -118,18 +110,10 @@ def bound_component(distance, labels, label, least, degrees, n_reached, bound):
 
 
 def reach_bounds(graph, labels, hub, in_reach, reaches) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds of the number of vertices that each vertex of a directed graph reaches.
+    """Return lower and upper bounds of the number of vertices that each vertex of a directed graph reaches, on the CPU.
 
-    Parameters
-    ----------
-    graph : Graph
-        On the CPU, directed.
-    labels : integer array of shape (n_vertices,)
-        Numbers of the strongly connected components.
-    hub : int
-        The number of a component, ideally the largest one.
-    in_reach, reaches : bool arrays of shape (n_vertices,)
-        Which vertices the component reaches, and which reach it.
+    ``labels`` are numbers of the strongly connected components, and ``hub`` is one of these, ideally the largest one.
+    ``in_reach`` and ``reaches``, of type bool, are which vertices it reaches, and which reach it.
     """
     sizes = np.bincount(labels)
     least, most = np.empty((2, sizes.size), np.int64)
@@ -217,10 +201,7 @@ def _prove(next_item, edges, vertices, reach, threshold, last, certified, scratc
 def _explore(edges, source, least, most, goal, distance, queue):
     """Search until the closeness is proven to be below the goal, or until all vertices are found.
 
-    Returns
-    -------
-    tuple
-        Vertices of the queue whose edges were visited; vertices found; whether the closeness is below the goal.
+    Return the vertices of the queue whose edges were visited; the vertices found; whether the closeness is below the goal.
     """
     (offsets, targets, directed), n = edges, distance.size
     # Indices are unsigned, so that Numba does not ask whether they are negative.
@@ -311,14 +292,9 @@ def _is_proven(edges, source, least, most, goal, distance, queue, done, found):
 def _largest_closeness(within, total, level, most_next, least, most, n):
     """Return an upper bound of the closeness of a vertex.
 
-    Parameters
-    ----------
-    within, total : int
-        Vertices within ``level`` hops, and the sum of their distances.
-    most_next : int
-        Upper bound of the vertices at one hop more.
-    least, most : int
-        Bounds of the vertices that are reached. If they are equal, the bound is rounded as the closeness is.
+    ``within`` vertices are within ``level`` hops, with ``total`` as the sum of their distances, and at most ``most_next``
+    are at one hop more. From ``least`` to ``most`` are reached; if these are equal, the bound is rounded as the closeness
+    is.
     """
     least = max(least, within)
     bound = _closeness(most - within, within, total, level, most_next, n)

@@ -8,18 +8,9 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def strong_components(offsets, targets):
-    """Number the strongly connected components of a graph, by one depth-first search.
+    """Number the strongly connected components of a graph from 0 on, in the type of ``targets``, by one depth-first search.
 
     Tarjan's algorithm as Pearce has it ("A space-efficient algorithm for finding strongly connected components", 2016).
-
-    Parameters
-    ----------
-    offsets, targets : integer arrays of shape (n_vertices + 1,) and (n_edges,)
-
-    Returns
-    -------
-    integer array of shape (n_vertices,)
-        The number of the component of each vertex, from 0 on, of the type of ``targets``.
     """
     n = offsets.size - 1
     labels = np.full(n, -1, targets.dtype)

@@ -108,13 +108,7 @@ class ExactSums:
         return np.flatnonzero((self.low != 0) | (self.high != 0))
 
     def integers(self, places: np.ndarray, what: str) -> np.ndarray:
-        """Return some sums in int64; ``what`` names them in the error.
-
-        Raises
-        ------
-        PrecisionError
-            A sum exceeds int64.
-        """
+        """Return some sums in int64; ``what`` names them in the PrecisionError if one exceeds it."""
         found = self.low[places].view(np.int64)
         if self.exponent or (self.high[places] != (found >> 63)).any():
             raise PrecisionError(f"a sum of {plural(what)} exceeds int64; scale them down, or give floats")

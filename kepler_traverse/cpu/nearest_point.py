@@ -12,12 +12,7 @@ from .atomics import atomic_add
 def nearest_points(x: np.ndarray, y: np.ndarray, of_x: np.ndarray, of_y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the number of the point nearest to each location, and its distance; of equally near points the first.
 
-    Parameters
-    ----------
-    x, y : float64 array
-        Points, at least one.
-    of_x, of_y : float64 array
-        Locations.
+    All are float64: ``x, y`` are the points, at least one, and ``of_x, of_y`` the locations.
     """
     order = np.argsort(x, kind="stable")
     numbers, squares = np.empty(of_x.size, np.int64), np.empty(of_x.size)

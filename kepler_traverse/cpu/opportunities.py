@@ -19,9 +19,7 @@ NO_DECAY, EXPONENTIAL, LINEAR, GAUSSIAN = range(4)
 def sums(distance, lowest, bounds, integers, floats, decay: int, parameter: float) -> tuple[np.ndarray, np.ndarray]:
     """As ``kepler_traverse.kinds.opportunities.sums_within``, with a decay as a number and its parameter.
 
-    Returns
-    -------
-    int64 array of shape (k, n_integers, n_cutoffs), and float64 array of shape (k, n_floats, n_cutoffs)
+    Return an int64 array of shape (k, n_integers, n_cutoffs), and a float64 array of shape (k, n_floats, n_cutoffs).
     """
     k, n = distance.shape
     exact = np.zeros((k, len(integers), bounds.size), np.int64)

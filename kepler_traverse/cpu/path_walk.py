@@ -62,12 +62,7 @@ class Walks(NamedTuple):
 def distance_at(v, distance, above):
     """Return the distance of a vertex.
 
-    Parameters
-    ----------
-    v : int
-    distance : array of shape (n,)
-        The distance of each vertex; with ``above`` that of each position, -1 if it has not been looked up.
-    above : Above or None
+    ``distance`` has that of each vertex; with ``above`` that of each position, -1 if it has not been looked up.
     """
     if above is None:
         return distance[v]
@@ -131,12 +126,8 @@ def along_level(v, source, own, size, walks):
     """Append the path from a vertex back to one that has a nearer predecessor, or to the source, over edges of length zero.
 
     Of the vertices at this distance, a predecessor has fewer such edges before it. A search back from v finds the nearest
-    vertices that need none, and which vertices lie on the way there.
-
-    Returns
-    -------
-    int
-        Vertices on the path, or ``NO_EDGE`` if none is found.
+    vertices that need none, and which vertices lie on the way there. Return the number of vertices on the path, or
+    ``NO_EDGE`` if none is found.
     """
     offsets, sources, weights, unit, distance, above, level, queue, path = walks
     queue[0], level[v] = v, 0

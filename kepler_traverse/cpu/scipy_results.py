@@ -15,15 +15,8 @@ _NO_WEIGHTS = np.zeros(0, np.float32)
 def write_distances(found, unreached, rows, distances) -> None:
     """Write the distances of a group of sources as float64, with inf where there is no path.
 
-    Parameters
-    ----------
-    found : array of shape (k, n_vertices), of any type of distances
-    unreached : scalar of found's type
-        What stands for no path there.
-    rows : int64 array of shape (k,)
-        The row of ``distances`` of each source.
-    distances : float64 array of shape (n_rows, n_vertices)
-        Written.
+    ``found``, of shape (k, n_vertices), has any type of distances, and ``unreached`` in it means no path. ``rows`` are the
+    rows of the sources in ``distances``, which is written.
     """
     threads.run(_write_distances, rows.size, found, unreached, rows, distances)
 
@@ -42,17 +35,9 @@ def _write_distances(next_row, n_rows, found, unreached, rows, distances):
 def write_predecessors(offsets, targets, weights, sources, rows, distances, predecessors) -> None:
     """Write the predecessors that Dijkstra's algorithm finds first: of all candidates the nearest, then the smallest.
 
-    Parameters
-    ----------
-    offsets, targets : arrays of a CSR
-    weights : array of shape (n_edges,) or None
-        None of them is negative. Without weights, edges have length 1.
-    sources, rows : int64 arrays of shape (k,)
-        Vertices, and their rows in both matrices.
-    distances : float64 array of shape (n_rows, n_vertices)
-        Each is the smallest sum of the distance of a predecessor and the weight of the edge from it, in float64.
-    predecessors : int32 array of shape (n_rows, n_vertices)
-        Written, with ``NO_VERTEX`` for the source and where there is no path.
+    No weight is negative; without weights, edges have length 1. ``rows`` are the rows of the sources in both matrices. Each
+    of the float64 distances is the smallest sum of the distance of a predecessor and the weight of the edge from it, in
+    float64. The int32 predecessors are written, with ``NO_VERTEX`` for the source and where there is no path.
     """
     weights = _NO_WEIGHTS if weights is None else weights
     threads.run(_write_predecessors, rows.size, offsets, targets, weights, sources, rows, distances, predecessors)

@@ -374,12 +374,8 @@ def put_rows(found, kept, sizes, starts, vertices, distance):
 def search_hops(edges, wanted, is_target, stamp):
     """BFS from each source; parameters and results as of ``search_sums``, with hops in int32.
 
-    Parameters
-    ----------
-    is_target : uint8 array of shape (n_vertices,)
-        0 in each place, before and after.
-    stamp : int32 array of shape (n_vertices + 1,)
-        0 in each place at first. The last one is the largest that a search has set, and later ones set larger ones.
+    ``is_target``, uint8 of shape (n_vertices,), is 0 before and after. ``stamp``, int32 of shape (n_vertices + 1,), is 0 at
+    first; its last one is the largest that a search has set, and later ones set larger ones.
     """
     sources, limits, lists, list_of, keeps, at_targets, answers, most, goals = wanted
     k, n, vertex = sources.size, stamp.size - 1, edges[1].dtype

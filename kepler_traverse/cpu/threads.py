@@ -35,15 +35,9 @@ def count() -> int:
 def run(kernel: Callable[..., object], n_items: int, *args: object, own: Sequence[Sequence[Any] | np.ndarray] = ()) -> None:
     """Call a kernel on up to as many threads as there are items; return when all items are done.
 
-    Parameters
-    ----------
-    kernel : compiled function, ``nogil=True``
-        Called as ``kernel(next_item, n_items, *args)``. It takes item numbers by ``atomic_add(next_item, 0, 1)`` until one
-        is ``n_items`` or more.
-    *args
-        The same for all threads.
-    own : sequence of arrays, or of lists
-        With a row for each of ``count()`` threads. The rows of a thread are its last arguments.
+    The kernel, compiled with ``nogil=True``, is called as ``kernel(next_item, n_items, *args)``. It takes item numbers by
+    ``atomic_add(next_item, 0, 1)`` until one is ``n_items`` or more. ``own`` are arrays or lists with a row for each of
+    ``count()`` threads; the rows of a thread are its last arguments.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
 
@@ -80,12 +74,8 @@ def on_each(function: Callable[[int], object], n_most: int, stop: Callable[[], o
     """Call ``function(thread)`` on the calling thread and on up to ``n_most - 1`` others.
 
     It returns, or raises an error or an interrupt, only when no thread runs the function any longer, since the threads write
-    into arrays of the caller.
-
-    Parameters
-    ----------
-    stop : callable
-        Called if the calling thread raises, as after Ctrl-C: the other threads then take no further items.
+    into arrays of the caller. ``stop`` is called if the calling thread raises, as after Ctrl-C: the other threads then take
+    no further items.
     """
     others = min(count(), n_most) - 1
     if others < 1:

@@ -43,10 +43,7 @@ def _kept(compute: Callable[[Any], Any]) -> property:
 class Derived:
     """What is derived from a graph: see ``Graph.derived``.
 
-    Parameters
-    ----------
-    kept : dict
-        The cache of the graph. A copy of a graph with other arrays begins with an empty one.
+    ``kept`` is the cache of the graph. A copy of a graph with other arrays begins with an empty one.
     """
 
     def __init__(self, graph: Any, kept: dict[str, Any]) -> None:
@@ -144,14 +141,7 @@ class Derived:
         return self._graph.to("cpu")
 
     def sums_in(self, dtype: str) -> Any:
-        """Return the graph with its weights converted to another type. The copy is kept.
-
-        The type must represent every weight exactly.
-
-        Parameters
-        ----------
-        dtype : {"float32", "float64", "int64"}
-        """
+        """Return the graph with its weights in float32, float64 or int64, which must represent each exactly. It is kept."""
         name = arguments.choice("dtype", dtype, [str(kind) for kind in EXACT_BELOW])
         graph = self._graph
         if graph.weights.dtype == name:
@@ -175,12 +165,7 @@ class Derived:
             return hierarchy
 
     def known_hierarchy(self, metric: str) -> Hierarchy | None:
-        """Return the hierarchy if it was built or loaded, or None. A reversed graph takes that of the other direction.
-
-        Parameters
-        ----------
-        metric : {"weights", "hops"}
-        """
+        """Return the hierarchy if it was built or loaded, or None. A reversed graph takes that of the other direction."""
         metric = arguments.choice("metric", metric, METRICS)
         if metric not in self.kept and self._graph.directed and "reverse" in self.kept:
             other = self.kept["reverse"].derived.kept.get(metric)

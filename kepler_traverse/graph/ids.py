@@ -22,13 +22,7 @@ _COMPARED_LENGTH = 200  # characters of a name that are compared
 
 
 class VertexIds:
-    """A dictionary of ids and vertex numbers.
-
-    Parameters
-    ----------
-    array : integer array, or pyarrow strings
-        Ascending, each once.
-    """
+    """A dictionary of ids and vertex numbers; the ids are integers or pyarrow strings, ascending, each once."""
 
     def __init__(self, array: Any) -> None:
         self.array = array

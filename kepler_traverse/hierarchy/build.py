@@ -73,14 +73,7 @@ def find_unit(weights: np.ndarray) -> float | None:
 def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     """Contract a graph on the threads of the CPU. The result does not depend on their number.
 
-    Parameters
-    ----------
-    metric : {"weights", "hops"}
-
-    Raises
-    ------
-    HierarchyError
-        The graph has no hierarchy that pays, or none at all; the message says why.
+    HierarchyError says why if the graph has no hierarchy of the metric, "weights" or "hops", that pays, or none at all.
     """
     reason = why_not(graph, metric)
     if reason:

@@ -44,26 +44,12 @@ class Estimate(NamedTuple):
 
 
 def build_seconds(n_vertices: int, n_edges: int, directed: bool, cores: int, step: float) -> float:
-    """Estimate the seconds that ``Graph.hierarchy`` takes.
-
-    Parameters
-    ----------
-    n_vertices, n_edges : int
-        Stored edges: an undirected edge counts twice.
-    step : float
-        ``Machine.step``.
-    """
+    """Estimate the seconds that ``Graph.hierarchy`` takes; ``step`` is ``Machine.step``, and stored edges count."""
     degree = n_edges / max(n_vertices, 1)
     per_vertex = 1e-6 * _MICROSECONDS * math.exp(_GROWTH * (degree - _AT_DEGREE)) * (2 if directed else 1)
     return n_vertices * per_vertex * (_ALONE + _SHARED / cores) * step / _MEASURED_STEP
 
 
 def round_seconds(pairs: int, cores: int) -> float:
-    """Estimate the seconds that finding the priorities of all vertices takes.
-
-    Parameters
-    ----------
-    pairs : int
-        ``Contraction.pairs_of_rest``.
-    """
+    """Estimate the seconds that finding the priorities of all vertices takes, by ``Contraction.pairs_of_rest``."""
     return 1e-9 * _NANOSECONDS_PER_PAIR * pairs / cores

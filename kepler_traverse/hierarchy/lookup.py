@@ -23,10 +23,7 @@ BYTES_PER_VERTEX = 3 * 8 + 5 * 4 + 8 + 8  # of one ``Lookup``, with sums of 64 b
 class Lookup:
     """What one thread needs to look up distances and paths; pages that it never touches cost little.
 
-    Parameters
-    ----------
-    weights : array or None
-        Those of ``graph.reverse``; None for hops.
+    ``weights`` are those of ``graph.reverse``, None for hops.
     """
 
     def __init__(self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None):
@@ -95,13 +92,7 @@ def looks_up(query: Any, n_vertices: int) -> bool:
 
 
 class Lookups:
-    """A ``Lookup`` per thread, made when the thread has its first source.
-
-    Parameters
-    ----------
-    graph, hierarchy, weights
-        As in ``Lookup``.
-    """
+    """A ``Lookup`` per thread, made when the thread has its first source."""
 
     def __init__(self, graph: Any, hierarchy: Hierarchy, weights: np.ndarray | None):
         self._arguments = (graph, hierarchy, weights)

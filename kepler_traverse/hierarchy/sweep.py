@@ -33,14 +33,8 @@ _FEW = 4  # targets of a source from which on they share what lies above them, i
 def depth_first(offsets, heads, order, position):
     """Number vertices such that each comes after all its neighbors above, and soon after one of them.
 
-    Parameters
-    ----------
-    offsets, heads : int64 and int32 arrays
-        The neighbors above each vertex.
-    order : int32 array of shape (n,), output
-        The vertex at each position.
-    position : int32 array of shape (n,), output
-        The position of each vertex; -1 on entry.
+    ``offsets`` and ``heads`` are the neighbors above each vertex, int64 and int32. Two int32 arrays of shape (n,) are
+    written: ``order``, the vertex at each position, and ``position``, that of each vertex, which is -1 on entry.
     """
     n = order.size
     stack, at = np.empty(n, np.int32), np.empty(n, np.int64)
@@ -224,14 +218,8 @@ def look_up(next_item, n_items, sources, lists, sums, upward, downward, above, o
 def write_rows(lines, places, rows, unreached, unit, doublings):
     """Write lines as one row per source, in the order of ``places``; the unreached become infinite.
 
-    Parameters
-    ----------
-    lines : integer array of shape (positions, lanes)
-    places : int32 array of shape (columns,)
-        The line of each column.
-    rows : float array of shape (k, columns)
-    unit : float
-        What one stands for.
+    Lines are integers of shape (positions, lanes), ``places``, int32, are the line of each column, and one stands for
+    ``unit`` in the rows, floats of shape (k, columns).
     """
     lanes, columns = lines.shape[1], places.size
     done = 0
@@ -273,10 +261,7 @@ def positions_above(targets, offsets, heads):
 def write_hops(lines, places, rows, bound):
     """Write lines of hops as one row per source, in the order of ``places``; -1 from ``bound`` on.
 
-    Returns
-    -------
-    int
-        The largest number of hops. If the type of the rows does not hold it, not all of them are written.
+    Return the largest number of hops. If the type of the rows does not hold it, not all of them are written.
     """
     k, columns = rows.shape
     largest = np.iinfo(rows.dtype).max

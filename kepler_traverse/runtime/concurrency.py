@@ -17,12 +17,8 @@ class SerializedSearch:
     received a result, the other threads share a second set of arrays, which is allocated on first use.
 
     A search that fails or is interrupted, as by Ctrl-C, may leave its arrays in a state that no search expects. The next
-    call then prepares anew.
-
-    Parameters
-    ----------
-    prepare : callable
-        Compiles and allocates. It returns ``search(argument)``, which returns an ``Outcome`` or a ``MultiSourceOutcome``.
+    call then prepares anew: ``prepare`` compiles, allocates and returns ``search(argument)``, which returns an ``Outcome``
+    or a ``MultiSourceOutcome``.
     """
 
     def __init__(self, prepare: Callable[[], Callable[..., Any]]) -> None:

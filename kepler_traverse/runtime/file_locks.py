@@ -17,12 +17,9 @@ class NoLocksError(OSError):
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock file, which is created if it does not exist; returns its descriptor.
+    """Open a lock file, which is created if it does not exist; return its descriptor.
 
-    Raises
-    ------
-    OSError
-        The path is not a regular file. Links are not followed.
+    OSError if the path is not a regular file. Links are not followed.
     """
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -32,12 +29,9 @@ def open_lock(path: Path) -> int:
 
 
 def take_lock(descriptor: int, wait: bool = False) -> bool:
-    """Take a lock; returns False if another process holds it. With ``wait``, waits until the lock is free.
+    """Take a lock; return False if another process holds it. With ``wait``, wait until the lock is free.
 
-    Raises
-    ------
-    NoLocksError
-    OSError
+    NoLocksError if the file system has none.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

@@ -12,10 +12,6 @@ def forget_interrupted(interrupt: BaseException, device: str) -> None:
 
     Python shells and notebooks keep the last exception, and with it the local variables of every function that it has left.
     Without this they would keep the arrays of the call until the next error.
-
-    Parameters
-    ----------
-    device : {"cpu", "cuda"}
     """
     traceback.clear_frames(interrupt.__traceback__)  # except those of functions that still run
     if device == "cuda":

@@ -21,13 +21,7 @@ class Meter:
     """Counts the sources of one call and reports them.
 
     The rate is that of this call's own work. It excludes the time of compiling, and the time that a caller takes between two
-    groups of a stream.
-
-    Parameters
-    ----------
-    report : callable or None
-        ``report(done, total, rate)``. An exception that it raises ends the call.
-    device : {"cpu", "cuda"}
+    groups of a stream. ``report(done, total, rate)`` may be None; an exception that it raises ends the call.
     """
 
     def __init__(self, report: Report | None, total: int, device: str = "cpu") -> None:
@@ -84,13 +78,7 @@ def _clock() -> float:
 
 
 def make_meter(progress: Any, total: int, device: str) -> Meter:
-    """Return the meter for the argument ``progress`` of a public function.
-
-    Raises
-    ------
-    InputError
-        ``progress`` is neither True, False, None nor callable.
-    """
+    """Return the meter for ``progress`` of a public function: True, False, None or callable, else InputError."""
     if callable(progress):
         return Meter(progress, total, device)
     if progress is not None and not arguments.is_flag(progress):

@@ -21,15 +21,7 @@ READ_AT_A_TIME = 2**25  # bytes of the rows that are read at a time, and of temp
 
 @dataclass(frozen=True)
 class Scratch:
-    """A place for arrays that need not fit into memory.
-
-    Parameters
-    ----------
-    folder : path
-        On a disk.
-    memory : int
-        Bytes of memory that the work on them may take.
-    """
+    """A folder on a disk for arrays that need not fit into memory, and the bytes of memory that work on them may take."""
 
     folder: str | os.PathLike[str]
     memory: int

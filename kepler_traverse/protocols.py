@@ -138,15 +138,26 @@ class EdgeRowsBackend(Protocol):
     """Rows of an edge list and their stored edges on one device; implemented by ``cpu.edge_rows`` and ``cuda.edge_rows``."""
 
     def find_edges(self, offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Any:
-        """Return the position in ``targets`` of the edge between each pair of vertices; ``-1 - src`` if there is none."""
+        """Return the position in ``targets`` of the edge between each pair of vertices, in the given type.
+
+        It is ``-1 - src`` where there is no such edge, as for a self-loop.
+        """
         ...
 
     def lowest_weights(self, edges: Iterable[Array], weights: Array, n_edges: int) -> Any:
-        """Return the smallest weight of each stored edge; ``edges`` are arrays of the stored edge of each row."""
+        """Return the smallest weight of each stored edge, an array of shape (n_edges,).
+
+        ``edges`` are arrays of shape (rows,) of the stored edge of each row, negative where there is none. Each stored edge
+        occurs.
+        """
         ...
 
     def rows_that_count(
         self, edges: Iterable[Array], weights: Array | None, stored: Array | None, n_edges: int, dtype: np.dtype
     ) -> Any:
-        """Return the first row of each stored edge whose weight is the stored one, or the first row without weights."""
+        """Return the first row of each stored edge whose weight is the stored one, or the first row without weights.
+
+        ``edges`` are as for ``lowest_weights``, and ``stored``, of the type of the weights, has that of each stored edge.
+        The array of shape (n_edges,) has the given type.
+        """
         ...

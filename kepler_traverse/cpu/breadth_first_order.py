@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .csr_build import read_only
+
 NO_VERTEX = -9999  # SciPy's predecessor of a vertex that has none
 
 
 def breadth_first_order(matrices, source: int):
     """Visit vertices from a source, in the order in which they enter a queue.
 
-    Parameters
-    ----------
-    matrices : list of (indptr, indices)
-        The neighbors of a vertex are those of the first matrix, then those of the second one. Indices of one vertex may be
-        in any order and may repeat.
+    ``matrices`` are one or two of (indptr, indices): the neighbors of a vertex are those of the first, then those of the
+    second. Indices of one vertex may be in any order and may repeat.
 
     Returns
     -------
@@ -27,16 +26,9 @@ def breadth_first_order(matrices, source: int):
     second, more_targets = others[0] if others else (first[:1], targets[:0])
     n = first.size - 1
     order, predecessor = np.empty(n, np.int32), np.full(n, NO_VERTEX, np.int32)
-    arrays = [_read_only(array) for array in (first, targets, second, more_targets)]
+    arrays = [read_only(np.ascontiguousarray(array)) for array in (first, targets, second, more_targets)]
     reached = _visit(*arrays, bool(others), source, order, predecessor)
     return order[:reached], predecessor
-
-
-def _read_only(array):
-    """A view that Numba compiles no second version for, whatever the caller may write to."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 @njit(cache=True)

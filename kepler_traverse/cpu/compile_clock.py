@@ -36,9 +36,6 @@ class _Clock:
             self._total += seconds
         _LOG.debug("compiled for %.3g s", seconds)
 
-    def is_active(self) -> bool:
-        return self._active > 0
-
     def seconds(self) -> float:
         with self._lock:
             return self._total + (time.perf_counter() - self._since if self._active else 0.0)
@@ -98,11 +95,6 @@ def compiling() -> Iterator[None]:
     finally:
         _CLOCK.end()
         _CLOCK.leave()
-
-
-def is_compiling() -> bool:
-    """Whether any thread compiles now."""
-    return _CLOCK.is_active()
 
 
 def seconds() -> float:

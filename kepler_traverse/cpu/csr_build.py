@@ -215,7 +215,7 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
     """See ``protocols.CsrBackend.assemble``."""
     empty = _empty_like(scratch)
     offsets = np.zeros(n_vertices + 1, np.int64)
-    src, dst, bits = _input(src), _input(dst), _input(_as_bits(weight))
+    src, dst, bits = read_only(src), read_only(dst), read_only(_as_bits(weight))
     total, ascending = -1, False
     first = src[:_FIRST]  # most edge lists that are out of order are so from the beginning
     if not both_ways and (first[1:] >= first[:-1]).all():
@@ -285,7 +285,7 @@ def filled(convert, array, dtype, scratch=None):
     return result
 
 
-def _input(array):
+def read_only(array):
     """A read-only view: Numba compiles once for all arrays that are only read, whatever the caller may write to."""
     view = array.view()
     view.flags.writeable = False
@@ -301,7 +301,7 @@ def count_isolated(offsets, targets, directed: bool) -> int:
     """Count the vertices without an edge; in an undirected graph each edge is stored at both ends."""
     touched = (offsets[1:] != offsets[:-1]).view(np.uint8)
     if directed:
-        _mark(_input(targets), 0, touched)
+        _mark(read_only(targets), 0, touched)
     return touched.size - int(np.count_nonzero(touched))
 
 
@@ -354,7 +354,7 @@ def renumber(columns, dtype, scratch=None):
             scratch.require(span * (1 + np.dtype(dtype).itemsize + 2 * kind.itemsize), "the ids of the vertices")
         present = np.zeros(span, np.uint8)
         for column in columns:
-            _mark(_input(column), lowest, present)
+            _mark(read_only(column), lowest, present)
         if present.all():
             ids = np.arange(lowest, lowest + span, dtype=kind)
             # Ids that are numbers already are taken as they are: no copy of the edge list.
@@ -369,7 +369,7 @@ def renumber(columns, dtype, scratch=None):
         rank -= 1
         numbers = [_empty_like(scratch)(column.size, dtype) for column in columns]
         for column, number in zip(columns, numbers, strict=True):
-            _look_up(_input(column), lowest, rank, number)
+            _look_up(read_only(column), lowest, rank, number)
         return ids, numbers
     ids = _distinct(columns, kind, scratch)
     return ids, [filled(lambda part: np.searchsorted(ids, part), column, dtype, scratch) for column in columns]

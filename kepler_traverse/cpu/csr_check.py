@@ -10,12 +10,11 @@ from numba import njit
 
 from . import threads
 from .atomics import atomic_add
-from .checksum import mix
+from .checksum import _mix_one
 
 _BLOCKS = 256  # of vertices; threads take them one after the other
 _OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)
 _NO_WEIGHTS = np.zeros(0, np.int32)
-_mix_one = njit(inline="always")(mix)
 
 
 class _Wanted(NamedTuple):
@@ -31,17 +30,10 @@ class _Wanted(NamedTuple):
 def find_fault(offsets, targets, weights, both_ways: bool) -> str:
     """Say what is wrong with CSR arrays in host memory, nothing if they fit together.
 
-    Offsets begin at 0, never fall and end at the number of edges. Targets are vertices, ascend within a row, and none is
-    its own vertex. Float weights are finite and not -0.0.
-
-    Parameters
-    ----------
-    offsets : int64 array of shape (n_vertices + 1,)
-    targets : integer array of shape (n_edges,)
-    weights : array of shape (n_edges,) or None
-    both_ways : bool
-        Every edge must also be there in the other direction, with the same weight. Sums of hashes are compared, which a
-        random key protects: a fault goes unnoticed with a chance of 2^-64.
+    Offsets begin at 0, never fall and end at the number of edges. Targets are vertices, ascend within a row, and none is its
+    own vertex. Float weights are finite and not -0.0. If ``both_ways``, every edge must also be there in the other
+    direction, with the same weight: sums of hashes are compared, which a random key protects, so a fault goes unnoticed with
+    a chance of 2^-64.
     """
     for name, array in (("offsets", offsets), ("targets", targets), ("weights", weights)):
         if array is not None and not (array.dtype.isnative and array.flags.c_contiguous):

@@ -7,6 +7,7 @@ from numba import njit
 
 from . import threads
 from .atomics import atomic_add
+from .csr_build import read_only
 
 _BLOCKS = 256  # of rows that one thread takes at a time
 
@@ -34,20 +35,7 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
 
 
 def find_edges(offsets, targets, src, dst, dtype):
-    """Return the position in ``targets`` of the edge between each pair of vertices.
-
-    Parameters
-    ----------
-    offsets, targets : arrays of a CSR
-    src, dst : arrays of shape (k,), of the type of targets
-    dtype : numpy.dtype
-        Of the result.
-
-    Returns
-    -------
-    array of shape (k,)
-        ``-1 - src`` where there is no such edge, as for a self-loop.
-    """
+    """See ``protocols.EdgeRowsBackend``; ``src`` and ``dst`` are of the type of the targets."""
     edges = np.empty(src.size, dtype)
     arrays = [_input(array) for array in (offsets, targets, src, dst)]
     threads.run(_find_edges, min(src.size, _BLOCKS), *arrays, edges)
@@ -55,10 +43,7 @@ def find_edges(offsets, targets, src, dst, dtype):
 
 
 def _input(array):
-    """A read-only view: Numba compiles once for all arrays that are only read."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+    return read_only(np.ascontiguousarray(array))
 
 
 @njit(cache=True)
@@ -70,18 +55,7 @@ def _lower(edges, weights, known, lowest):
 
 
 def lowest_weights(edges, weights, n_edges: int):
-    """Return the smallest weight of each stored edge.
-
-    Parameters
-    ----------
-    edges : list of integer arrays of shape (rows,)
-        The stored edge of each row, negative where there is none. Each stored edge occurs.
-    weights : array of shape (rows,)
-
-    Returns
-    -------
-    array of shape (n_edges,)
-    """
+    """See ``protocols.EdgeRowsBackend``."""
     lowest, known = np.empty(n_edges, weights.dtype), np.zeros(n_edges, np.bool_)
     for positions in edges:
         _lower(_input(positions), _input(weights), known, lowest)
@@ -97,22 +71,7 @@ def _first(edges, bits, stored, rows):
 
 
 def rows_that_count(edges, weights, stored, n_edges: int, dtype):
-    """Return the first row of each stored edge whose weight is the stored one, or the first row without weights.
-
-    Parameters
-    ----------
-    edges : list of integer arrays of shape (rows,)
-        As ``lowest_weights`` takes them.
-    weights : array of shape (rows,) or None
-    stored : array of shape (n_edges,) or None
-        The weights of the stored edges, of the same type.
-    dtype : numpy.dtype
-        Of the result.
-
-    Returns
-    -------
-    array of shape (n_edges,)
-    """
+    """See ``protocols.EdgeRowsBackend``."""
     rows = np.full(n_edges, -1, dtype)
     nothing = np.zeros(0, np.int32)
     # Their bits, so that the code is compiled once per width.

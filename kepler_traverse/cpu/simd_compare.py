@@ -11,6 +11,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .simd_distances import broadcast
+
 SIXTEEN = 16
 
 
@@ -22,9 +24,7 @@ def _bits(symbol: str):
         place = cgutils.get_item_pointer(context, builder, kind, view, [at], wraparound=False)
         vector = ir.VectorType(context.get_value_type(kind.dtype), SIXTEEN)
         numbers = builder.load(builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
-        undefined, index = ir.Constant(vector, ir.Undefined), ir.IntType(32)
-        value = builder.insert_element(undefined, args[2], ir.Constant(index, 0))
-        value = builder.shuffle_vector(value, undefined, ir.Constant(ir.VectorType(index, SIXTEEN), [0] * SIXTEEN))
+        value = broadcast(builder, args[2], vector)
         if isinstance(kind.dtype, types.Float):
             found = builder.fcmp_ordered(symbol, numbers, value)
         elif kind.dtype.signed:

@@ -23,6 +23,13 @@ def prefetch(builder, place):
     builder.call(function, [builder.bitcast(place, _BYTE.as_pointer()), *(ir.Constant(_INT, value) for value in (0, 3, 1))])
 
 
+def broadcast(builder, value, vector):
+    """Generate a vector of a type with one value in all places."""
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_INT, vector.count), [0] * vector.count))
+
+
 class _Lines:
     """What the intrinsics below share while code is generated."""
 
@@ -61,14 +68,15 @@ class _Lines:
         place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
         return self._builder.load(place, align=self.kind.bitwidth // 8)
 
+    def store(self, value, line):
+        place = self._builder.bitcast(self.place(line), self.vector.as_pointer())
+        self._builder.store(value, place, align=self.kind.bitwidth // 8)
+
     def prefetch(self, line):
         prefetch(self._builder, self.place(line))
 
     def broadcast(self, value):
-        undefined = ir.Constant(self.vector, ir.Undefined)
-        first = self._builder.insert_element(undefined, value, ir.Constant(_INT, 0))
-        nowhere_else = ir.Constant(ir.VectorType(_INT, self.count), [0] * self.count)
-        return self._builder.shuffle_vector(first, undefined, nowhere_else)
+        return broadcast(self._builder, value, self.vector)
 
     def farthest(self):
         value = float("inf") if self.is_float else 2**self.kind.bitwidth - 1
@@ -158,8 +166,7 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
             through = builder.add(near, line.broadcast(args[3]))
             is_within = line.compared("<", near, limits)  # one more is within the limit, and no overflow
         is_new = builder.and_(is_within, line.compared("<", through, here))
-        place = builder.bitcast(line.place(line.integer(1)), line.vector.as_pointer())
-        builder.store(builder.select(is_new, through, here), place, align=line.kind.bitwidth // 8)
+        line.store(builder.select(is_new, through, here), line.integer(1))
         bits = ir.IntType(line.kind.bitwidth)  # those of floats of 0 or more are in their order
         new = builder.bitcast(builder.select(is_new, through, line.farthest()), ir.VectorType(bits, line.count))
         name = f"llvm.vector.reduce.umin.v{line.count}i{line.kind.bitwidth}"

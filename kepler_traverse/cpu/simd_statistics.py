@@ -10,6 +10,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .simd_distances import broadcast
+
 WIDTH = 16  # distances of a vector
 PIECE = 1024  # distances of a reduction block; the kernels', too
 _INT, _WORD = ir.IntType(32), ir.IntType(64)
@@ -51,16 +53,11 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         first = context.cast(builder, args[1], signature.args[1], types.intp)
         data = builder.gep(context.make_array(signature.args[0])(context, builder, args[0]).data, [first])
         ends = context.make_array(signature.args[4])(context, builder, args[4]).data
-        undefined = ir.Constant(vector, ir.Undefined)
-
-        def broadcast(value):
-            value = builder.insert_element(undefined, value, ir.Constant(_INT, 0))
-            return builder.shuffle_vector(value, undefined, ir.Constant(ir.VectorType(_INT, WIDTH), [0] * WIDTH))
 
         def count(mask):
             return builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(WIDTH))), _WORD)
 
-        limit, largest = broadcast(args[2]), broadcast(args[3])
+        limit, largest = (broadcast(builder, value, vector) for value in args[2:4])
         zeros, ones = (ir.Constant(wide, [value] * WIDTH) for value in (0.0, 1.0))
         near, far = (
             cgutils.alloca_once_value(builder, builder.load(place, align=align))

@@ -10,9 +10,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .simd_distances import _INT, _WORD, _Lines, prefetch
-
-_INFINITY = float("inf")
+from .simd_distances import _INT, _WORD, _Lines, broadcast, prefetch
 
 
 @intrinsic
@@ -32,8 +30,7 @@ def lower_line(typing_context, lines, v, is_set, neighbors, begin, end, weights,
         for edge, near in line.neighbors(3, line.integer(4), line.integer(5)):
             through = builder.add(near, line.broadcast(line.element(6, edge)))
             builder.store(line.smaller(through, builder.load(best)), best)
-        place = builder.bitcast(line.place(here), line.vector.as_pointer())
-        builder.store(builder.load(best), place, align=line.kind.bitwidth // 8)
+        line.store(builder.load(best), here)
         return context.get_dummy_value()
 
     return types.void(lines, v, is_set, neighbors, begin, end, weights, lines.dtype, doublings), generate
@@ -45,8 +42,7 @@ def clear_line(typing_context, lines, v, value, doublings):
 
     def generate(context, builder, signature, args):
         line = _Lines(context, builder, signature, args)
-        place = builder.bitcast(line.place(line.integer(1)), line.vector.as_pointer())
-        builder.store(line.broadcast(args[2]), place, align=line.kind.bitwidth // 8)
+        line.store(line.broadcast(args[2]), line.integer(1))
         return context.get_dummy_value()
 
     return types.void(lines, v, lines.dtype, doublings), generate
@@ -93,11 +89,9 @@ def turn_square(typing_context, lines, places, column, unreached, unit, rows, do
         number = context.get_value_type(kind.dtype)
         vector = ir.VectorType(number, line.count)
         column = line.integer(2)
-        infinite = ir.Constant(vector, [_INFINITY] * line.count)
+        infinite = ir.Constant(vector, [float("inf")] * line.count)
         nothing = line.broadcast(args[3])
-        undefined = ir.Constant(vector, ir.Undefined)
-        unit = builder.insert_element(undefined, args[4], ir.Constant(_INT, 0))
-        unit = builder.shuffle_vector(unit, undefined, ir.Constant(ir.VectorType(_INT, line.count), [0] * line.count))
+        unit = broadcast(builder, args[4], vector)
         square = []
         for i in range(line.count):
             integers = line.load(line.number_at(1, builder.add(column, ir.Constant(_WORD, i))))

@@ -41,32 +41,15 @@ def graph_from_arrays(
     dst: Array,
     weight: Array | None = None,
     *,
-    directed: bool = True,
     vertices: Array | None = None,
-    weight_type: str = "auto",
-    edge_ids: bool = False,
-    only_vertices: Any = None,
-    selection: RowSelection | None = None,
     scratch: Scratch | None = None,
+    **rules: Any,
 ) -> Graph:
     """Build a graph from columns of edges whose ids are integers; for all others, ``graph_from_edges``, which has the rules.
 
-    Parameters
-    ----------
-    src, dst, vertices : integer arrays
-        ``vertices`` are additional ones, which may have no edge.
-    selection : RowSelection, optional
-        Which rows of an edge list the columns are; by default all of it.
-    scratch : Scratch, optional
-        Where arrays as long as the edge list are, on the CPU; by default in memory.
-
-    Raises
-    ------
-    EdgeListError, InputError, DeviceError
-        As ``graph_from_edges``.
+    ``vertices`` are additional ones, which may have no edge. ``rules`` are those of ``graph_from_numbers``, and errors are
+    as of ``graph_from_edges``.
     """
-    directed = arguments.flag("directed", directed)
-    arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
     columns = {"src": src, "dst": dst, "weight": weight, "vertices": vertices}
     columns = {
         name: arguments.as_array(name, column) for name, column in columns.items() if column is not None or name in ENDS
@@ -84,19 +67,7 @@ def graph_from_arrays(
     del columns
     backend = _backend(src, scratch)
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_max_vertices([src, dst, *others])))
-    return graph_from_numbers(
-        src,
-        dst,
-        weight,
-        ids=ids,
-        directed=directed,
-        weight_type=weight_type,
-        all_are_ends=vertices is None,
-        edge_ids=edge_ids,
-        only_vertices=only_vertices,
-        selection=selection,
-        scratch=scratch,
-    )
+    return graph_from_numbers(src, dst, weight, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules)
 
 
 def _backend(array: Array, scratch: Scratch | None) -> CsrBackend:
@@ -238,13 +209,13 @@ def _between(
         raise InputError(f"{option_text('only_vertices')} is empty; name the vertices of the graph")
     numbers = xp.asarray((np.cumsum(chosen) - 1).astype(src.dtype))
     flags = xp.asarray(chosen)
-    kept = _positions(lambda u, v: flags[u] & flags[v], src, dst)
+    kept = positions(lambda u, v: flags[u] & flags[v], src, dst)
     ids = known.ids_at(np.flatnonzero(chosen)) if known.has_string_ids else ids[flags]
     weight = None if weight is None else weight[kept]
     return numbers[src[kept]], numbers[dst[kept]], weight, ids, selection.take(to_host(kept))
 
 
-def _positions(condition: Any, *arrays: Any) -> Any:
+def positions(condition: Any, *arrays: Any) -> Any:
     """Return where a condition holds for the elements of some arrays."""
     xp = namespace(arrays[0])
     found = [xp.zeros(0, np.int64)]
@@ -260,7 +231,7 @@ def _directed(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Ar
     reversed_rows = way == DST_TO_SRC
     # Not in place: the arrays may be the caller's.
     src, dst = xp.where(reversed_rows, dst, src), xp.where(reversed_rows, src, dst)
-    return src, dst, _positions(lambda way, u, v: (way == BOTH_WAYS) & (u != v), way, src, dst)
+    return src, dst, positions(lambda way, u, v: (way == BOTH_WAYS) & (u != v), way, src, dst)
 
 
 def _with_edges_back(src: Array, dst: Array, weight: Any, back: Array) -> tuple[Array, Array, Any]:
@@ -403,12 +374,15 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
 
 def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict[int, Any]:
     """Map each vertex with a self-loop of negative weight to the smallest such weight."""
-    loops: dict[int, int | float] = {}
     if get_device(weight) == "cuda" and not edge_weights.count_negative_loops(src, dst, weight):
-        return loops
-    number = int if integers else float
-    for (_, u), (_, v), (_, w) in zip(iter_slices(src), iter_slices(dst), iter_slices(weight), strict=True):
-        at = namespace(w).flatnonzero(is_negative(w) & (u == v))
-        for vertex, value in zip(to_host(u[at]).tolist(), to_host(w[at]).tolist(), strict=True):
-            loops[vertex] = min(loops.get(vertex, 0), number(value))
-    return loops
+        return {}
+    at = positions(lambda u, v, w: is_negative(w) & (u == v), src, dst, weight)
+    return smallest_weights(src[at], weight[at], integers)
+
+
+def smallest_weights(vertices: Array, weights: Array, integers: bool) -> dict[int, Any]:
+    """Map each vertex to the smallest of its negative weights, as Python numbers."""
+    smallest: dict[int, int | float] = {}
+    for vertex, value in zip(to_host(vertices).tolist(), to_host(weights).tolist(), strict=True):
+        smallest[vertex] = min(smallest.get(vertex, 0), int(value) if integers else float(value))
+    return smallest

@@ -78,18 +78,10 @@ def memory_given_back() -> Iterator[None]:
 
 
 def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildRules) -> Graph:
-    """Build the graph. Errors of the builder name the file and the row.
+    """Build the graph on a device, with additional vertices or a file of them. Errors name the file and the row.
 
-    Parameters
-    ----------
-    edges : EdgeList
-        Its table may also be a dict of arrays by role.
-    device : {"cpu", "cuda"}
-    vertices : sequence of ids or path, optional
-
-    Notes
-    -----
-    Columns are removed from the edge list one by one, and no name here refers to the arrays, so each is freed after use.
+    The table of the edges may also be a dict of arrays by role. Columns are removed from the edge list one by one, and no
+    name here refers to the arrays, so each is freed after use.
     """
     columns = {role: edges.table[role] for role in edges.columns.roles}
     edges = replace(edges, table=None)

@@ -17,7 +17,7 @@ from ..errors import DeviceError, EdgeListError, InputError, option_text
 from ..formats.selection import RowSelection
 from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
-from .build import WEIGHT_TYPES, checked_weights, no_edge
+from .build import WEIGHT_TYPES, checked_weights, no_edge, positions, smallest_weights
 
 
 def with_weights(graph: Graph, weight: Any, *, per: str = "row", weight_type: str = "auto") -> Graph:
@@ -104,23 +104,14 @@ def _of_rows(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Arra
         weight, edges = weight[kept], edges[:, kept]
         selection = selection.take(to_host(kept))
     weight, zeros, integers = checked_weights(weight, weight_type, selection)
-    loops = _negative_loops(edges[0], weight, int if integers else float)
+    at = positions(lambda edge, value: is_negative(value) & (edge < 0), edges[0], weight)
+    loops = smallest_weights(-1 - edges[0][at], weight[at], integers)
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
     weights = backend.lowest_weights(list(edges), weight, graph.n_edges)
     found = backend.rows_that_count(list(edges), weight, weights, graph.n_edges, rows.dtype)
     if selection.kept is not None:
         found = xp.asarray(selection.kept.astype(rows.dtype))[found]
     return weights, found, zeros, integers, loops
-
-
-def _negative_loops(edges: Array, weight: Array, number: type) -> dict[int, Any]:
-    """Map each vertex with a self-loop of negative weight to the smallest such weight."""
-    loops: dict[int, Any] = {}
-    for (_, positions), (_, values) in zip(iter_slices(edges), iter_slices(weight), strict=True):
-        at = namespace(values).flatnonzero(is_negative(values) & (positions < 0))
-        for position, value in zip(to_host(positions[at]).tolist(), to_host(values[at]).tolist(), strict=True):
-            loops[-1 - position] = min(loops.get(-1 - position, 0), number(value))
-    return loops
 
 
 def _of_edges(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Any, int, bool, dict[int, Any]]:

@@ -20,13 +20,14 @@ from .._arrays import MAX_INTEGER, pyarrow, to_host
 from .._arrays import arrow_compute as compute
 from ..cpu import csr_check
 from ..errors import DeviceError, InputError
-from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, save_hierarchy
+from ..hierarchy.stored import FOLDERS, has_hierarchy, load_hierarchy, open_array, save_hierarchy
 from ..runtime.regular_files import (
-    OTHERS_WRITE,
     compute_digests,
+    deny_others,
     differing_file,
-    irregular,
+    partial_folder,
     read_sealed,
+    refuse_irregular,
     require_private,
     sealed,
 )
@@ -69,17 +70,11 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
 def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
     """As ``save_graph``, without its checks; ``origin`` describes the input of the graph, for ``stored_origin``."""
     folder = Path(folder)
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.parent.mkdir(parents=True, exist_ok=True)
-    partial.mkdir(mode=0o755)
-    try:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with partial_folder(folder) as partial:
         _write_into(partial, graph, origin)
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
@@ -107,8 +102,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         hierarchy = graph.derived.known_hierarchy(metric)
         if hierarchy is not None:
             save_hierarchy(hierarchy, partial, graph.fingerprint, metric)
-    for path in partial.iterdir():  # whatever the umask: see require_private
-        path.chmod(path.stat().st_mode & ~OTHERS_WRITE)
+    deny_others(partial)
 
 
 def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: bool = True) -> Graph:
@@ -145,7 +139,7 @@ def load_graph(folder: str | os.PathLike[str], device: str = "cpu", *, verify: b
         fault = differing_file(folder, meta["files"]) if verify else ""
         if fault:
             raise ValueError(fault)
-        arrays = {name[:-4]: _open_array(folder / name) for name in meta["files"] if name != _STRINGS}
+        arrays = {name[:-4]: open_array(folder / name) for name in meta["files"] if name != _STRINGS}
         ids = arrays["ids"] if "ids" in arrays else _open_strings(folder / _STRINGS)
         graph = Graph(
             offsets=arrays["offsets"],
@@ -282,19 +276,6 @@ def _is_like(value: object, default: object) -> bool:
     return type(value) is type(default) and not (isinstance(value, int) and value < 0)
 
 
-def _open_array(path: Path) -> np.ndarray:
-    """Map a file copy-on-write, as a plain array: Numba would compile again for read-only arrays and subclasses."""
-    _require_regular(path)
-    mapped = np.load(path, mmap_mode="c", allow_pickle=False)
-    return np.asarray(mapped)
-
-
-def _require_regular(path: Path) -> None:
-    what = irregular(path)  # opening a FIFO would block
-    if what:
-        raise ValueError(f"{path.name} is {what}")
-
-
 def _save_strings(ids: pyarrow.Array, path: Path) -> None:
     table = pyarrow.table({"ids": ids})
     with pyarrow.ipc.new_file(str(path), table.schema) as writer:
@@ -302,6 +283,6 @@ def _save_strings(ids: pyarrow.Array, path: Path) -> None:
 
 
 def _open_strings(path: Path) -> pyarrow.Array:
-    _require_regular(path)
+    refuse_irregular(path)
     column = pyarrow.ipc.open_file(pyarrow.memory_map(str(path))).read_all().column("ids")
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

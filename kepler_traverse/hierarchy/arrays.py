@@ -87,12 +87,7 @@ class Hierarchy:
         return self if self.is_symmetric else replace(self, upward=self.downward, downward=self.upward)
 
     def restricted(self, targets: np.ndarray) -> Restriction:
-        """Return what a sweep for some vertices needs.
-
-        Parameters
-        ----------
-        targets : int64 array of vertex numbers
-        """
+        """Return what a sweep for some vertices needs, by their numbers in int64."""
         kept = positions_above(self.position[targets], self.downward.offsets, self.downward.heads)
         places = np.full(self.n_vertices, -1, np.int32)
         places[kept] = np.arange(kept.size, dtype=np.int32)
@@ -115,8 +110,8 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
     order, position = np.empty(n, np.int32), np.full(n, -1, np.int32)
     above = ahead if contraction.is_symmetric else _joined(ahead, back)
     depth_first(above.offsets, above.heads, order, position)
-    upward = _renumbered(ahead, order, position)
-    downward = upward if contraction.is_symmetric else _renumbered(back, order, position)
+    upward = renumbered(ahead, order, position)
+    downward = upward if contraction.is_symmetric else renumbered(back, order, position)
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (upward, downward))
     if longest >= MAX_SUM:
         return None
@@ -147,7 +142,8 @@ def _edges(lists: Lists) -> Edges:
     return Edges(offsets, lists.head[at], lists.weight[at])
 
 
-def _renumbered(edges: Edges, order: np.ndarray, position: np.ndarray) -> Edges:
+def renumbered(edges: Edges, order: np.ndarray, position: np.ndarray) -> Edges:
+    """Return edges with row ``order[i]`` as row i, and ``position`` as the number of each head."""
     offsets, at = _rows(edges.offsets[order], np.diff(edges.offsets)[order])
     return Edges(offsets, position[edges.heads[at]], edges.weights[at])
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from ..cuda import cp
-from .arrays import Edges, Hierarchy
+from .arrays import Edges, Hierarchy, renumbered
 
 
 class EdgesOnGpu(NamedTuple):
@@ -49,20 +49,14 @@ class HierarchyOnGpu:
 
     def __init__(self, hierarchy: Hierarchy):
         self._hierarchy = hierarchy
-        upward = _by_vertex(hierarchy.upward, hierarchy)
-        downward = upward if hierarchy.is_symmetric else _by_vertex(hierarchy.downward, hierarchy)
-        self.upward = _on_gpu(upward)
-        down = self.upward if hierarchy.is_symmetric else _on_gpu(downward)
+        directions = (hierarchy.upward,) if hierarchy.is_symmetric else (hierarchy.upward, hierarchy.downward)
+        by_vertex = [_on_gpu(renumbered(edges, hierarchy.position, hierarchy.order)) for edges in directions]
+        self.upward, down = by_vertex[0], by_vertex[-1]
         by_level, levels = _levels(hierarchy.downward)
         self.sweep = Sweep(down, cp.asarray(hierarchy.order[by_level]), levels, cp.asarray(levels), None)
 
     def restricted(self, targets: np.ndarray) -> tuple[Sweep, np.ndarray]:
-        """Return a sweep for some vertices, and their places.
-
-        Parameters
-        ----------
-        targets : int64 array of vertex numbers, NumPy
-        """
+        """Return a sweep for some vertices, given by their numbers in int64, NumPy, and their places."""
         hierarchy = self._hierarchy
         places, edges = hierarchy.restricted(targets)
         by_level, levels = _levels(edges)
@@ -85,14 +79,6 @@ def on_gpu(hierarchy: Hierarchy) -> HierarchyOnGpu:
 
 def _on_gpu(edges: Edges) -> EdgesOnGpu:
     return EdgesOnGpu(*(cp.asarray(np.ascontiguousarray(array)) for array in edges))
-
-
-def _by_vertex(edges: Edges, hierarchy: Hierarchy) -> Edges:
-    """Return edges between positions as edges between vertices."""
-    sizes = np.diff(edges.offsets)[hierarchy.position]
-    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    at = np.repeat(edges.offsets[hierarchy.position] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return Edges(offsets, hierarchy.order[edges.heads[at]], edges.weights[at])
 
 
 def _levels(edges: Edges) -> tuple[np.ndarray, np.ndarray]:

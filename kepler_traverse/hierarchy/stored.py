@@ -8,14 +8,21 @@ refused as a damaged one is. Loading also checks that the arrays form a hierarch
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
 import numpy as np
 from numba import njit
 
-from ..runtime.regular_files import compute_digests, differing_file, irregular, read_sealed, sealed
+from ..runtime.regular_files import (
+    compute_digests,
+    deny_others,
+    differing_file,
+    partial_folder,
+    read_sealed,
+    refuse_irregular,
+    sealed,
+)
 from .arrays import MAX_SUM, Edges, Hierarchy
 from .sweep import UNREACHED, longest_upward
 
@@ -29,17 +36,10 @@ _MAX_META_BYTES = 2**16
 def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str, metric: str = "weights") -> None:
     """Write a hierarchy into the folder of a stored graph; it appears complete or not at all, and none is replaced.
 
-    Parameters
-    ----------
-    fingerprint : str
-        That of the graph.
-    metric : {"weights", "hops"}
+    The fingerprint is that of the graph, the metric "weights" or "hops".
     """
     final = folder / FOLDERS[metric]
-    partial = folder / f"{FOLDERS[metric]}.{os.getpid()}.tmp"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(mode=0o755)
-    try:
+    with partial_folder(final) as partial:
         arrays = _arrays(hierarchy)
         for name, array in arrays.items():
             np.save(partial / f"{name}.npy", array, allow_pickle=False)
@@ -54,17 +54,13 @@ def save_hierarchy(hierarchy: Hierarchy, folder: Path, fingerprint: str, metric:
             "shortcuts": hierarchy.shortcuts,
         }
         (partial / _META).write_bytes(sealed(meta))
-        for path in (partial, *partial.iterdir()):  # whatever the umask: other users must not choose distances
-            path.chmod(path.stat().st_mode & ~0o022)
+        deny_others(partial)
         try:
             partial.rename(final)
         except OSError:
             if not has_hierarchy(folder, metric):
                 raise
             shutil.rmtree(partial)  # another process was faster: all make the same one
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
 
 
 def has_hierarchy(folder: Path, metric: str = "weights") -> bool:
@@ -73,12 +69,9 @@ def has_hierarchy(folder: Path, metric: str = "weights") -> bool:
 
 
 def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str = "weights") -> Hierarchy:
-    """Read the hierarchy of a stored graph. Its arrays are copy-on-write mappings of the files.
+    """Read the hierarchy of a stored graph; ValueError if it is damaged, or that of another graph.
 
-    Raises
-    ------
-    ValueError
-        It is damaged, or that of another graph.
+    Its arrays are copy-on-write mappings of the files.
     """
     place = folder / FOLDERS[metric]
     meta, is_whole = read_sealed(place / _META, _MAX_META_BYTES)
@@ -94,7 +87,7 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str 
     fault = differing_file(place, {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names})
     if fault:
         raise ValueError(f"{place.name}/{fault}")
-    arrays = {name: _open_array(place / f"{name}.npy") for name in names}
+    arrays = {name: open_array(place / f"{name}.npy") for name in names}
     order = arrays["order"]
     edges = [Edges(*(arrays[f"{direction}_{part}"] for part in Edges._fields)) for direction in directions]
     position = _position(order, n_vertices)
@@ -124,10 +117,9 @@ def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
     return found
 
 
-def _open_array(path: Path) -> np.ndarray:
-    what = irregular(path)  # opening a FIFO would block
-    if what:
-        raise ValueError(f"{path.name} is {what}")
+def open_array(path: Path) -> np.ndarray:
+    """Map a .npy file copy-on-write, as a plain array: Numba would compile again for read-only arrays and subclasses."""
+    refuse_irregular(path)
     return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 

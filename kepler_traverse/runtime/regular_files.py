@@ -12,9 +12,11 @@ import hashlib
 import json
 import math
 import os
+import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -38,17 +40,10 @@ def irregular(path: str | os.PathLike[str], follow: bool = False) -> str:
 
 
 def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO:
-    """Open a regular file for reading; never waits.
+    """Open a regular file for reading; never waits. OSError if it cannot be opened, or is no regular file.
 
-    Parameters
-    ----------
-    follow : bool
-        Whether a link in the file's own place is followed: one that a user has named is, one in a folder of ours is not.
-
-    Raises
-    ------
-    OSError
-        It cannot be opened, or is no regular file.
+    ``follow`` says whether a link in the file's own place is followed: one that a user has named is, one in a folder of ours
+    is not.
     """
     what = irregular(path, follow)
     if not what:
@@ -63,18 +58,38 @@ def open_regular(path: str | os.PathLike[str], follow: bool = False) -> BinaryIO
 
 
 def read_regular(path: str | os.PathLike[str], max_bytes: int) -> bytes:
-    """Read a whole regular file.
-
-    Raises
-    ------
-    OSError
-        It cannot be read, is no regular file, or is larger than ``max_bytes``.
-    """
+    """Read a whole regular file; OSError if it cannot be read, is none, or is larger than ``max_bytes``."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
             raise OSError(errno.EFBIG, f"it has {size:,} bytes, and {max_bytes:,} are the most that is read", str(path))
         return file.read(max_bytes)
+
+
+def refuse_irregular(path: Path) -> None:
+    """Raise ValueError for what is no regular file, before it is opened: opening a FIFO would block."""
+    what = irregular(path)
+    if what:
+        raise ValueError(f"{path.name} is {what}")
+
+
+@contextmanager
+def partial_folder(folder: Path) -> Iterator[Path]:
+    """Yield a new folder beside another, for the block to fill and rename; what is left of it after an error is removed."""
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(mode=0o755)
+    try:
+        yield partial
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def deny_others(folder: Path) -> None:
+    """Let no other user write to a folder and what is in it, whatever the umask; see ``require_private``."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(path.stat().st_mode & ~OTHERS_WRITE)
 
 
 def size_and_digest(path: Path) -> tuple[int, str]:
@@ -104,10 +119,7 @@ def sealed(facts: dict[str, Any]) -> bytes:
 def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool]:
     """Read JSON of a regular file; return it, without its checksum, and whether it is what ``sealed`` made, to the byte.
 
-    Raises
-    ------
-    OSError, ValueError
-        As ``read_regular`` and ``read_json``.
+    OSError and ValueError as of ``read_regular`` and ``read_json``.
     """
     data = read_regular(path, max_bytes)
     facts = read_json(data)
@@ -120,11 +132,8 @@ def read_sealed(path: str | os.PathLike[str], max_bytes: int) -> tuple[Any, bool
 def read_json(data: bytes) -> object:
     """Read JSON.
 
-    Raises
-    ------
-    ValueError
-        It is no JSON in UTF-8, has a key twice in one object, a number that is none (NaN, infinity, more digits than
-        Python converts), or lists and objects more than ``MAX_DEPTH`` deep.
+    ValueError if it is no JSON in UTF-8, has a key twice in one object, a number that is none (NaN, infinity, more digits
+    than Python converts), or lists and objects more than ``MAX_DEPTH`` deep.
     """
     try:
         value = json.loads(
@@ -170,10 +179,7 @@ def _finite(text: str) -> float:
 def require_private(path: Path) -> None:
     """Refuse a folder or file that other users could have written: they could have written its fingerprint, too.
 
-    Raises
-    ------
-    InputError
-        The path is a link, belongs to another user, or its mode lets others write.
+    InputError if the path is a link, belongs to another user, or its mode lets others write.
     """
     try:
         facts = os.lstat(path)

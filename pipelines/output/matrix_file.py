@@ -176,8 +176,6 @@ class MatrixWriter(Generic[Opened]):
 
     def _end(self) -> None:
         self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
         self._file.close()
         self._writer = None
 

@@ -95,10 +95,9 @@ class ObjectStore:
             name: version for name, version in found if "/" not in name or PARTITION_NAME.fullmatch(name.partition("/")[0])
         }
 
-    def move_in(self, name: str) -> Stored:
+    def move_in(self, partial: Path, name: str) -> Stored:
         traffic, started = Traffic(), time.monotonic()
-        version = self.put(name, self.path / name, traffic)
-        (self.path / name).unlink()
+        version = self.put(name, partial, traffic)
         return {"requests": traffic.requests["put"], "seconds": round(time.monotonic() - started, 6), "version": version}
 
     def put(self, name: str, data: bytes | Path, traffic: Traffic = TRAFFIC, **options: Any) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import itertools
 import json
-import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +34,7 @@ from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
 from .row_groups import Encoding, RowGroupWriter, rows_per_group
 from .schemas import OUTPUT_SCHEMAS
-from .store import sync_folder
+from .store import Store
 
 _GATHERED = 2**20  # bytes that are buffered per write
 BY_DISTANCE = ("distance", "source", "vertex")
@@ -54,7 +53,7 @@ class NotWantedError(KeplerError):
 
 
 def write_part(
-    folder: Path,
+    store: Store,
     number: int,
     layout: Layout,
     answers: Iterable[Answer],
@@ -66,17 +65,19 @@ def write_part(
 
     Parameters
     ----------
+    store : Store
     layout : Layout
         That of the run. The folder of a partition is made if it does not exist.
     answers : iterable of Answer
         Only about one row group of their rows is held at a time, unless they are sorted by distance.
     is_wanted : callable
-        Called just before the file is renamed. A worker that hung must not replace a part that was reassigned.
+        Called just before the store takes the file. A worker that hung must not replace a part that was reassigned.
 
     Returns
     -------
     dict or None
-        ``file, rows, sha256, checksum, bytes``: less than 1 KB. None, and no file, if there are no results.
+        ``file, rows, sha256, checksum, bytes``, and ``stored`` of a part in an object store: less than 1 KB. None, and no
+        file, if there are no results.
     """
     answers = iter(answers)
     first = next(answers, None)
@@ -85,21 +86,20 @@ def write_part(
     form, answers = layout.kind, itertools.chain([first], answers)
     if layout.sort == "distance":
         form, answers = replace(form, order=BY_DISTANCE, written_as="records"), _sorted(answers)
-    path = folder / layout.name(number)
-    partial = folder / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
+    name = layout.name(number)
+    partial = store.path / f".part-{number:06d}.{uuid.uuid4().hex}.tmp"
     try:
         answered = _PartResults(number, layout, answers)
         digest = (_write_matrix if form.suffix == "arrow" else _write_rows)(partial, form, answered)
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
-        path.parent.mkdir(exist_ok=True)
-        os.replace(partial, path)
-        sync_folder(path.parent)
+        stored = store.move_in(partial, name)
     finally:
         partial.unlink(missing_ok=True)
-    name = layout.name(number)
-    return {"file": name, "rows": answered.rows, "sha256": digest, "checksum": f"{answered.checksum:016x}", "bytes": size}
+    checksum = f"{answered.checksum:016x}"
+    part: PartSummary = {"file": name, "rows": answered.rows, "sha256": digest, "checksum": checksum, "bytes": size}
+    return part if stored is None else {**part, "stored": stored}
 
 
 class Answer(NamedTuple):
@@ -214,8 +214,6 @@ def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
         _flush(writer, held)
         writer.close(answers.footer())
         stream.flush()
-        file.flush()
-        os.fsync(file.fileno())
     return raw.digest.hexdigest()
 
 

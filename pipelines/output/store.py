@@ -52,8 +52,8 @@ class Store(Protocol):
         That is ``""`` where nothing does for sure.
         """
 
-    def move_in(self, name: str) -> Stored | None:
-        """Take a file that was written to ``path``; return what it took to store it elsewhere."""
+    def move_in(self, partial: Path, name: str) -> Stored | None:
+        """Take a file in ``path``, which need not be on the disk yet and may remain; return what it took to store it elsewhere."""
 
     def local(self, names: Sequence[str]) -> contextlib.AbstractContextManager[Path]:
         """Yield a folder on this machine with some of the files, as far as they exist."""
@@ -141,8 +141,13 @@ class LocalStore:
         folders = [name for name in names if PARTITION_NAME.fullmatch(name) and (self.path / name).is_dir()]
         return dict.fromkeys([*names, *(f"{folder}/{name}" for folder in folders for name in self.names(folder))], "")
 
-    def move_in(self, name: str) -> None:  # noqa: ARG002
-        return None
+    def move_in(self, partial: Path, name: str) -> None:
+        with open(partial, "rb") as file:
+            _sync(file)
+        target = self.path / name
+        target.parent.mkdir(exist_ok=True)
+        os.replace(partial, target)
+        sync_folder(target.parent)
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:  # noqa: ARG002

@@ -319,10 +319,7 @@ class TraversalWorker:
     ) -> BatchOutcome:
         """Write a part and return its outcome."""
         with context.clock("write"):
-            summary = write_part(self._store.path, part, self.work.layout, rows, mark.is_wanted)
-            stored = None if summary is None else self._store.move_in(summary["file"])
-            if summary is not None and stored is not None:
-                summary["stored"] = stored
+            summary = write_part(self._store, part, self.work.layout, rows, mark.is_wanted)
         if summary is not None:
             context.finish(summary, self.address)
         measured = answers.measured.pop(part, None)

@@ -66,8 +66,8 @@ def test_a_store_has_whole_files_and_creates_one_once(store):
         store.get("b", 9)
     with pytest.raises(FileNotFoundError):
         store.get("none", 9)
-    (store.path / "part").write_bytes(b"5")
-    store.move_in("part")
+    (store.path / ".part.tmp").write_bytes(b"5")
+    store.move_in(store.path / ".part.tmp", "part")
     with store.local(["part", "none"]) as here:
         assert ((here / "part").read_bytes(), (here / "none").exists()) == (b"5", False)
     store.delete("folder")

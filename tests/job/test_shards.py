@@ -473,11 +473,11 @@ HANGS = """
 import os, sys, time
 from pipelines.worker import traversal_worker
 write = traversal_worker.write_part
-def slow(folder, number, *more):
+def slow(store, number, *more):
     if number == 6 and not os.path.exists(sys.argv[-1] + ".hangs"):
         open(sys.argv[-1] + ".hangs", "w").close()
         time.sleep(3600)
-    return write(folder, number, *more)
+    return write(store, number, *more)
 traversal_worker.write_part = slow
 from pipelines import batch_sources
 sys.exit(batch_sources.program())

@@ -213,14 +213,14 @@ def failing_at(monkeypatch, part, error, times):
     """Make the first ``times`` writes of a part fail in the middle of its rows."""
     write, left = traversal_worker.write_part, [times]
 
-    def written(folder, number, run, answers, *rest):
+    def written(store, number, run, answers, *rest):
         def broken():
             yield next(answers)
             raise error
 
         fails = number == part and left[0] > 0
         left[0] -= fails
-        return write(folder, number, run, broken() if fails else answers, *rest)
+        return write(store, number, run, broken() if fails else answers, *rest)
 
     monkeypatch.setattr(traversal_worker, "write_part", written)
 
@@ -323,10 +323,10 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
     monkeypatch.setattr(traversal_worker, "writers_for", lambda *_: 8)
     write, second = traversal_worker.write_part, threading.Event()
 
-    def held(folder, number, *rest):
+    def held(store, number, *rest):
         second.set() if number >= N_PARTS else second.wait(PATIENCE)
         assert second.is_set(), "the second task has not begun"
-        return write(folder, number, *rest)
+        return write(store, number, *rest)
 
     monkeypatch.setattr(traversal_worker, "write_part", held)
     tasks = [[(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)]

@@ -183,17 +183,20 @@ def _format_error(error: Exception) -> str:
     return " ".join([_QUERY.sub("", text).strip(), *said])[:400]
 
 
-def listed(store: Any, url: str) -> Iterator[StoredObject]:
-    """Yield the objects below a URL, of which ``store`` is, in the order of their names. Raises OSError."""
+def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[StoredObject]:
+    """Yield the objects below a URL, of which ``store`` is, or in a folder there, in the order of their names.
+
+    With ``after``, only those whose names in the folder sort after it. Raises OSError.
+    """
     import obstore
 
-    last: str | None = None
+    last = f"{folder}/{after}".lstrip("/") if after else None
     pages: Any = None
 
     def page() -> Any:
         nonlocal pages
         try:
-            pages = pages or iter(obstore.list(store, offset=last, chunk_size=_PAGE))
+            pages = pages or iter(obstore.list(store, folder or None, offset=last, chunk_size=_PAGE))
             return next(pages, [])
         except BaseException:
             pages = None  # the next attempt begins behind what is known

@@ -22,9 +22,9 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
 
-    def takes(self, part: int) -> bool:
-        """Whether the batch of a part is one of this shard."""
-        return part % self.count == self.index
+    def parts(self, until: int) -> range:
+        """Return the parts of this shard below a number."""
+        return range(self.index, until, self.count)
 
 
 def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | None:

@@ -49,7 +49,6 @@ def collect_facts(manifest: Manifest) -> dict[str, Any]:
     same = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
         **{key: dict(manifest)[key] for key in same},
-        "kept": sum(len(part["sources"]) for part in manifest["parts"]),
         "started": time.time(),
         "output": manifest["settings"]["output"],
         "vertices": manifest["graph"]["vertices"],
@@ -320,8 +319,8 @@ def columns_text(built: Mapping[str, Any], columns: Mapping[str, str] | None) ->
     return text
 
 
-def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds: float) -> None:
-    """Print the summary of the run."""
+def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float) -> None:
+    """Print the summary of a run, which has computed some parts and kept others."""
     failed = manifest["failed"]
     facts: dict[str, Any] = {
         "output": settings.output,
@@ -331,7 +330,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
         "shard": settings.shard,
         "filters": _filters(settings, manifest["graph"].get("built", {})),
         "computed": computed,
-        "kept": len(manifest["parts"]) - computed,
+        "kept": kept,
         "failed": failed,
         "rows": sum(part["rows"] for part in manifest["parts"]),
         "bytes": sum(part["bytes"] for part in manifest["parts"]),
@@ -348,12 +347,12 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, seconds:
     if settings.json:
         show(json.dumps(facts))
         return
-    kept = f" ({several(facts['kept'], 'batch')} computed before)" if facts["kept"] else ""
+    before = f" ({several(kept, 'batch')} computed before)" if kept else ""
     sources = f"{several(facts['sources'], 'source')}{_duplicates(facts['duplicate_sources'])}"
     if not settings.kind.takes_sources:
         sources = "the whole graph"
     lines = [
-        f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{kept}",
+        f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{before}",
         f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
         f"columns: {columns_text(manifest['graph'].get('built', {}), settings.columns)}",
         *([f"store: {traffic_text(facts['store'])}"] if "store" in facts else []),

@@ -14,18 +14,23 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kepler_traverse.runtime.regular_files import read_json
 
-from .layout import in_order
-from .manifest_types import Commit, Failure, Manifest, PartEntry, TableEntry, checked
+from .layout import in_order, part_number
+from .manifest_types import Commit, Failure, Manifest, PartEntry, ShardRecord, TableEntry, checked
 from .store import Store
+
+if TYPE_CHECKING:
+    from ..cli.shards import Shard
 
 COMMITS = "_commits"
 MAX_COMMIT_BYTES = 2**31
 _BLOCK = 128  # commits
 _COMMIT = re.compile(r"(\d{8})\.json")
+_LOST = "lost-"  # begins the names of copies of commits that have lost parts, for those who read no others
+T = TypeVar("T")
 
 
 class CommitLog:
@@ -34,12 +39,27 @@ class CommitLog:
     The process that creates the last commit of a block also writes the block: one commit that says what all of them say. So
     a reader opens few files, and an entry is written twice, however many commits there are. A block that is missing, since
     its writer was killed, is read as the commits that it is made of.
+
+    Parameters
+    ----------
+    store : Store
+    shard : Shard, optional
+        One that keeps a short record of its parts beside the commits, which it replaces after each of its own. So the next
+        process of this shard reads no commit.
+
+    Attributes
+    ----------
+    record : ShardRecord or None
+        The record of the shard as ``find_record`` has found it.
+    is_closed : bool
+        As of the last reading.
     """
 
-    def __init__(self, store: Store):
-        self._store, self._writer = store, uuid.uuid4().hex
+    def __init__(self, store: Store, shard: Shard | None = None):
+        self._store, self._writer, self.shard = store, uuid.uuid4().hex, shard
         self._next: int | None = None  # the first number that may be free
-        self.is_closed = False  # as of the last reading
+        self.record: ShardRecord | None = None
+        self.is_closed = False
 
     def read(self) -> list[Commit]:
         """Return the commits, or blocks of them, up to the one that closes the log.
@@ -58,10 +78,12 @@ class CommitLog:
     def append(self, added: dict[str, Any]) -> bool:
         """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises as ``read``."""
         data = _data({"writer": self._writer, **added})
+        if "lost" in added:
+            self._store.put_new(f"{COMMITS}/{_LOST}{uuid.uuid4().hex}.json", data)
         if self._next is None:
             self._next = max(0, self._count() - 1)
         while not self._store.put_new(_name(self._next), data):
-            self._next = max(self._next + 1, self._count())
+            self._next = self._count(self._next + 1)
             if "closed" in self._commit(self._next - 1):
                 return False
         self._next += 1
@@ -70,6 +92,28 @@ class CommitLog:
             block = merged(map(self._commit, range(first, self._next)), self._writer)
             self._store.put_new(_block(first), _data(block))
         return True
+
+    def find_record(self) -> None:
+        """Read the record of the shard, if there is one, without the parts that were ever lost. Raises OSError."""
+        if self.shard is None:
+            return
+        with contextlib.suppress(FileNotFoundError, ValueError):  # then the commits are read
+            record = self._get(_record(self.shard), ShardRecord)
+            for name in self._store.names(COMMITS, after=_LOST):
+                if name.startswith(_LOST):
+                    lost = self._get(f"{COMMITS}/{name}", Commit).get("lost", ())
+                    record["without"] += [part for part in map(part_number, lost) if part is not None]
+            self.record, self._next = record, record["next"]
+
+    def put_record(self, done: set[int], choice: Any) -> None:
+        """Replace the record of the shard, if it keeps one; its commits have all parts of ``done``. Raises OSError."""
+        if self.shard is None:
+            return
+        until = max(done, default=-1) + 1
+        without = [part for part in self.shard.parts(until) if part not in done]
+        record: ShardRecord = {"until": until, "without": without, "next": self._next or 0, "choice": choice}
+        with self._store.new_file(_record(self.shard)) as file:
+            file.write(_data(record))
 
     def close(self, tables: list[TableEntry], traffic: dict[str, int]) -> bool:
         """Close the log, with the tables and requests of its writer; return False if there are commits that were not read.
@@ -80,34 +124,42 @@ class CommitLog:
         closing = merged((), self._writer) | {"tables": tables, "traffic": traffic, "closed": True}
         return self._store.put_new(_name(self._next), _data(closing))
 
-    def _count(self) -> int:
-        """Return the number of commits, by that of the last one: each was created after the one before."""
-        found = map(_COMMIT.fullmatch, self._store.names(COMMITS))
-        return max((int(name[1]) + 1 for name in found if name), default=0)
+    def _count(self, known: int = 0) -> int:
+        """Return the number of commits, if it is not less, by that of the last: each was created after the one before."""
+        found = map(_COMMIT.fullmatch, self._store.names(COMMITS, after=_file(known - 1) if known else ""))
+        return max((int(name[1]) + 1 for name in found if name), default=known)
 
     def _commits(self, count: int) -> Iterator[Commit]:
         for first in range(0, count, _BLOCK):
             with contextlib.suppress(FileNotFoundError):
                 if first + _BLOCK <= count:
-                    yield self._get(_block(first))
+                    yield self._get(_block(first), Commit)
                     continue
             yield from map(self._commit, range(first, min(first + _BLOCK, count)))
 
     def _commit(self, number: int) -> Commit:
         try:
-            return self._get(_name(number))
+            return self._get(_name(number), Commit)
         except FileNotFoundError:
             raise ValueError(f"commit {number} of the run is missing") from None
 
-    def _get(self, name: str) -> Commit:
+    def _get(self, name: str, schema: type[T]) -> T:
         try:
-            return checked(read_json(self._store.get(name, MAX_COMMIT_BYTES)), Commit)
+            return checked(read_json(self._store.get(name, MAX_COMMIT_BYTES)), schema)
         except ValueError as error:
             raise ValueError(f"{name} is damaged: {error}") from None
 
 
+def _file(number: int) -> str:
+    return f"{number:08d}.json"
+
+
 def _name(number: int) -> str:
-    return f"{COMMITS}/{number:08d}.json"
+    return f"{COMMITS}/{_file(number)}"
+
+
+def _record(shard: Shard) -> str:
+    return f"{COMMITS}/shard-{shard.index}-of-{shard.count}.json"
 
 
 def _block(first: int) -> str:

@@ -353,6 +353,17 @@ class Commit(TypedDict):
     closed: NotRequired[Literal[True]]
 
 
+class ShardRecord(TypedDict):
+    """What a shard has recorded, in short: of its parts below ``until`` all but those in ``without``, in the commits below
+    ``next``.
+    """
+
+    until: Count
+    without: Annotated[list[Count], Rule(max_length=MAX_PARTS)]
+    next: Count
+    choice: StrategyChoice | None
+
+
 class Footer(TypedDict):
     """The footer of a part file."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kepler_traverse.errors import OutputError
-from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, Traffic, fetch, find_object, listed, open_store, send
+from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, Traffic, fetch, listed, open_store, send
 
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
@@ -49,14 +49,16 @@ class ObjectStore:
     def __str__(self) -> str:
         return self._url
 
-    def names(self, folder: str = "") -> list[str]:
+    def names(self, folder: str = "", after: str = "") -> list[str]:
         below = len(f"{self._url}/{folder}".rstrip("/")) + 1
-        store = open_store(f"{self._url}/{folder}") if folder else self._store
-        found = (each.url[below:] for each in listed(store, f"{self._url}/{folder}".rstrip("/")))
+        found = (each.url[below:] for each in listed(self._store, self._url, folder, after))
         return list(dict.fromkeys(name.partition("/")[0] for name in found))
 
     def has(self, name: str) -> bool:
-        return find_object(f"{self._url}/{name}") is not None
+        try:
+            return bool(send("head", lambda: self._api.head(self._store, name)))
+        except FileNotFoundError:
+            return False
 
     def get(self, name: str, max_bytes: int) -> bytes:
         def read() -> bytes:
@@ -74,13 +76,16 @@ class ObjectStore:
 
     def put_new(self, name: str, data: bytes) -> bool:
         while True:
+            traffic = Traffic()
             try:
-                self.put(name, data, mode="create")
+                self.put(name, data, traffic, mode="create")
                 return True
             except FileExistsError:
                 # If an answer was lost, the request was sent again, and the first one has created it.
                 with contextlib.suppress(FileNotFoundError):  # the writer who was first has failed
-                    return self.get(name, 2**62) == data
+                    return traffic.requests["put"] > 1 and self.get(name, 2**62) == data
+            finally:
+                TRAFFIC.add("put", traffic.requests["put"], traffic.sent)
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
@@ -122,7 +127,6 @@ class ObjectStore:
             yield Path(folder)
 
     def delete(self, folder: str) -> None:
-        url = f"{self._url}/{folder}"
-        names = [each.url[len(self._url) + 1 :] for each in listed(open_store(url), url)]
+        names = [each.url[len(self._url) + 1 :] for each in listed(self._store, self._url, folder)]
         if names:
             send("delete", lambda: self._api.delete(self._store, names))

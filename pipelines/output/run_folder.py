@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,6 +30,9 @@ from .load_tables import read_facts
 from .manifest_types import FORMAT, Facts, Identity, Manifest, PartEntry, Status, TableEntry, checked
 from .schemas import OUTPUT_SCHEMAS
 from .store import Store
+
+if TYPE_CHECKING:
+    from ..cli.shards import Shard
 
 MANIFEST, SUCCESS, LOCK, GRAPH, REPORT = "_manifest.json", "_SUCCESS", "_lock", "_graph", "_report.html"
 _TABLE = re.compile(r"_(vertices|cells|loads|pairs|sources|points|hulls)\.pq")
@@ -51,7 +54,7 @@ _MAX_MARK_BYTES = 2**10
 _LOCK_TRIES = 20
 # Seconds between two commits of a running job; --resume reads parts that none of them has. Many processes commit more
 # rarely, so that they seldom take the same number.
-_COMMIT_EVERY, _COMMIT_SECONDS_PER_SHARD = 5.0, 0.5
+_COMMIT_EVERY, _COMMIT_SECONDS_PER_SHARD = 2.0, 0.25
 
 
 @contextlib.contextmanager
@@ -87,6 +90,8 @@ def check_folder(store: Store, resume: bool, shared: bool = False, log: CommitLo
         is_known = shared and not store.is_local and store.has(MANIFEST)
         names = [MANIFEST] if is_known else sorted(store.versions())
         refuse_others_files(store, names)
+        if log is not None:
+            log.find_record()
     except NotADirectoryError:
         raise OutputError(f"{store}: this is a file; --output takes a folder") from None
     except OSError as error:
@@ -137,7 +142,7 @@ def refuse_others_files(store: Store, names: Iterable[str]) -> None:
 
 
 def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
-    """Read the manifest of a run; of one that is not finished, with its commits.
+    """Read the manifest of a run; of one that is not finished, with its commits, unless the log has the record of a shard.
 
     Raises
     ------
@@ -159,7 +164,7 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
             "it with that version, or take a new folder"
         )
     manifest = checked(found, Manifest)
-    if manifest["status"] == "done":
+    if manifest["status"] == "done" or (log is not None and log.record is not None):
         return manifest
     if (store.path / COMMITS).is_symlink():
         raise ValueError(f"{COMMITS} is a symbolic link")
@@ -277,10 +282,10 @@ class OutputFolder:
 
     Parameters
     ----------
-    shard : int, optional
-        Number of this process among those that share the run and write to the folder at the same time.
-    count : int
-        How many they are.
+    shard : Shard, optional
+        This process among those that share the run and write to the folder at the same time.
+    log : CommitLog, optional
+        That of the run, as far as it is read.
 
     Attributes
     ----------
@@ -289,16 +294,20 @@ class OutputFolder:
         Where parts are written or prepared, and where worker processes find the graph.
     manifest : dict
         The current manifest; of a shared run, what this process knows of it.
+    done : set of int
+        Parts of a shard that have all their sources.
     """
 
-    def __init__(self, store: Store, shard: int | None = None, count: int = 1):
+    def __init__(self, store: Store, shard: Shard | None = None, log: CommitLog | None = None):
         self.store, self.path, self._is_shared = store, store.path, shard is not None
         self.graph = graph_folder(store.path, shard)
         self.manifest = cast(Manifest, {})  # until the run is known
-        self._log: CommitLog | None = CommitLog(store)  # None if the run is finished
+        self.done: set[int] = set()
+        self._log: CommitLog | None = log or CommitLog(store)  # None if the run is finished
         self._added = _nothing()
+        index, count = (0, 1) if shard is None else (shard.index, shard.count)
         self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
-        self._commit_again_at = time.monotonic() + self._commit_every * (1 if shard is None else (shard + 1) / count)
+        self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
 
     def __enter__(self) -> OutputFolder:
         is_new = not self.path.exists()
@@ -426,7 +435,9 @@ class OutputFolder:
             self._clear_log()
         elif self._log is not None and (any(self._added.values()) or (status is not None and TRAFFIC.requests)):
             added = {"choice": self.manifest.get("choice"), "traffic": self.count_traffic()}
-            commit(self.store, self._log, self._added | added)
+            if commit(self.store, self._log, self._added | added):
+                with writing_to(self.store):
+                    self._log.put_record(self.done, added["choice"])
         self._added = _nothing()
         self._commit_again_at = time.monotonic() + self._commit_every
 
@@ -507,9 +518,9 @@ def _nothing() -> dict[str, Any]:
     return {"parts": [], "failed": [], "retried": []}
 
 
-def graph_folder(path: Path, shard: int | None = None) -> Path:
+def graph_folder(path: Path, shard: Shard | None = None) -> Path:
     """Return where a run stores its graph for worker processes; each process of a shared run has its own place."""
-    return path / (GRAPH if shard is None else f"{GRAPH}-{shard}")
+    return path / (GRAPH if shard is None else f"{GRAPH}-{shard.index}")
 
 
 def sweep(path: Path, left: re.Pattern[str]) -> None:

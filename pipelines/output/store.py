@@ -31,8 +31,8 @@ class Store(Protocol):
     path: Path
     is_local: bool
 
-    def names(self, folder: str = "") -> list[str]:
-        """Return the names in a folder, in no order; none if it does not exist."""
+    def names(self, folder: str = "", after: str = "") -> list[str]:
+        """Return the names in a folder that sort after one, in no order; none if it does not exist."""
 
     def has(self, name: str) -> bool:
         """Return whether there is a file of this name."""
@@ -53,7 +53,7 @@ class Store(Protocol):
         """
 
     def move_in(self, partial: Path, name: str) -> Stored | None:
-        """Take a file in ``path``, which need not be on the disk yet and may remain; return what it took to store it elsewhere."""
+        """Take a file in ``path``, which need not be on the disk yet and may remain; return how it was stored elsewhere."""
 
     def local(self, names: Sequence[str]) -> contextlib.AbstractContextManager[Path]:
         """Yield a folder on this machine with some of the files, as far as they exist."""
@@ -101,9 +101,9 @@ class LocalStore:
     def __str__(self) -> str:
         return str(self.path)
 
-    def names(self, folder: str = "") -> list[str]:
+    def names(self, folder: str = "", after: str = "") -> list[str]:
         try:
-            return os.listdir(self.path / folder)
+            return [name for name in os.listdir(self.path / folder) if name > after]
         except FileNotFoundError:
             return []
 

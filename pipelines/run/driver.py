@@ -24,8 +24,9 @@ from ..cli.supervisor import UNWATCHED, Supervision
 from ..cli.terminal import say
 from ..monitoring import console
 from ..monitoring.html_report import render_page
+from ..output.commits import CommitLog
 from ..output.layout import in_order
-from ..output.manifest_types import FORMAT, Built, Manifest, PartEntry, PartSummary
+from ..output.manifest_types import FORMAT, Built, Manifest, PartEntry, PartSummary, ShardRecord
 from ..output.part_file import checked_part
 from ..output.run_folder import (
     MANIFEST,
@@ -65,6 +66,7 @@ class Finished:
 
     manifest: Manifest
     computed: int  # number of parts that this run has computed
+    kept: int  # number of those that were there before
     seconds: float
 
 
@@ -77,7 +79,7 @@ def run(settings: Settings, resume_command: str, supervision: Supervision = UNWA
         finished = execute(settings, resume_command, supervision)
         if finished is None:
             return 0
-        console.show_summary(settings, finished.manifest, finished.computed, finished.seconds)
+        console.show_summary(settings, finished.manifest, finished.computed, finished.kept, finished.seconds)
     except KeyboardInterrupt as interrupt:
         raise interrupt if interrupt.args else KeyboardInterrupt(_what_stands(settings, resume_command)) from None
     return 3 if finished.manifest["failed"] else 0
@@ -128,13 +130,14 @@ def _execute(
     is_alone = shard is None
     if output is not None and not output.is_local and is_alone:  # without locks, so that others may write there as well
         shard = Shard(0, 1)
-    index, count = (None, 1) if shard is None else (shard.index, shard.count)
-    before = None if output is None else check_folder(output, settings.resume, shared=not is_alone)
+    is_by_record = output is not None and not (is_alone or output.is_local)
+    log = None if output is None else CommitLog(output, shard if is_by_record else None)
+    before = None if output is None else check_folder(output, settings.resume, shared=not is_alone, log=log)
     with open_engine(settings, supervision, given) as engine:
         started = time.perf_counter()
         steps.begin("reading the edge list and building the graph")
         with proposed(settings):
-            stored = None if output is None or before is None else graph_folder(output.path, index)
+            stored = None if output is None or before is None else graph_folder(output.path, shard)
             prepared = engine.prepare(stored)
             batch_size = settings.batch_size
             if before is not None and batch_size == "auto":  # so that the parts hold the same sources
@@ -152,14 +155,15 @@ def _execute(
 
         def refuse(before: Manifest) -> None:
             refuse_another_run(output, before, manifest["identity"], not is_alone, may_extend)
-            if is_alone or output.is_local:  # finish lists the parts of a shared run in an object store, which may be many
+            if not is_by_record:  # finish lists the parts of a shared run in an object store, which may be many
                 refuse_further_files(output, output.versions(), layout, list_tables(settings))
 
         if before is not None:
             refuse(before)
-        with OutputFolder(output, index, count) as folder:
+        with OutputFolder(output, shard, log) as folder:
+            record = None if log is None else log.record
             if prepared.choice is not None and before is not None:
-                prepared.choice.resume(before.get("choice"))
+                prepared.choice.resume(before.get("choice") if record is None else record["choice"])
                 manifest["strategy"] = prepared.choice.strategy
             folder.manifest = manifest
             if shard is not None:
@@ -167,7 +171,10 @@ def _execute(
                 refuse(before)
             job = _Job(settings, prepared, folder, resume_command, engine, shard)
             if before is not None:
-                job.keep_what_is_done(before, by_record=not (is_alone or output.is_local))
+                if is_by_record:
+                    job.keep_what_is_recorded(before, record)
+                else:
+                    job.keep_what_is_done(before)
                 if supervision.needs_workers:
                     job.note_takeover(before)
             for name, make in tables_of_graph(settings).items():
@@ -182,7 +189,8 @@ def _execute(
                 job.write_report()
             if shard is not None and is_alone and not folder.manifest["failed"]:
                 folder.manifest, _ = finish_run(output)
-        return Finished(manifest=folder.manifest, computed=job.computed, seconds=time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return Finished(manifest=folder.manifest, computed=job.computed, kept=job.kept, seconds=seconds)
 
 
 def open_engine(
@@ -272,29 +280,41 @@ class _Job:
         self._resume_command, self._engine, self._shard = resume_command, engine, shard
         self._layout, numbers = read_layout(folder.manifest), prepared.numbers
         self._bounds = list(self._layout.bounds())
-        parts = range(self._layout.n_parts) if shard is None else filter(shard.takes, range(self._layout.n_parts))
+        parts = (shard or Shard(0, 1)).parts(self._layout.n_parts)
         self._batches = {part: numbers[slice(*self._bounds[part])].tolist() for part in parts}
         self._n_sources = sum(map(len, self._batches.values()))
-        self.computed = 0
+        self.computed = self.kept = 0  # parts
 
     def _names(self, part: int) -> Ids:
         return self._prepared.names[slice(*self._bounds[part])]
 
-    def keep_what_is_done(self, before: Manifest, by_record: bool = False) -> None:
-        """Check the files that are there; complete and correct parts and tables are not made again.
+    def keep_what_is_recorded(self, before: Manifest, record: ShardRecord | None) -> None:
+        """Do not make parts again that are recorded: ``finish`` compares all, and records those that are lost.
 
-        With ``by_record``, parts that are recorded count as there: ``finish`` compares all, and records those that are lost.
+        They are in the record of the shard, or else in the manifest before.
         """
+        self._folder.keep_tables(before["tables"])
+        if record is None:
+            known = {part["file"]: part["sources"] for part in before["parts"]}
+            done = {part for part in self._batches if known.get(self._layout.name(part)) == self._names(part)}
+        else:
+            done = set(range(record["until"])).difference(record["without"]).intersection(self._batches)
+        for part in done:
+            del self._batches[part]
+        self._folder.done, self.kept = done, len(done)
+
+    def keep_what_is_done(self, before: Manifest) -> None:
+        """Check the files that are there; complete and correct parts and tables are not made again."""
         manifest = self._folder.manifest
         self._folder.keep_tables(before["tables"])
         known = {part["file"]: part for part in before["parts"]}
         store = self._folder.store
-        there = {} if by_record else store.versions()
+        there = store.versions()
         for part in list(self._batches):
             name, names = self._layout.name(part), self._names(part)
             record: PartEntry | None = known.get(name)
             summary: PartSummary | None = None
-            if record is not None and record["sources"] == names and (by_record or is_as_stored(record, there)):
+            if record is not None and record["sources"] == names and is_as_stored(record, there):
                 summary = record
             elif name in there:
                 with store.local([name]) as here:
@@ -306,6 +326,7 @@ class _Job:
                 else:
                     self._folder.add("parts", entry)
                 del self._batches[part]
+                self.kept += 1
 
     def keeps(self, table: str) -> bool:
         """Whether a table of an earlier run is on disk unchanged."""
@@ -316,6 +337,8 @@ class _Job:
         sources = [name for number, name in zip(numbers, names, strict=True) if number not in without]
         entry: PartEntry = {**summary, "sources": sources}
         self._folder.add("parts", entry)
+        if not without:
+            self._folder.done.add(part)
         self.computed += 1
         self._folder.save()
         self._progress.advance(part, entry)
@@ -350,6 +373,11 @@ class _Job:
                     why = "the process that ran it was ended"
                     self._folder.add("retried", {"file": self._layout.name(part), "why": why})
 
+    @property
+    def _n_kept(self) -> int:
+        """Sources whose parts were there before."""
+        return self._n_sources - sum(map(len, self._batches.values()))
+
     def nothing_is_missing(self, before: Manifest) -> bool:
         """Whether the folder is complete and its manifest agrees with the parts that were checked here."""
         parts = self._folder.manifest["parts"]
@@ -382,7 +410,7 @@ class _Job:
             except KeyboardInterrupt:
                 if manifest["status"] in ("done", "failed"):  # it came while the workers closed
                     return
-                done = sum(len(part["sources"]) for part in manifest["parts"])
+                done = self._n_kept + sum(len(part["sources"]) for part in manifest["parts"] if part["file"] not in kept)
                 how = f"To finish: {self._resume_command}"
                 raise KeyboardInterrupt(f"interrupted: {done} of {self._n_sources} sources are done. {how}") from None
 
@@ -450,7 +478,8 @@ class _Job:
 
     @contextlib.contextmanager
     def _watched(self, client: Client | None) -> Iterator[BatchObserver]:
-        facts, news = console.collect_facts(self._folder.manifest) | {"sources": self._n_sources}, None
+        kept = {"sources": self._n_sources, "kept": self._n_kept}
+        facts, news = console.collect_facts(self._folder.manifest) | kept, None
         if client is not None:
             from ..monitoring.dashboard_plugin import open_page
 

@@ -174,11 +174,13 @@ class KeplerEngine:
             if batch_size == "auto":
                 batch_size = sources_per_part_of_shards(prepared, shard.count)
             n_batches = prepared.layout(batch_size).n_parts
-            own = len(range(shard.index, n_batches, shard.count)) * batch_size
+            own = len(shard.parts(n_batches)) * batch_size
             load = replace(load, n_sources=max(1, min(own, load.n_sources)))
         sizing, names = with_capacity(load, self._states(prepared), size, prepared.plan.strategy.name)
+        # A shard is started again if it dies, and that costs less without a cluster of one worker.
+        stays_here = self._given.stays_here or (shard is not None and sizing.workers == 1)
         if self._may_run_here() and (
-            self._given.stays_here or runs_in_this_process(load, sizing, machine, self._search_seconds(prepared))
+            stays_here or runs_in_this_process(load, sizing, machine, self._search_seconds(prepared))
         ):
             batch_size, settings = sizing.batch_size, replace(settings, workers=1)
             plan_for_one_process(self._settings, prepared)

@@ -331,6 +331,8 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
 
 def test_outcome_of_a_batch_is_below_a_kilobyte(tmp_path):
     table = pa.table({"source": [1, 1], "vertex": [1, 2], "distance": pa.array([0, 1], pa.int32())})
-    summary = write_part(LocalStore(tmp_path), 7, Layout(run="f" * 64), [Answer.of_one(i, table, 2**64 - 1) for i in range(500)])
+    summary = write_part(
+        LocalStore(tmp_path), 7, Layout(run="f" * 64), [Answer.of_one(i, table, 2**64 - 1) for i in range(500)]
+    )
     assert len(pickle.dumps(summary)) < 1024
     assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import random
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 ERRORS = ("500 Internal Server Error", "503 Slow Down")
+KEYS = {
+    "ACCESS_KEY_ID": "AKIDOFTHETEST",
+    "SECRET_ACCESS_KEY": "SECRETOFTHETEST",
+    "REGION": "us-east-1",
+    "ALLOW_HTTP": "true",
+}
 
 
-class Server:
-    """A WSGI application around moto's.
+class Fault(NamedTuple):
+    """What is done to a request."""
+
+    error: str  # the answer in place of its own, or ""
+    is_done: bool  # all the same
+    is_cut: bool
+    is_slow: bool
+
+
+class Faults:
+    """Choose what is done to requests, and keep a log.
 
     Attributes
     ----------
@@ -23,40 +40,67 @@ class Server:
         of the puts that are answered a second later.
     log : Counter
         Requests by method and by what was done to them, and the bytes of puts.
+    puts : dict of str to str
+        For each path how its puts were answered, in their order: ``1`` done, ``0`` an error.
     """
 
-    def __init__(self, app: Any, seed: int = 0):
-        self._app, self._random, self._lock = app, random.Random(seed), threading.Lock()
+    def __init__(self, seed: int = 0):
+        self._random, self._lock = random.Random(seed), threading.Lock()
         self.fail_share = self.cut_share = self.slow_share = 0.0
         self.log: Counter[str] = Counter()
-        self.url = ""
+        self.puts: defaultdict[str, str] = defaultdict(str)
 
-    def __call__(self, environ: Any, start_response: Any) -> Any:
-        method = environ["REQUEST_METHOD"]
-        is_list = method == "GET" and "list-type" in environ["QUERY_STRING"]
+    def of(self, method: str, path: str, query: str, size: int) -> Fault:
+        """Choose what is done to a request, and log it."""
+        is_list = method == "GET" and "list-type" in query
         with self._lock:
             fails, is_slow = (
                 method == "PUT" and self._random.random() < share for share in (self.fail_share, self.slow_share)
             )
             cuts = method == "GET" and not is_list and self._random.random() < self.cut_share
-            error, done_first = self._random.choice(ERRORS), self._random.random() < 0.5
+            error, is_done = self._random.choice(ERRORS), self._random.random() < 0.5
             done = {"list": is_list, "failed": fails, "cut": cuts, "slow": is_slow}
             self.log.update([method, *(name for name, was_done in done.items() if was_done)])
-            self.log["bytes"] += int(environ.get("CONTENT_LENGTH") or 0) if method == "PUT" else 0
-        if is_slow:
+            if method == "PUT":
+                self.log["bytes"] += size
+                self.puts[path] += "01"[not fails]
+        return Fault(error if fails else "", is_done, cuts, is_slow)
+
+
+class Server(Faults):
+    """A WSGI application around moto's."""
+
+    def __init__(self, app: Any, seed: int = 0):
+        super().__init__(seed)
+        self._app, self.url, self.pid = app, "", os.getpid()
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        size = int(environ.get("CONTENT_LENGTH") or 0)
+        fault = self.of(environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"], size)
+        if fault.is_slow:
             time.sleep(1)
-        if fails:
-            if done_first:  # the answer of a request that was done is lost
+        if fault.error:
+            if fault.is_done:  # the answer of a request that was done is lost
                 b"".join(self._app(environ, lambda *_: None))
             else:
-                environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            start_response(error, [("Content-Length", "0")])
+                environ["wsgi.input"].read(size)
+            start_response(fault.error, [("Content-Length", "0")])
             return []
         body = self._app(environ, start_response)
-        if not cuts:
+        if not fault.is_cut:
             return body
         whole = b"".join(body)
         return [whole[: len(whole) // 2]]  # fewer bytes than the header says
+
+    def state(self) -> dict[str, Any]:
+        """Return ``log`` and ``puts``, and the SHA-256 of the objects in ``run``, as the server holds them."""
+        return make_state(self, objects("run"))
+
+
+def make_state(faults: Faults, held: dict[str, bytes]) -> dict[str, Any]:
+    """Return what ``Server.state`` returns."""
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in held.items()}
+    return {"log": dict(faults.log), "puts": dict(faults.puts), "objects": digests}
 
 
 def objects(folder: str) -> dict[str, bytes]:
@@ -85,8 +129,7 @@ def served(monkeypatch: Any, host: str = "127.0.0.1") -> Iterator[Server]:
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     app.url = f"http://{host}:{server.server_port}"
-    values = {"ACCESS_KEY_ID": "AKIDOFTHETEST", "SECRET_ACCESS_KEY": "SECRETOFTHETEST", "REGION": "us-east-1"}
-    for name, value in (values | {"ENDPOINT_URL": app.url, "ALLOW_HTTP": "true"}).items():
+    for name, value in (KEYS | {"ENDPOINT_URL": app.url}).items():
         monkeypatch.setenv(f"AWS_{name}", value)
     try:
         import urllib.request

@@ -75,10 +75,11 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         if log.is_closed or manifest["status"] == "done":  # by this call, or by one that may have been stopped since
             break
         _put_tables(folder, settings)
-        # If another call has completed the run meanwhile, the log is gone.
         with writing_to(store), contextlib.suppress(FileNotFoundError):
             is_first = log.close(manifest["tables"], TRAFFIC.take())
         manifest = _read(store, log)  # with what a shard has committed meanwhile
+        # If another call has completed the run meanwhile, its log was gone, and what was closed is none of the run.
+        is_first = is_first and manifest["status"] != "done"
     folder.complete()
     if settings.report:
         folder.put(REPORT, render_page(manifest, f"{called_as('finish')} {store}").encode())

@@ -251,9 +251,10 @@ def test_finish_while_another_call_completes_the_run(out, alone, monkeypatch, mo
         return real(*args)
 
     monkeypatch.setattr(owner, name, interposed)
-    outer, _ = finishing.finish_run(LocalStore(out))
-    ((first, _), text), *more = inner
+    outer, *were_finished = finishing.finish_run(LocalStore(out))
+    ((first, was_finished), text), *more = inner
     assert not more
+    assert sorted([was_finished, *were_finished]) == [False, True]
     assert first["digest"] == outer["digest"] == manifest_of(alone())["digest"]
     assert (out / MANIFEST).read_bytes() == text, "both write the same"
     assert finishing.finish_run(LocalStore(out))[1]

@@ -68,7 +68,7 @@ def server(request, monkeypatch):
         pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
         with object_store.served(monkeypatch) as served:
             vars(served).update(FAULTS)
-            yield served, 2_000
+            yield served, int(os.environ.get("KEPLER_CHURN_PARTS", "2000"))
         return
     if ministack.PROGRAM is None:
         pytest.skip("ministack, another S3 server for tests, is not on the path")

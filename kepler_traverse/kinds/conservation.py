@@ -19,6 +19,8 @@ import numpy as np
 
 from ..errors import CertificateError
 from ..graph import Graph
+from .loads import find_ends
+from .records import names_of
 
 Words = tuple[np.ndarray, np.ndarray]  # 128-bit integers: a uint64 and an int64 array, as in ``cpu.exact_sums``
 
@@ -53,7 +55,7 @@ def require_conserved(
     CertificateError
     """
     reverse = graph.reverse
-    dst = np.searchsorted(reverse.offsets, cells, side="right") - 1
+    src, dst = find_ends(graph, cells)
     begin, counts = reverse.offsets[dst], reverse.offsets[dst + 1] - reverse.offsets[dst]
     first = np.cumsum(counts) - counts
     into = np.arange(counts.sum()) + np.repeat(begin - first, counts)
@@ -66,9 +68,8 @@ def require_conserved(
     level = np.isin(cells, into[ends & (far == own)]) & (nearer == none)
     wrong = np.flatnonzero(((nearer != cells) & ~level) | (np.diff(dst, prepend=-1) == 0))
     if wrong.size:
-        ends_of = graph.ids_at(np.array([reverse.targets[cells[wrong[0]]], dst[wrong[0]]])).tolist()
+        ends_of = names_of(graph, src[wrong[0]], dst[wrong[0]])
         raise _error(graph, source, f"the edge {ends_of[0]} -> {ends_of[1]} carries something and is not on its path", wrong)
-    src = reverse.targets[cells].astype(np.int64)
     _require_sums(
         graph,
         source,
@@ -81,7 +82,7 @@ def require_inflow(
     graph: Graph, source: int, cells: np.ndarray, loads: Words, taken: Words, vertices: np.ndarray, carried: Words
 ) -> None:
     """Check that vertices carry what the edges that lead to them carry, and the source what all targets take."""
-    dst = np.searchsorted(graph.reverse.offsets, cells, side="right") - 1
+    _, dst = find_ends(graph, cells)
     sent = np.full(taken[0].size, source), taken, 1
     what = "what vertex {} carries is not what comes to it"
     _require_sums(graph, source, what, [(dst, loads, 1), sent, (vertices, carried, -1)])
@@ -114,14 +115,14 @@ def uses_named(graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, 
     bool array of shape (t,)
         False where no edge leads: at the source, and at a target that takes nothing.
     """
-    dst = np.searchsorted(graph.reverse.offsets, cells, side="right") - 1
+    src, dst = find_ends(graph, cells)
 
     def find_places(vertices: np.ndarray) -> np.ndarray:
         at = np.searchsorted(dst, vertices)
         is_there = np.append(dst, -1)[at] == vertices
         return np.where(is_there & (vertices != source), at, cells.size)
 
-    before, uses = np.append(find_places(graph.reverse.targets[cells]), cells.size), np.append(named[cells] != 0, False)
+    before, uses = np.append(find_places(src), cells.size), np.append(named[cells] != 0, False)
     for _ in range(cells.size.bit_length()):  # each round doubles the edges that are seen
         before, uses = before[before], uses | uses[before]
     of_targets: np.ndarray = uses[find_places(targets)]
@@ -138,10 +139,9 @@ def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.nda
         total = carry[touched]
         wrong = np.unique(touched[total & (2**32 - 1) != 0])
         if wrong.size:
-            raise _error(graph, source, what.format(graph.ids_at(wrong[:1])[0]), wrong)
+            raise _error(graph, source, what.format(*names_of(graph, wrong[0])), wrong)
         carry[touched] = total >> 32
 
 
 def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:
-    name = graph.ids_at(np.array([source]))[0]
-    return CertificateError(f"flows from source {name} are wrong: {what} ({wrong.size} such)")
+    return CertificateError(f"flows from source {names_of(graph, source)[0]} are wrong: {what} ({wrong.size} such)")

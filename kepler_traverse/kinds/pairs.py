@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from ..search.query import PairTable, TargetLists
 from ..search.results import Traversals
 from .records import Asked, SourceRecords, Values, columns_of_records, joined, records_of_group
 from .result_kinds import PLAIN, RESULT_KINDS, KindOptions
-
-_CHECKED_ROWS = 4096  # rows that are looked up together to find the first one without a vertex
 
 
 def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
@@ -37,20 +34,19 @@ def columns_of_pairs(given: Any, name: str = "pairs") -> tuple[Ids, Ids]:
     """Return the two columns of pairs that an argument has: a tuple or list of both, or a table that names them."""
     if isinstance(given, (tuple, list)) and len(given) == 2:
         return given[0], given[1]
-    names = list(given) if isinstance(given, Mapping) else getattr(given, "column_names", None)
-    if names is None and hasattr(given, "columns"):
-        names = list(given.columns)
-    if names is None:
+    columns = arguments.columns(name, given)
+    if columns is None:
         raise InputError(
             f"{name} must be (origins, destinations) or a table with two such columns, not {arguments.describe(given)}"
         )
-    texts = [str(name) for name in names]
-    ends = end_pairs(texts)
+    named = {str(each): column for each, column in columns.items()}
+    ends = end_pairs(list(named))
     if len(ends) != 1:
         raise InputError(
-            f"it is not sure which columns hold the {name}; the table has {listed(texts)}; give (origins, destinations)"
+            f"it is not sure which columns hold the {name}; the table has {listed(list(named))}; give (origins, "
+            "destinations)"
         )
-    return given[ends[0][0]], given[ends[0][1]]
+    return named[ends[0][0]], named[ends[0][1]]
 
 
 def numbers_of_pairs(
@@ -87,11 +83,16 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
     try:
         return graph.to_numbers(ids, role)
     except UnknownVertexError:
-        for begin in range(0, len(ids), _CHECKED_ROWS):
-            chunk = ids[begin : begin + _CHECKED_ROWS]
-            if not _are_vertices(graph, chunk, role):
-                row = next(i for i in range(len(chunk)) if not _are_vertices(graph, chunk[i : i + 1], role))
-                _raise_for_row(graph, name, role, begin + row, chunk[row : row + 1])
+        row, end = 0, len(ids)  # the first row without a vertex is from ``row`` to ``end - 1``
+        while end - row > 1:
+            middle = (row + end) // 2
+            row, end = (middle, end) if _are_vertices(graph, ids[row:middle], role) else (row, middle)
+        if ids[row] is None or ids[row] != ids[row]:  # NaN, with which data frames mark what is missing
+            raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows") from None
+        try:
+            graph.to_numbers(ids[row : row + 1], role)
+        except UnknownVertexError as error:
+            raise UnknownVertexError(f"{name}, row {row}: {error}") from None
         raise
 
 
@@ -101,16 +102,6 @@ def _are_vertices(graph: Graph, ids: Any, role: str) -> bool:
     except UnknownVertexError:
         return False
     return True
-
-
-def _raise_for_row(graph: Graph, name: str, role: str, row: int, ids: Any) -> None:
-    value = ids[0]
-    if value is None or value != value:  # NaN, with which data frames mark what is missing
-        raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows")
-    try:
-        graph.to_numbers(ids, role)
-    except UnknownVertexError as error:
-        raise UnknownVertexError(f"{name}, row {row}: {error}") from None
 
 
 def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options: KindOptions = PLAIN) -> Any:

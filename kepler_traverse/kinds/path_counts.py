@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import CertificateError
 from ..graph import Graph
+from .records import names_of
 
 _TOLERANCE = 1e-10  # relative; a list of a million edges rounds by less
 
@@ -68,8 +69,8 @@ def require_path_counts(
     for what, actual, expected in (("paths to", into, np.ones(graph.n_vertices)), ("load of", out, carried)):
         wrong = reached[~(np.abs(actual[reached] - expected[reached]) <= _TOLERANCE * (1 + np.abs(expected[reached])))]
         if wrong.size:
+            names = names_of(graph, wrong[0], source)
             raise CertificateError(
-                f"the {what} vertex {graph.ids_at(wrong[:1])[0]} from source {graph.ids_at(np.array([source]))[0]} "
-                "are wrong: "
+                f"the {what} vertex {names[0]} from source {names[1]} are wrong: "
                 f"its edges on shortest paths give {actual[wrong[0]]}, not {expected[wrong[0]]} ({wrong.size} vertices)"
             )

@@ -212,18 +212,6 @@ def test_progress_counts_each_search(monkeypatch, one_search, groups, total):
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
 
 
-def test_k_nearest_refuses_streams():
-    graph = build([(0, 1)])
-    for result in ("nearest", "k_nearest"):
-        with pytest.raises(InputError, match="leave stream out"):
-            bfs_many(graph, [0], result=result, k=1, stream=True)
-
-
-def test_a_set_of_sources_has_no_order_for_its_groups():
-    with pytest.raises(InputError, match="sources must be a list"):
-        bfs_many(build([(0, 1)]), {0, 1}, result="nearest", k=1, groups=["a", "b"])
-
-
 def test_a_wider_type_of_a_later_group_changes_no_label():
     graph = build([(0, 1), (1, 2), (2, 3)], [1, 2**24, 2**30])
     found = sssp_many(graph, [0, 1, 2], result="nearest", k=2, strategy="one_at_a_time")
@@ -311,17 +299,16 @@ def test_the_nearest_targets_of_a_source_equal_a_sort_of_its_distances(device, m
         ({"targets": []}, "needs at least one target"),
         ({"result": "k_nearest", "targets": [1]}, "needs k"),
         ({"result": "k_nearest"}, "needs k"),
+        ({"k": 1, "stream": True}, "leave stream out"),
+        ({"k": 1, "stream": True, "result": "k_nearest"}, "leave stream out"),
+        ({"k": 1, "sources": {0, 1}, "groups": ["a", "b"]}, "sources must be a list"),
+        ({"k": 1, "sources": []}, "needs at least one source"),
     ],
 )
 def test_wrong_options_are_refused(options, message):
     graph = build([(0, 1)], [1])
     with pytest.raises(InputError, match=message):
-        bfs_many(graph, [0], **{"result": "nearest", **options})
-
-
-def test_k_nearest_refuses_no_source():
-    with pytest.raises(InputError, match="needs at least one source"):
-        bfs_many(build([(0, 1)]), [], result="nearest", k=1)
+        bfs_many(graph, **{"sources": [0], "result": "nearest", **options})
 
 
 def test_distances_equal_those_of_pandana():

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from .._arrays import is_hops
 from ..cpu.compile_clock import compiling
 from ..errors import DeviceError
 from . import cp, require
@@ -106,6 +107,13 @@ class Request(NamedTuple):
     entry: Entry
     vertex_t: Any = np.int32
     weight_t: Any = np.float32
+
+    @classmethod
+    def reading(cls, distances: np.dtype, entry: Entry, vertex_t: Any = np.int32, **constants: Any) -> Request:
+        """Return the kernel that reads hops of their width, or weighted distances of their type."""
+        of_hops = is_hops(distances)
+        variant = entry.variant(HOP_BYTES=distances.itemsize if of_hops else 0, **constants)
+        return cls(variant, vertex_t, np.float32 if of_hops else distances)
 
 
 class CompileTimes(NamedTuple):

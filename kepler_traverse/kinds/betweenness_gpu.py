@@ -19,7 +19,7 @@ import numpy as np
 
 from .._arrays import Array, flatten_distances, is_hops
 from ..cuda import cp, graph_statistics
-from ..cuda.compiler import Kernel, Request, kernel
+from ..cuda.compiler import Request, kernel
 from ..cuda.kernel_spec import WARP, Entry, make_entries
 from ..cuda.launch import blocks_at_once, launch, launch_blocks
 from ..runtime import memory
@@ -123,7 +123,7 @@ def add_loads(
             "is_target": is_target,
             "high": vertex_sums.high,
         }
-        there = _kernel_for(_ENDS, distance.dtype, graph.targets.dtype)
+        there = kernel(*_request(_ENDS, distance.dtype, graph.targets.dtype))
         launch(there, len(distance) * -(-graph.n_vertices // WARP), ends)
     return left
 
@@ -180,7 +180,7 @@ def _by_blocks(graph: Graph, sources: np.ndarray, distance: Array, out: dict[str
     of_hops = is_hops(distance.dtype)
     graph = graph if of_hops else graph.derived.sums_in(distance.dtype.name)
     n, k, index, reverse = graph.n_vertices, len(distance), graph.targets.dtype, graph.reverse
-    there = _kernel_for(_BLOCKS, distance.dtype, index)
+    there = kernel(*_request(_BLOCKS, distance.dtype, index))
     each = n * _block_bytes(index.itemsize)
     blocks = max(1, min(k, BLOCKS, blocks_at_once(there), memory.fitting(STATE_BYTES) // max(each, 1)))
     flat, pitch = flatten_distances(distance)
@@ -237,12 +237,5 @@ def _sizes() -> dict[str, Any]:
     return {"CHUNK": CHUNK, "PATHS_LOG2": PATHS_LOG2}
 
 
-def _kernel_for(entry: Entry, kind: np.dtype, vertex_t: Any) -> Kernel:
-    """Return a kernel that reads distances of this type."""
-    return kernel(*_request(entry, kind, vertex_t))
-
-
 def _request(entry: Entry, kind: np.dtype, vertex_t: Any) -> Request:
-    of_hops = is_hops(kind)
-    variant = entry.variant(block=SOURCE_BLOCK, **_sizes(), HOP_BYTES=kind.itemsize if of_hops else 0)
-    return Request(variant, vertex_t, np.float32 if of_hops else kind)
+    return Request.reading(kind, entry, vertex_t, block=SOURCE_BLOCK, **_sizes())

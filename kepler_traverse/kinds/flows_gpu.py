@@ -150,15 +150,15 @@ def _state_bytes(index: int, is_wide: bool = True, is_through: bool = False) -> 
 
 
 def _request(kind: np.dtype, vertex_t: Any, is_narrow: bool, volumes: Volumes, block: int = BLOCK) -> Request:
-    of_hops = is_hops(kind)
-    entry = _FLOWS.variant(
+    return Request.reading(
+        kind,
+        _FLOWS,
+        vertex_t,
         block=block,
         LONG=LONG,
-        HOP_BYTES=kind.itemsize if of_hops else 0,
         EDGE_BYTES=4 if is_narrow else 8,
         INTEGERS=int(volumes.exponent == 0),
         WIDE=int(volumes.is_wide),
         DECAY=volumes.decay,
         THROUGH=int(volumes.named is not None),
     )
-    return Request(entry, vertex_t, np.float32 if of_hops else kind)

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._arrays import Array, distances_to_keys, flatten_distances, is_hops
+from .._arrays import Array, distances_to_keys, flatten_distances
 from ..cuda import cp
-from ..cuda.compiler import Kernel, Request, kernel
-from ..cuda.kernel_spec import WARP, Entry, make_entries
+from ..cuda.compiler import Request, kernel
+from ..cuda.kernel_spec import WARP, make_entries
 from ..cuda.launch import launch
 
 BLOCK = 256
@@ -76,12 +76,13 @@ def _sums(distance: Array, keys: Array, values: Array, n_integers: int, decay: i
         "parameter": np.float64(parameter),
         "sums": words,
     }
-    launch(_kernel(_REDUCE, distance.dtype, decay), k * size, args)
+    launch(kernel(*Request.reading(distance.dtype, _REDUCE, DECAY=decay)), k * size, args)
     counts = np.int64(keys.size), np.int64(n_integers), np.int64(len(values))
     while size > 1:
         folded = cp.empty(k * width * _n_reduction_blocks(size), np.int64)
         items = k * width * _n_reduction_blocks(size)
-        launch(_kernel(_FOLD, distance.dtype, decay), items, (words, np.int64(size), np.int64(k * width), *counts, folded))
+        fold = kernel(*Request.reading(distance.dtype, _FOLD, DECAY=decay))
+        launch(fold, items, (words, np.int64(size), np.int64(k * width), *counts, folded))
         words, size = folded, _n_reduction_blocks(size)
     return words.get()
 
@@ -97,15 +98,8 @@ def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: 
 
 def likely_kernels(hops: bool, weight_t: DTypeLike, decay: int = 0) -> list[Request]:
     """Kernels for distances that are not known yet."""
-    if hops:
-        return [Request(_REDUCE.variant(HOP_BYTES=width, DECAY=decay)) for width in (1, 2)]
-    return [Request(_REDUCE.variant(DECAY=decay), np.int32, weight_t)]
-
-
-def _kernel(entry: Entry, kind: np.dtype, decay: int) -> Kernel:
-    if is_hops(kind):
-        return kernel(entry.variant(HOP_BYTES=kind.itemsize, DECAY=decay), np.int32)
-    return kernel(entry.variant(DECAY=decay), np.int32, kind)
+    kinds = (np.int8, np.int16) if hops else (weight_t,)
+    return [Request.reading(np.dtype(kind), _REDUCE, DECAY=decay) for kind in kinds]
 
 
 def _n_reduction_blocks(size: int) -> int:

@@ -182,7 +182,7 @@ def test_a_source_that_is_through_does_not_hold_up_the_others():
     assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
     traverse = plan._search._owned._search
     run = traverse.__closure__[-1].cell_contents
-    done = np.unpackbits(host(run._done).view(np.uint8), bitorder="little")
+    done = np.unpackbits(host(run.done).view(np.uint8), bitorder="little")
     assert done[:40].all()
 
 

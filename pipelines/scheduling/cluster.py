@@ -159,6 +159,7 @@ def existing(settings: Settings) -> Iterator[Client]:
 def _wait_for_a_worker(client: Client, where: str | None) -> None:
     # Also one that Dask has paused, which it would not count: such a worker is named later, with the reason.
     until = time.monotonic() + CONNECT_SECONDS
+    _asked = client.submit(int, pure=False)  # an adaptive cluster starts workers for tasks alone
     while not client.nthreads():
         if time.monotonic() > until:
             raise InputError(f"the Dask scheduler at {where} has no workers; start some and try again")

@@ -12,6 +12,7 @@ import uuid
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,10 @@ def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     with pinned(), existing(settings) as client:
         refuse_unfit_workers(client, device, [])
         found = client.run(_memory, on_error="return")
-    return {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
+    known = {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
+    if not known:
+        raise InputError("the workers of the Dask scheduler have left; have an adaptive cluster keep idle ones for longer")
+    return known
 
 
 def check_existing(settings: Settings, device: str, folders: list[Path], url: str = "") -> None:
@@ -91,7 +95,7 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
     finally:
         for folder in folders:
             (folder / name).unlink(missing_ok=True)
-    _refuse({worker: problem for worker, problem in problems.items() if problem}, len(problems))
+    _refuse(problems)
 
 
 def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) -> None:
@@ -106,8 +110,7 @@ def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) 
     own : int
         Bytes that each worker takes for itself.
     """
-    problems = {worker: problem for worker, memory in found.items() if (problem := _too_small(memory, shared + own))}
-    _refuse(problems, len(found), CapacityError)
+    _refuse({worker: _too_small(memory, shared + own) for worker, memory in found.items()}, CapacityError)
     hosts = defaultdict(list)
     for memory in found.values():
         hosts[memory.host].append(memory.available)
@@ -133,43 +136,49 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
     url : str
         As of ``refuse_unfit_workers``.
     """
-    problems: dict[str, object] = {
-        worker: p for worker, p in _other_versions(client, workers).items() if not isinstance(p, OSError)
-    }
-    if not problems:
-        found = client.run(_memory, workers=workers, on_error="return")
-        known = {worker: memory for worker, memory in found.items() if isinstance(memory, WorkerMemory)}
-        problems = {worker: why for worker, memory in known.items() if (why := _too_small(memory, needed))}
-    if not problems and url:
-        unfit = client.run(_unfitness, [], "", "", "cpu", url, workers=workers, on_error="return")
-        problems = {worker: why for worker, why in unfit.items() if isinstance(why, str)}
-    if problems:
-        worker, problem = min(problems.items(), key=lambda item: item[0])
-        raise ClusterError(f"worker {worker} has joined and cannot run this job: {problem}. Then run again with --resume")
+
+    def small(asked: list[str]) -> dict[str, object]:
+        found = client.run(_memory, workers=asked, on_error="return")
+        return {worker: _too_small(is_, needed) if isinstance(is_, WorkerMemory) else is_ for worker, is_ in found.items()}
+
+    def unfit(asked: list[str]) -> dict[str, object]:
+        return client.run(_unfitness, [], "", "", "cpu", url, workers=asked, on_error="return") if url else {}
+
+    for ask in (partial(_other_versions, client), small, unfit):
+        answers = ask(workers) if workers else {}
+        if problems := _problems(answers):
+            worker, problem = min(problems.items())
+            raise ClusterError(
+                f"worker {worker} has joined and cannot run this job: {problem}. Then run again with --resume"
+            )
+        workers = [worker for worker, answer in answers.items() if not isinstance(answer, OSError)]  # the others have left
 
 
-def _refuse(problems: Mapping[str, object], n_workers: int | None = None, error: type[InputError] = InputError) -> None:
-    if problems:
-        worker, problem = min(problems.items(), key=lambda item: item[0])
-        others = f", nor can {len(problems) - 1} others" if len(problems) > 1 else ""
-        of_all = f" of {n_workers} workers" if others and n_workers else ""
-        raise error(f"worker {worker} cannot run this job{others}{of_all}: {problem}")
+def _problems(answers: Mapping[str, object]) -> dict[str, str]:
+    """Return what workers say that they lack; one that does not answer has left, and lacks nothing."""
+    return {worker: str(answer) for worker, answer in answers.items() if answer and not isinstance(answer, OSError)}
+
+
+def _refuse(answers: Mapping[str, object], error: type[InputError] = InputError) -> None:
+    if problems := _problems(answers):
+        worker, problem = min(problems.items())
+        others = f", nor can {len(problems) - 1} others of {len(answers)} workers" if len(problems) > 1 else ""
+        raise error(f"worker {worker} cannot run this job{others}: {problem}")
 
 
 def _other_versions(client: Client, workers: list[str] | None = None) -> dict[str, object]:
-    """Which workers have another version of this package or none, and what to do; an OSError where one does not answer."""
+    """Return by worker why its version of this package is not that of this job, and what to do; None if it is."""
     here = version_here()
     problems: dict[str, object] = {}
     for worker, found in client.run(eval, _ASK_VERSION, workers=workers, on_error="return").items():
         host = worker.rpartition("://")[2].rpartition(":")[0]
-        if isinstance(found, OSError):
-            problems[worker] = found
-        elif isinstance(found, BaseException):
+        problems[worker] = None if found == here else found
+        if isinstance(found, BaseException) and not isinstance(found, OSError):
             problems[worker] = (
                 f"on host {host} it lacks this package, or has another version of it ({type(found).__name__}: {found}); "
                 f"install what this job runs ({here}) where the worker runs, and start the worker anew"
             )
-        elif found != here:
+        elif isinstance(found, str) and found != here:
             problems[worker] = (
                 f"on host {host} it has another version of this package ({found}) than this job ({here}); "
                 "install the same one, and start the worker anew"

@@ -51,6 +51,7 @@ class Mark:
         self._path = path
 
     def __enter__(self) -> Mark:
+        self._path.unlink(missing_ok=True)  # of a worker that retires while it is at the task, which Dask gives to this one
         # Never follow a symbolic link that another user may have created.
         self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         # Write the full size at once, so that a disk that fills up later is not mistaken for a failure of a source.
@@ -58,8 +59,9 @@ class Mark:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.is_wanted():
+            self._path.unlink(missing_ok=True)
         os.close(self._file)
-        self._path.unlink(missing_ok=True)
 
     def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
         os.pwrite(self._file, _place(part, source, last), 0)
@@ -69,8 +71,13 @@ class Mark:
         os.pwrite(self._file, reason.encode()[:_MAX_REASON_LENGTH], _PLACE.size)
 
     def is_wanted(self) -> bool:
-        """Whether the driver still waits for this task: it deletes the file of a task that it no longer waits for."""
-        return self._path.exists()
+        """Whether the driver still waits for this worker: it deletes the file of a task that it no longer waits for, and a
+        worker that has got the task since has a file of its own there.
+        """
+        try:
+            return os.path.samestat(os.fstat(self._file), os.lstat(self._path))
+        except OSError:
+            return False
 
 
 def _place(part: int, source: int | None, last: int | None) -> bytes:

@@ -136,7 +136,8 @@ class Window:
         # During a trial a new task may get the slower strategy. So tasks are small then, and none is queued.
         is_trying = self._choice is not None and self._choice.is_trying
         window = 1 if is_trying else WINDOW
-        while len(self._in_flight) < window * self._monitor.n_running:
+        # Without workers, too, a few tasks wait at the scheduler: an adaptive cluster starts workers for tasks alone.
+        while len(self._in_flight) < window * max(self._monitor.n_running, 1):
             if self._bisected:
                 self._start(self._bisected.popleft(), isolate=False, halved=True)
             elif self._waiting:

@@ -58,7 +58,7 @@ class WorkerMonitor:
         self._paused: set[str] = set()
 
     def note_result(self) -> None:
-        """A worker has delivered a result, so there is one."""
+        """A worker has delivered a result or has joined, so there is one."""
         self._seen_at = time.monotonic()
 
     def check_soon(self) -> None:
@@ -110,7 +110,8 @@ class WorkerMonitor:
             self._notices.notice(f"lost: {_named(lost)}; {count}")
         if joined:
             self._notices.notice(f"joined: {_named(joined)}; {count}")
-            self._executor.admit(sorted(joined))
+            self._executor.admit(sorted(joined))  # takes long if one of them dies meanwhile
+            self.note_result()
         resumed = (self._paused & workers) - not_running
         self._paused &= not_running
         if resumed:

@@ -91,7 +91,7 @@ class EventMark(Mark):
 
     def is_wanted(self) -> bool:
         task = self._worker.state.tasks.get(self._task)
-        is_there = self._worker.status in (Status.running, Status.paused)
+        is_there = self._worker.status in (Status.running, Status.paused, Status.closing_gracefully)
         return is_there and task is not None and task.state in ("executing", "long-running")
 
     def _send(self, place: _Place | None, reason: str = "") -> None:

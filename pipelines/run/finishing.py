@@ -16,6 +16,7 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 
 from ..cli.options import Settings
 from ..cli.settings import checked_settings
+from ..cli.shards import Shard
 from ..cli.terminal import called_as
 from ..monitoring.html_report import render_page
 from ..output.commits import CommitLog
@@ -28,6 +29,7 @@ from ..output.run_folder import (
     OutputFolder,
     check_folder,
     commit,
+    graph_folder,
     is_as_stored,
     mark_fits,
     read_layout,
@@ -83,9 +85,11 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     folder.complete()
     if settings.report:
         folder.put(REPORT, render_page(manifest, f"{called_as('finish')} {store}").encode())
-    if store.is_local:
-        with writing_to(store):
+    with writing_to(store):
+        if store.is_local:
             sweep(store.path, LEFT_BY_SHARDS)
+        else:  # what a job that was killed has left for workers that share no folder with it
+            store.delete(graph_folder(store.path, Shard(0, 1)).name)
     return manifest, not is_first
 
 

@@ -84,9 +84,10 @@ def local_cache(place: str | Path) -> Path:
     return cache_folder("graphs") if URL.match(str(place)) else Path(place).absolute()
 
 
-def put_graph(place: str, folder: Path, origin: str) -> None:
-    """Copy a stored graph to a cache in a store; its metadata come last, so that a graph which has them is whole."""
-    files = sorted((path for path in folder.rglob("*") if path.is_file()), key=lambda path: (path == folder / META, path))
+def put_graph(place: str, folder: Path, origin: str, within: str = "") -> None:
+    """Copy a stored graph, or a folder within it, to a cache in a store; metadata come last: what has them is whole."""
+    files = [path for path in (folder / within).rglob("*") if path.is_file()]
+    files.sort(key=lambda path: (path == folder / META, path.name == META, path))
     try:
         store = ObjectStore(f"{place.rstrip('/')}/{_name(origin)}", folder)
         for path in files:
@@ -105,6 +106,8 @@ def _fetch(place: str, folder: Path) -> None:
             return
         store = open_store(url)
         for name in filter(_FILE.fullmatch, names):
+            if os.path.join(os.path.dirname(name), META) not in names:  # another host still puts its hierarchy
+                continue
             (partial / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fetch(store, name, partial / name)
             (partial / name).chmod(0o600)

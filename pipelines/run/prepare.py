@@ -54,7 +54,7 @@ from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
 from .geometry import check_geometry
 from .given_table import numbers_in_column
-from .graph_cache import cached_graph, found_graph, local_cache
+from .graph_cache import cached_graph, found_graph, local_cache, put_graph
 from .memory_plan import BATCHES_PER_WORKER, DISTANCES_AT_ONCE, Load, Machine, Sizing, sources_per_part
 from .partitions import by_partition
 from .question import ids_in, ids_like, numbers_of_ids, read_question
@@ -371,6 +371,8 @@ def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) ->
     if folder is not None:
         with writing_to(folder):
             save_hierarchy(hierarchy, folder, graph.fingerprint, metric)
+        if settings.graph_cache is not None and URL.match(settings.graph_cache):
+            put_graph(settings.graph_cache, folder, prepared.origin, FOLDERS[metric])
     return True
 
 

@@ -171,7 +171,7 @@ def test_a_graph_is_built_once_for_all_hosts(inputs, tmp_path, monkeypatch, caps
     """Each host has a folder for copies of its own."""
     words = [f"{inputs}/edges.parquet", "--algorithm", "sssp", "--device", "cpu", "--random-sources", "3"]
     words += ["--graph-cache", "s3://bucket/hosts", "--hierarchy", "yes"]
-    reused, digests = [], set()
+    reused, contracted, digests = [], [], set()
     for host in range(4):
         monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / f"host{host}"))
         if host == 2:  # damage is found
@@ -179,12 +179,17 @@ def test_a_graph_is_built_once_for_all_hosts(inputs, tmp_path, monkeypatch, caps
             (name,) = store.names()
             store = open_store(f"s3://bucket/hosts/{name}")
             put(store, "targets.npy", store.get("targets.npy", 10**6)[:-1] + b"x")
+        if host == 3:  # another one is still putting the hierarchy
+            store._api.delete(store._store, "hierarchy/meta.json")
         assert batch_sources.main([*words, "--output", str(tmp_path / f"out{host}")]) == 0
         manifest = manifest_of(tmp_path / f"out{host}")
+        said = capsys.readouterr().err
+        assert ("built again" in said) == (host == 2)
+        contracted.append("<Hierarchy" in said)
         reused.append(manifest["graph"]["reused"])
         digests.add(manifest["digest"])
     assert (reused, len(digests)) == ([False, True, False, True], 1)
-    assert "built again" in capsys.readouterr().err
+    assert contracted == [True, False, True, True]
 
 
 def test_run_job_writes_to_a_store_and_reads_it_again(folder, inputs, alone):  # noqa: F811
@@ -337,11 +342,13 @@ def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(folde
     with monkeypatch.context() as patch:
         patch.delattr(CommitLog, "read")
         assert [computed(index) for index in range(2)] == [1, 1]
+    put(store, "_graph-0/meta.json", b"of a job that was killed")
     put(store, "_commits/shard-0-of-2.json", b"{")  # then the commits say the same
     assert computed(0) == 0
     read.clear()
     assert finish.main([url]) == 0
     assert read == []
+    assert store.names("_graph-0") == []
     check(folder, url, alone, tmp_path)
 
 

@@ -169,13 +169,12 @@ class Graph:
             array = getattr(self, name)
             if array is None and name == "weights":
                 continue
-            is_array = type(array) is np.ndarray or get_device(array) == "cuda"
-            if not is_array or array.dtype.kind not in kinds or array.dtype.itemsize not in width or array.ndim != 1:
+            if not _is_array(array, kinds) or array.dtype.itemsize not in width or array.ndim != 1:
                 raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if not self.offsets.size or (self.weights is not None and self.weights.size != self.targets.size):
             raise InputError("offsets must have n_vertices + 1 elements, and weights as many as targets")
-        is_array = type(self.ids) is np.ndarray or get_device(self.ids) == "cuda" or hasattr(self.ids, "to_pylist")
-        if not is_array or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
+        is_column = _is_array(self.ids) or hasattr(self.ids, "to_pylist")
+        if not is_column or getattr(self.ids, "ndim", 1) != 1 or len(self.ids) != self.n_vertices:
             raise InputError(
                 f"ids must be an array of {self.n_vertices} ids, one fewer than offsets, not {arguments.describe(self.ids)}"
             )
@@ -190,8 +189,7 @@ class Graph:
             array = getattr(self, name)
             if array is None:
                 continue
-            is_array = type(array) is np.ndarray or get_device(array) == "cuda"
-            if not is_array or array.dtype.kind != "i" or array.shape not in shapes:
+            if not _is_array(array, "i") or array.shape not in shapes:
                 raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if known_fingerprint is not None:
             self._kept["fingerprint"] = _checked_fingerprint(known_fingerprint)
@@ -319,16 +317,11 @@ class Graph:
             move = cuda.cp.asarray
         else:
             move = to_host
-        moved = replace(
-            self,
-            offsets=move(self.offsets),
-            targets=move(self.targets),
-            weights=None if self.weights is None else move(self.weights),
-            ids=self.ids if self.has_string_ids else move(self.ids),
-            edge_rows=None if self.edge_rows is None else move(self.edge_rows),
-            edges_of_rows=None if self.edges_of_rows is None else move(self.edges_of_rows),
-            known_fingerprint=self._kept.get("fingerprint"),
-        )
+        arrays = {name: getattr(self, name) for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")}
+        if not self.has_string_ids:
+            arrays["ids"] = self.ids
+        arrays = {name: move(array) for name, array in arrays.items() if array is not None}
+        moved = replace(self, **arrays, known_fingerprint=self._kept.get("fingerprint"))
         moved.derived.take_hierarchies(self)  # their arrays are in host memory on any device
         return moved
 
@@ -382,6 +375,12 @@ class Graph:
 def has_vertex(graph: Graph, name: str | int) -> bool:
     """Whether an id is a vertex of the graph. The id must have the type of the graph's ids."""
     return graph._vertex_ids.contains(name)
+
+
+def _is_array(value: Any, kinds: str = "") -> bool:
+    """Whether a value is a plain array of NumPy or CuPy, of one of some kinds of types."""
+    is_array = type(value) is np.ndarray or get_device(value) == "cuda"
+    return is_array and (not kinds or value.dtype.kind in kinds)
 
 
 def _checked_fingerprint(value: str) -> str:

@@ -135,38 +135,31 @@ def read_graph(
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     for name, value in (("format", format), ("id_type", id_type), ("device", device)):
         arguments.text(name, value)
-    for name, given in (
-        ("src_column", src_column),
-        ("dst_column", dst_column),
-        ("weight_column", weight_column),
-        ("delimiter", delimiter),
-        ("oneway_column", oneway_column),
-    ):
-        if given is not None:
-            arguments.text(name, given, "a string or None")
+    texts = {
+        "src_column": src_column,
+        "dst_column": dst_column,
+        "weight_column": weight_column,
+        "delimiter": delimiter,
+        "oneway_column": oneway_column,
+    }
+    for name, text in texts.items():
+        if text is not None:
+            arguments.text(name, text, "a string or None")
     arguments.choice("header", header, ("auto", "yes", "no"))
     arguments.choice("weight_type", weight_type, WEIGHT_TYPES)
     if vertices is not None and not isinstance(vertices, str | os.PathLike):
         vertices = arguments.ids("vertices", vertices)
     if in_memory:
-        of_files: dict[str, tuple[str | None, str | None]] = {
-            "format": (format, "auto"),
-            "header": (header, "auto"),
-            "delimiter": (delimiter, None),
-        }
-        for name, (given, unset) in of_files.items():
-            if given != unset:
+        of_files = {"format": format != "auto", "header": header != "auto", "delimiter": delimiter is not None}
+        for name, is_given in of_files.items():
+            if is_given:
                 raise InputError(f"paths is a table in memory, and {option_text(name)} is for files; leave it out")
     options = ReadOptions(
-        src_column=src_column,
-        dst_column=dst_column,
-        weight_column=weight_column,
+        **texts,
         weighted=weighted,
         header=header,
-        delimiter=delimiter,
         id_type=id_type,
         device=_device(device),
-        oneway_column=oneway_column,
         where=where,
         scratch=_scratch(scratch, build_memory),
     )

@@ -109,8 +109,8 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
 
 def extent(column: Array) -> tuple[int, int]:
     """Return the smallest and the largest of integers, at least one."""
-    found = [(int(values.min()), int(values.max())) for _, values in iter_slices(column)]
-    return min(low for low, _ in found), max(high for _, high in found)
+    extents = [(int(values.min()), int(values.max())) for _, values in iter_slices(column)]
+    return min(low for low, _ in extents), max(high for _, high in extents)
 
 
 def hops_dtype(depth: int) -> np.dtype:

@@ -43,16 +43,16 @@ def _modules(named: str) -> tuple[ModuleType, ...]:
     from importlib import metadata  # takes longer to import than most of the library
 
     installed = sorted(each.value for each in metadata.entry_points(group=GROUP))
-    found = []
+    imported = []
     for name in dict.fromkeys((*BUILT_IN, *installed, *filter(None, map(str.strip, named.split(","))))):
         try:
-            found.append(import_module(name))
+            imported.append(import_module(name))
         except ImportError as error:
             raise InputError(f"the plug-in {name!r} cannot be imported: {error}; see {VARIABLE}") from error
-        for kind in getattr(found[-1], "KINDS", ()):
+        for kind in getattr(imported[-1], "KINDS", ()):
             if RESULT_KINDS.setdefault(kind.name, kind) is not kind:
                 raise InputError(f"the plug-in {name!r} has a result kind {kind.name!r}, and there is one; rename it")
-    return tuple(found)
+    return tuple(imported)
 
 
 def find_kind(name: object) -> None:

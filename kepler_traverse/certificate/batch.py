@@ -65,10 +65,10 @@ def check_distances(
     """
     every = NOTHING.copy()
     first = 0
-    for size, found in summaries(graph, _blocks(sources, distances, limits)):
-        new = (every[:, 0] == 0) & (found[:, 0] > 0)
-        every[new, 1:] = found[new, 1:] + [first, 0]
-        every[:, 0] += found[:, 0]
+    for size, findings in summaries(graph, _blocks(sources, distances, limits)):
+        new = (every[:, 0] == 0) & (findings[:, 0] > 0)
+        every[new, 1:] = findings[new, 1:] + [first, 0]
+        every[:, 0] += findings[:, 0]
         first += size
     return every
 

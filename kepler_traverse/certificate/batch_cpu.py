@@ -39,7 +39,7 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     n_lanes = TILE_BYTES // kind.itemsize
     doublings = (0,) * (n_lanes.bit_length() - 1)
     bounds = divide_vertices(reverse.offsets)
-    found = np.zeros((bounds.size - 1, 5, 3), np.int64)
+    findings = np.zeros((bounds.size - 1, 5, 3), np.int64)
     unreached = np.iinfo(kind).max if kind.kind == "u" else np.inf
     narrow = distances.astype(kind, copy=False) if distances.itemsize > kind.itemsize else distances.view(kind)
     source_of = np.full(n_lanes, -1, np.int64)
@@ -49,22 +49,22 @@ def _check_block(graph, sources, distances, kind, limits) -> np.ndarray:
     if kind.kind == "u" and len(sources) <= FEW:
         rows = np.ascontiguousarray(narrow)
         run = threads.run_alone if reverse.n_edges * len(sources) < SHARED else threads.run
-        run(_check_rows, len(found), reverse.offsets, reverse.targets, rows, lane_limits, source_of, bounds, found)
-        return _summed(found)
+        run(_check_rows, len(findings), reverse.offsets, reverse.targets, rows, lane_limits, source_of, bounds, findings)
+        return _summed(findings)
     lines = np.empty((graph.n_vertices, n_lanes), kind)
-    threads.run(_lay_out, len(found), narrow, kind.type(unreached), bounds, lines, doublings)
+    threads.run(_lay_out, len(findings), narrow, kind.type(unreached), bounds, lines, doublings)
     # Lanes are compared with the largest limit together, and only those that differ with their own.
-    state = (lines, lane_limits.max(), lane_limits, source_of, bounds, found, doublings)
+    state = (lines, lane_limits.max(), lane_limits, source_of, bounds, findings, doublings)
     if kind.kind == "u":
-        threads.run(_check_hops, len(found), reverse.offsets, reverse.targets, state)
-        return _summed(found)
+        threads.run(_check_hops, len(findings), reverse.offsets, reverse.targets, state)
+        return _summed(findings)
     unfounded = np.zeros(graph.n_vertices, np.uint16)
-    threads.run(_check_sums, len(found), *_csr(reverse), state, graph.has_negative_weights, unfounded)
-    summary = _summed(found)
+    threads.run(_check_sums, len(findings), *_csr(reverse), state, graph.has_negative_weights, unfounded)
+    summary = _summed(findings)
     farthest = max(np.max(of_source, where=of_source != np.inf, initial=0) for of_source in distances)
     if not graph.n_edges or leads_farther(graph.derived.min_weight, farthest):
         return summary
-    _found(*_csr(reverse), *_csr(graph), lines, unfounded)
+    _clear_explained(*_csr(reverse), *_csr(graph), lines, unfounded)
     lost = np.flatnonzero(unfounded)
     if lost.size:
         bits = int(unfounded[lost[0]])
@@ -82,12 +82,12 @@ def _out_of_range(distances, limits, negative: bool) -> tuple[int, int, int]:
     if sound and all(limit is None for limit in limits):
         return 0, 0, 0
     count, lane, vertex = 0, 0, 0
-    for i, (found, limit) in enumerate(zip(distances, limits, strict=True)):
-        if found.dtype.kind == "i":
-            bad = (found < UNREACHED) | (found > (MAX_HOP_COUNT if limit is None else limit))
+    for i, (of_source, limit) in enumerate(zip(distances, limits, strict=True)):
+        if of_source.dtype.kind == "i":
+            bad = (of_source < UNREACHED) | (of_source > (MAX_HOP_COUNT if limit is None else limit))
         else:
-            bad = ~(found <= bound(limit, found.dtype)) & (found != np.inf)
-            bad |= np.signbit(found) & ~(negative & (-np.inf < found) & (found < 0))  # no sum of weights is -0.0
+            bad = ~(of_source <= bound(limit, of_source.dtype)) & (of_source != np.inf)
+            bad |= np.signbit(of_source) & ~(negative & (-np.inf < of_source) & (of_source < 0))  # no sum of weights is -0.0
         if not count and bad.any():
             lane, vertex = i, int(bad.argmax())
         count += int(bad.sum())
@@ -98,13 +98,13 @@ def _csr(graph) -> tuple[Any, ...]:
     return graph.offsets, graph.targets, graph.weights
 
 
-def _summed(found) -> np.ndarray:
+def _summed(findings) -> np.ndarray:
     """Add the findings of all chunks. The example is from the first chunk that has one."""
     summary = NOTHING.copy()
     for rule in (C2, C3, C4):
-        chunks = np.flatnonzero(found[:, rule, 0])
+        chunks = np.flatnonzero(findings[:, rule, 0])
         if chunks.size:
-            summary[rule] = found[:, rule, 0].sum(), *found[chunks[0], rule, 1:]
+            summary[rule] = findings[:, rule, 0].sum(), *findings[chunks[0], rule, 1:]
     return summary
 
 
@@ -130,7 +130,7 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
 
 @njit(nogil=True, cache=True)
 def _check_hops(next_chunk, n_chunks, offsets, neighbors, state):
-    lines, limit, limits, source_of, bounds, found, doublings = state
+    lines, limit, limits, source_of, bounds, findings, doublings = state
     unreached = ~lines.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -143,12 +143,12 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbors, state):
                         near = lines[neighbors[e], lane]
                         best = near if near < best else best
                     best = lines.dtype.type(best + (best != unreached))
-                    _compare(found[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
+                    _compare(findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _check_rows(next_chunk, n_chunks, offsets, neighbors, rows, limits, source_of, bounds, found):
+def _check_rows(next_chunk, n_chunks, offsets, neighbors, rows, limits, source_of, bounds, findings):
     """``_check_hops`` of distances that are not laid out in tiles."""
     unreached = ~rows.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
@@ -163,14 +163,14 @@ def _check_rows(next_chunk, n_chunks, offsets, neighbors, rows, limits, source_o
                     best = near if near < best else best
                 best = rows.dtype.type(best + (best != unreached))
                 if best != row[v]:
-                    _compare(found[chunk], lane, v, row[v], best, limits[lane], source_of)
+                    _compare(findings[chunk], lane, v, row[v], best, limits[lane], source_of)
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
 def _check_sums(next_chunk, n_chunks, offsets, neighbors, weights, state, negative, unfounded):
     """Compare distances, and set one bit per source for vertices that no strictly nearer vertex explains."""
-    lines, limit, limits, source_of, bounds, found, doublings = state
+    lines, limit, limits, source_of, bounds, findings, doublings = state
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
@@ -184,27 +184,27 @@ def _check_sums(next_chunk, n_chunks, offsets, neighbors, weights, state, negati
                     for e in range(begin, end):
                         through = lines[neighbors[e], lane] + weights[e]
                         best = through if through < best else best
-                    _compare(found[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
+                    _compare(findings[chunk], lane, v, lines[v, lane], best, limits[lane], source_of)
                 if open_ >> np.uint64(lane) & np.uint64(1) and v != source_of[lane] and lines[v, lane] != np.inf:
                     unfounded[v] |= np.uint16(1 << lane)
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit
-def _compare(found, lane, v, here, best, limit, source_of):
+def _compare(findings, lane, v, here, best, limit, source_of):
     """Record a vertex whose distance is not the minimum over its in-neighbors."""
     if v == source_of[lane]:
         if best < here:
-            note(found, C3, lane, v)
+            note(findings, C3, lane, v)
     elif here > best:
         if best <= limit:
-            note(found, C3, lane, v)
+            note(findings, C3, lane, v)
     elif here < best:
-        note(found, C4, lane, v)
+        note(findings, C4, lane, v)
 
 
 @njit(cache=True, nogil=True)
-def _found(in_offsets, sources, in_weights, offsets, targets, weights, keys, unfounded):
+def _clear_explained(in_offsets, sources, in_weights, offsets, targets, weights, keys, unfounded):
     """Clear the bits of all vertices that a chain of exact edges joins to a vertex without the bit."""
     waiting = 0
     for v in range(unfounded.size):

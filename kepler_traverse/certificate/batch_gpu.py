@@ -163,11 +163,11 @@ class _Checker:
         checked = {**common, **self._edges(), **weights}
         launch(self._kernel(_MANY_WEIGHTED, kind), max(n, self._n_chunks) * lanes, checked)
         launch(self._kernel(_FINALIZE_WEIGHTED, kind), self._n_hubs * lanes, checked)
-        found = findings.get()
-        summary = self._summary(found, sources, lanes)
-        if summary[[C1, C2], 0].any() or not found[_UNFOUNDED]:
+        numbers = findings.get()
+        summary = self._summary(numbers, sources, lanes)
+        if summary[[C1, C2], 0].any() or not numbers[_UNFOUNDED]:
             return summary
-        farthest = found[_FARTHEST : _FARTHEST + 1].astype(ordered).view(kind)[0]
+        farthest = numbers[_FARTHEST : _FARTHEST + 1].astype(ordered).view(kind)[0]
         if not leads_farther(graph.derived.min_weight, farthest):
             summary[C5] = self._in_cycles(kind, unfounded)
         return summary
@@ -175,7 +175,7 @@ class _Checker:
     def _in_cycles(self, kind: np.dtype, unfounded) -> tuple[int, int, int]:
         """Clear the bits of vertices that exact edges connect to a vertex without the bit, and count the bits that stay."""
         reverse = self._reverse
-        found = self._kernel(_FOUND, kind)
+        clear = self._kernel(_FOUND, kind)
         while True:
             listed = cp.flatnonzero(unfounded).astype(self._graph.targets.dtype)
             taken = cp.zeros(1, np.int64)
@@ -189,7 +189,7 @@ class _Checker:
                 "unfounded": unfounded,
                 "taken": taken,
             }
-            launch(found, listed.size, args)
+            launch(clear, listed.size, args)
             if not int(taken.get()[0]):
                 break
         if not listed.size:
@@ -198,10 +198,10 @@ class _Checker:
         lowest = int(bits[0])
         return int(np.bitwise_count(bits).sum()), (lowest & -lowest).bit_length() - 1, int(listed[:1].get()[0])
 
-    def _summary(self, found: np.ndarray, sources, in_tile: int) -> np.ndarray:
+    def _summary(self, findings: np.ndarray, sources, in_tile: int) -> np.ndarray:
         """Return the findings of the kernels in the form of ``check_distances``."""
         summary, n = NOTHING.copy(), int(self._n)
-        counts, places = found[: 2 * C4 + 1 : 2], found[1 : 2 * C4 + 2 : 2].tolist()
+        counts, places = findings[: 2 * C4 + 1 : 2], findings[1 : 2 * C4 + 2 : 2].tolist()
         if counts[C1]:
             summary[C1] = counts[C1], places[C1], sources[places[C1]]
         if counts[C2]:

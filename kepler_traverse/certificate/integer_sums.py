@@ -19,8 +19,8 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
     every = NOTHING.copy()
     for i, (source, limit) in enumerate(zip(sources.tolist(), limits, strict=True)):
         bound = as_distance(np.inf if limit is None else limit, np.dtype(np.int64))
-        found = _check(*edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
-        for rule, (count, vertex) in enumerate(found.tolist()):
+        findings = _check(*edges, source, to_host(distances[i]), bound, graph.has_negative_weights)
+        for rule, (count, vertex) in enumerate(findings.tolist()):
             if count and not every[rule, 0]:
                 every[rule, 1:] = i, vertex
             every[rule, 0] += count
@@ -35,24 +35,24 @@ def wrong_predecessors(graph, result) -> np.ndarray:
 
 
 @njit
-def _note(found, rule, vertex):
-    found[rule, 0] += 1
-    found[rule, 1] = vertex
+def _note(findings, rule, vertex):
+    findings[rule, 0] += 1
+    findings[rule, 1] = vertex
 
 
 @njit(cache=True)
 def _check(offsets, targets, weights, source, distance, limit, negative):
     """Return the number of violations and an example vertex for each rule."""
-    found = np.zeros((5, 2), np.int64)
+    findings = np.zeros((5, 2), np.int64)
     n, lowest = distance.size, np.int64(-(2**62))
     if distance[source] != 0:
-        _note(found, 0, source)
+        _note(findings, 0, source)
     for v in range(n):
         d = distance[v]
         if d != MAX_INTEGER and (d > limit or d < (lowest if negative else 0)):
-            _note(found, 1, v)
-    if found[0, 0] or found[1, 0]:
-        return found
+            _note(findings, 1, v)
+    if findings[0, 0] or findings[1, 0]:
+        return findings
     is_tight = np.zeros(n, np.bool_)  # whether an edge explains the distance
     is_founded = np.zeros(n, np.bool_)  # whether one from a strictly nearer vertex does, or a chain of edges from such a one
     is_founded[source] = True
@@ -65,7 +65,7 @@ def _check(offsets, targets, weights, source, distance, limit, negative):
                 continue
             through = distance[u] + w
             if through < distance[v] and through <= limit:
-                _note(found, 2, v)
+                _note(findings, 2, v)
             is_tight[v] |= through == distance[v]
             is_founded[v] |= through == distance[v] and distance[u] < distance[v] and not negative
     queue = np.flatnonzero(is_founded)
@@ -83,10 +83,10 @@ def _check(offsets, targets, weights, source, distance, limit, negative):
     for v in range(n):
         if v != source and distance[v] != MAX_INTEGER:
             if not is_tight[v]:
-                _note(found, 3, v)
+                _note(findings, 3, v)
             elif not is_founded[v]:
-                _note(found, 4, v)
-    return found
+                _note(findings, 4, v)
+    return findings
 
 
 @njit(cache=True)

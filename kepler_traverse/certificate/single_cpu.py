@@ -54,14 +54,14 @@ def check_vertices(result, limit, negative: bool) -> tuple[int, int, int, int]:
     """
     distance = result.distance
     bounds = np.append(np.arange(0, distance.size, CHUNK), distance.size)
-    found = np.empty((bounds.size - 1, 3), np.int64)
+    per_chunk = np.empty((bounds.size - 1, 3), np.int64)
     first, rule = distance.size, (limit, negative, distance.size)
     is_hops = distance.dtype.kind == "i"
     look: Any = _look_at_hops if is_hops else _look_at_weighted
-    threads.run(look, len(found), distance, result.predecessor, *rule, bounds, found)
-    roots, bad, reached = found.sum(axis=0).tolist()
+    threads.run(look, len(per_chunk), distance, result.predecessor, *rule, bounds, per_chunk)
+    roots, bad, reached = per_chunk.sum(axis=0).tolist()
     if bad:
-        chunk = np.flatnonzero(found[:, 1])[0]
+        chunk = np.flatnonzero(per_chunk[:, 1])[0]
         here = slice(bounds[chunk], bounds[chunk + 1])
         are_bad: Any = _are_bad_hops if is_hops else _are_bad_sums
         first = int(bounds[chunk] + are_bad(distance[here], result.predecessor[here], *rule).argmax())
@@ -77,18 +77,18 @@ def check_edges(graph, source: int, distance, predecessor, limit, reached: int) 
     """
     reverse = graph.reverse
     bounds = divide_vertices(reverse.offsets)
-    found = np.empty((bounds.size - 1, 3), np.int64)
+    per_chunk = np.empty((bounds.size - 1, 3), np.int64)
     edges = (reverse.offsets, _with_padding(reverse.targets))
     if distance.dtype.kind == "i":
         keys = _as_keys(distance)
         farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
-        threads.run(_check_hops, len(found), *edges, keys, predecessor, farthest, bounds, found)
+        threads.run(_check_hops, len(per_chunk), *edges, keys, predecessor, farthest, bounds, per_chunk)
     else:
         # A vertex that was not reached is in the wrong from the first distance beyond the limit downwards.
         beyond = limit if np.isinf(limit) else np.nextafter(limit, limit.dtype.type(np.inf))
-        state = (reverse.weights, distance, predecessor, beyond, source, bounds, found)
-        threads.run(_check_weighted, len(found), *edges, *state)
-    violated, explained, level = found.sum(axis=0).tolist()
+        state = (reverse.weights, distance, predecessor, beyond, source, bounds, per_chunk)
+        threads.run(_check_weighted, len(per_chunk), *edges, *state)
+    violated, explained, level = per_chunk.sum(axis=0).tolist()
     counts = np.array([0, graph.n_vertices, 0, graph.n_vertices, level])
     if violated or explained != reached - 1:
         weights, distance = _as_weighted(graph, distance)
@@ -147,7 +147,7 @@ _is_bad_hop_count, _is_bad_sum = njit(inline="always")(_are_bad_hops), njit(inli
 
 
 @njit(nogil=True, cache=True)
-def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, found):
+def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, counts):
     """For each chunk: roots, vertices that are out of range, vertices reached."""
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -159,12 +159,12 @@ def _look_at_hops(next_chunk, n_chunks, distance, predecessor, limit, negative, 
             roots += p == first + v
             reached += d != UNREACHED
             bad += _is_bad_hop_count(d, p, limit, negative, n)
-        found[chunk, 0], found[chunk, 1], found[chunk, 2] = roots, bad, reached
+        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = roots, bad, reached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, found):
+def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negative, n, bounds, counts):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         first, last = bounds[chunk], bounds[chunk + 1]
@@ -175,7 +175,7 @@ def _look_at_weighted(next_chunk, n_chunks, distance, predecessor, limit, negati
             roots += p == first + v
             reached += d != np.inf
             bad += _is_bad_sum(d, p, limit, negative, n)
-        found[chunk, 0], found[chunk, 1], found[chunk, 2] = roots, bad, reached
+        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = roots, bad, reached
         chunk = atomic_add(next_chunk, 0, 1)
 
 
@@ -200,7 +200,7 @@ def _compare_edges(neighbors, near, first, begin, end, bound, explained, p):
 
 
 @njit(nogil=True, cache=True)
-def _check_hops(next_chunk, n_chunks, offsets, neighbors, keys, predecessor, farthest, bounds, found):
+def _check_hops(next_chunk, n_chunks, offsets, neighbors, keys, predecessor, farthest, bounds, counts):
     unreached = ~keys.dtype.type(0)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
@@ -221,12 +221,14 @@ def _check_hops(next_chunk, n_chunks, offsets, neighbors, keys, predecessor, far
             less, same = _compare_edges(neighbors, near, first, begins[v], ends[v], bound, wanted, p)
             violated += less != 0
             explained += same != 0
-        found[chunk, 0], found[chunk, 1], found[chunk, 2] = violated, explained, 0
+        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = violated, explained, 0
         chunk = atomic_add(next_chunk, 0, 1)
 
 
 @njit(nogil=True, cache=True)
-def _check_weighted(next_chunk, n_chunks, offsets, neighbors, weights, distance, predecessor, beyond, source, bounds, found):
+def _check_weighted(
+    next_chunk, n_chunks, offsets, neighbors, weights, distance, predecessor, beyond, source, bounds, counts
+):
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         begin, end = bounds[chunk], bounds[chunk + 1]
@@ -246,7 +248,7 @@ def _check_weighted(next_chunk, n_chunks, offsets, neighbors, weights, distance,
             violated += less != 0
             explained += is_reached & (same != 0)
             level += is_reached & (begin + v != source) & (distance[np.uint64(p if is_reached else 0)] >= d)
-        found[chunk, 0], found[chunk, 1], found[chunk, 2] = violated, explained, level
+        counts[chunk, 0], counts[chunk, 1], counts[chunk, 2] = violated, explained, level
         chunk = atomic_add(next_chunk, 0, 1)
 
 

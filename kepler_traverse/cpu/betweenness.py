@@ -337,11 +337,11 @@ def _add_ends(source, limit, vertices, distance, is_target, high):
 
 @njit(cache=True, nogil=True)
 def _farthest(distance, targets, limit):
-    found = distance.dtype.type(0)
+    farthest = distance.dtype.type(0)
     for t in targets:
-        if found < distance[t] <= limit:
-            found = distance[t]
-    return found
+        if farthest < distance[t] <= limit:
+            farthest = distance[t]
+    return farthest
 
 
 @njit(cache=True, nogil=True)
@@ -408,9 +408,9 @@ def add_scaled(
     scratch.distance[:] = distance
     if farthest.size:
         limit = _farthest(scratch.distance, farthest, limit)
-    found = _by_order(
+    status = _by_order(
         source, limit, scratch.order[:0], edges, weights, in_weights, is_target, scratch, low, high, of_edges, exponents
     )
-    if endpoints and found == DONE:
+    if endpoints and status == DONE:
         _add_ends(source, limit, scratch.order[:0], scratch.distance, is_target, high)
-    return found
+    return status

@@ -377,14 +377,14 @@ def renumber(columns, dtype, scratch=None):
 
 def _distinct(columns, kind, scratch):
     """Return the distinct values of some columns, ascending, in memory for some times as many values."""
-    distinct, found = np.zeros(0, kind), []
+    distinct, waiting = np.zeros(0, kind), []
     parts = [part for column in columns for _, part in iter_slices(column)]
     for i, part in enumerate(parts):
-        found.append(_ascending(part).astype(kind, copy=False))
-        if sum(each.size for each in found) > distinct.size or i == len(parts) - 1:
+        waiting.append(_ascending(part).astype(kind, copy=False))
+        if sum(each.size for each in waiting) > distinct.size or i == len(parts) - 1:
             if scratch is not None:
-                scratch.require(4 * sum(each.nbytes for each in [distinct, *found]), "the ids of the vertices")
-            distinct, found = _ascending(np.concatenate([distinct, *found])), []
+                scratch.require(4 * sum(each.nbytes for each in [distinct, *waiting]), "the ids of the vertices")
+            distinct, waiting = _ascending(np.concatenate([distinct, *waiting])), []
     return distinct
 
 

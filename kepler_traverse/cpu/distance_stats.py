@@ -56,12 +56,12 @@ def folded(sums):
 
 def bins(distance, limit, bins_per_unit, before, n_bins: int):
     """As ``kepler_traverse.search.distance_stats.count_bins``."""
-    found = np.empty((len(distance), n_bins), np.int64)
+    totals = np.empty((len(distance), n_bins), np.int64)
     for i, of_source in enumerate(distance):
         counts = np.zeros((_COUNTERS, n_bins), np.int64)
         _bins(of_source, limit, bins_per_unit[i], before[i], counts)
-        counts.sum(axis=0, out=found[i])
-    return found
+        counts.sum(axis=0, out=totals[i])
+    return totals
 
 
 def bins_of_hops(distance, shift, first, n_bins: int):
@@ -99,9 +99,9 @@ def _side_by_side(rows, longest: int):
 def summary_of_levels(counts):
     """As ``kepler_traverse.search.distance_stats.summary_of_levels``."""
     counts = np.ascontiguousarray(counts, np.int64)
-    found = np.zeros((len(counts), 4))
-    _summary_of_levels(counts, found, np.empty(counts.shape[1]))
-    return found
+    summary = np.zeros((len(counts), 4))
+    _summary_of_levels(counts, summary, np.empty(counts.shape[1]))
+    return summary
 
 
 @njit(cache=True, nogil=True)
@@ -156,7 +156,7 @@ def _levels(distance, n_levels, counts):
 
 
 @njit(cache=True, nogil=True)
-def _summary_of_levels(counts, found, values):
+def _summary_of_levels(counts, summary, values):
     for i in range(len(counts)):
         reached, farthest, total = 0, 0, 0
         for level in range(counts.shape[1]):
@@ -172,7 +172,7 @@ def _summary_of_levels(counts, found, values):
             for at in range(size - half):
                 values[at] += values[at + half]
             size = half
-        found[i, 0], found[i, 1], found[i, 2], found[i, 3] = reached, farthest, total, values[0]
+        summary[i, 0], summary[i, 1], summary[i, 2], summary[i, 3] = reached, farthest, total, values[0]
 
 
 @njit(cache=True, nogil=True)

@@ -65,8 +65,8 @@ def _times(a, b):
     middle = a1 * b0 + ((a0 * b0) >> np.uint64(32))  # both factors are below 2**61, so that nothing overflows
     across = a0 * b1 + (middle & mask)
     upper = a1 * b1 + (middle >> np.uint64(32)) + (across >> np.uint64(32))
-    found = ((a * b) & np.uint64(PRIME)) + ((upper << np.uint64(3)) | ((a * b) >> np.uint64(61)))
-    return found % np.uint64(PRIME)
+    product = ((a * b) & np.uint64(PRIME)) + ((upper << np.uint64(3)) | ((a * b) >> np.uint64(61)))
+    return product % np.uint64(PRIME)
 
 
 @njit(cache=True, nogil=True)
@@ -109,10 +109,10 @@ class ExactSums:
 
     def integers(self, places: np.ndarray, what: str) -> np.ndarray:
         """Return some sums in int64; ``what`` names them in the PrecisionError if one exceeds it."""
-        found = self.low[places].view(np.int64)
-        if self.exponent or (self.high[places] != (found >> 63)).any():
+        values = self.low[places].view(np.int64)
+        if self.exponent or (self.high[places] != (values >> 63)).any():
             raise PrecisionError(f"a sum of {plural(what)} exceeds int64; scale them down, or give floats")
-        return found
+        return values
 
     def floats(self, places: np.ndarray) -> np.ndarray:
         """Return some sums in float64, each rounded once, half to even."""
@@ -126,10 +126,10 @@ class ExactSums:
     @property
     def digest(self) -> str:
         """SHA-256 of the sums and their unit."""
-        found = hashlib.sha256(str(self.exponent).encode())
+        hashed = hashlib.sha256(str(self.exponent).encode())
         for array in (self.low, self.high):
-            found.update(np.ascontiguousarray(array).data)
-        return found.hexdigest()
+            hashed.update(np.ascontiguousarray(array).data)
+        return hashed.hexdigest()
 
 
 def as_words(value: int) -> tuple[Any, Any]:
@@ -145,7 +145,7 @@ def _add_at(low, high, places, more_low, more_high):
 
 @njit(cache=True, nogil=True)
 def _rounded(low, high, exponent):
-    found = np.empty(low.size, np.float64)
+    rounded = np.empty(low.size, np.float64)
     for i in range(low.size):
         a, b = low[i], high[i]
         is_negative = b < 0
@@ -169,5 +169,5 @@ def _rounded(low, high, exponent):
             else:
                 top |= np.uint64((a << np.uint64(lead)) != 0)
         value = math.ldexp(np.float64(top), shift + exponent)
-        found[i] = -value if is_negative else value
-    return found
+        rounded[i] = -value if is_negative else value
+    return rounded

@@ -45,10 +45,10 @@ def _parallel_kernels() -> list[Any]:
     from numba.core.dispatcher import Dispatcher
 
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == _PACKAGE]
-    found = {
+    dispatchers = {
         id(value): value for module in modules for value in list(vars(module).values()) if isinstance(value, Dispatcher)
     }
-    return [kernel for kernel in found.values() if kernel.targetoptions.get("parallel")]
+    return [kernel for kernel in dispatchers.values() if kernel.targetoptions.get("parallel")]
 
 
 def _disarm(kernel: Any) -> None:

@@ -29,7 +29,7 @@ def _nearest(next_item, n_items, x, y, order, of_x, of_y, begins, numbers, squar
             return
         right = begins[i]
         left = right - 1
-        best, found = np.inf, order.size
+        best, nearest = np.inf, order.size
         while True:  # the nearer of the two in x comes next, until no further point can be as near
             before = of_x[i] - x[left] if left >= 0 else np.inf
             after = x[right] - of_x[i] if right < x.size else np.inf
@@ -42,6 +42,6 @@ def _nearest(next_item, n_items, x, y, order, of_x, of_y, begins, numbers, squar
             else:
                 right += 1
             square = gap * gap + (of_y[i] - y[at]) ** 2
-            if square < best or (square == best and order[at] < found):
-                best, found = square, order[at]
-        numbers[i], squares[i] = found, best
+            if square < best or (square == best and order[at] < nearest):
+                best, nearest = square, order[at]
+        numbers[i], squares[i] = nearest, best

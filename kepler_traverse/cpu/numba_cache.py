@@ -82,10 +82,10 @@ def _own_folder() -> Path:
     folder = Path(tempfile.gettempdir()) / f"kepler_traverse-{os.getuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        facts = folder.lstat()
     except OSError:
-        found = None
-    if found and stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+        facts = None
+    if facts and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o022:
         return folder
     return Path(tempfile.mkdtemp(prefix="kepler_traverse-"))
 
@@ -95,8 +95,8 @@ def own_folder() -> Path | None:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kepler_traverse"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
+        facts = folder.stat()
     except (OSError, RuntimeError):  # RuntimeError: no home
         return None
-    is_own = found.st_uid == os.getuid() and not found.st_mode & 0o022
+    is_own = facts.st_uid == os.getuid() and not facts.st_mode & 0o022
     return folder if is_own and os.access(folder, os.W_OK) else None

@@ -95,10 +95,10 @@ def distance_at(v, distance, above):
 
 
 @njit(cache=True, nogil=True)
-def distances_at(vertices, distance, above, found):
+def distances_at(vertices, distance, above, distances):
     """Write the distances of several vertices."""
     for i in range(vertices.size):
-        found[i] = distance_at(vertices[i], distance, above)
+        distances[i] = distance_at(vertices[i], distance, above)
 
 
 @njit(cache=True, nogil=True)
@@ -154,7 +154,7 @@ def along_level(v, source, own, size, walks):
             break
         first = end
         depth += 1
-    found = np.int64(NO_EDGE)
+    n_path = np.int64(NO_EDGE)
     if is_found:
         for i in range(last - 1, -1, -1):
             x = np.int64(queue[i])
@@ -167,7 +167,7 @@ def along_level(v, source, own, size, walks):
                     leads |= level[u] == level[x] + 1 and distance.dtype.type(own + _length(weights, e, unit)) == own
             if not leads:
                 level[x] = _OFF
-        found = size
+        n_path = size
         at = v
         while level[at] < depth:
             for e in range(offsets[at], offsets[at + 1]):
@@ -175,11 +175,11 @@ def along_level(v, source, own, size, walks):
                 if level[u] == level[at] + 1 and distance.dtype.type(own + _length(weights, e, unit)) == own:
                     at = u
                     break
-            path[found] = at
-            found += 1
+            path[n_path] = at
+            n_path += 1
     for i in range(last):
         level[queue[i]] = _UNSEEN
-    return found
+    return n_path
 
 
 @njit(cache=True, nogil=True)

@@ -164,7 +164,7 @@ def search_sums(edges, wanted, capacity, place, doublings):
     vertex = edges[1].dtype
     k, side, unreached = sources.size, 1 << len(doublings), limits.dtype.type(np.inf)
     sizes, stops = np.zeros(k, np.int64), limits.copy()
-    found, kept = np.empty(4 * side, vertex), np.empty(4 * side, limits.dtype)
+    vertices, kept = np.empty(4 * side, vertex), np.empty(4 * side, limits.dtype)
     heads, ends, next_target = np.full(_RING, -1, np.int32), np.zeros(side, limits.dtype), np.zeros(side, np.int64)
     cursors, counts = np.zeros(side, np.int64), np.zeros(side, np.int32)
     # Arrays that may grow in the inner loop would make it twice as slow: a search that lacks room begins again.
@@ -186,8 +186,8 @@ def search_sums(edges, wanted, capacity, place, doublings):
             capacity *= 2
             table = _make_table(capacity, side, limits.dtype, vertex)
         lines, met, seen = table.lines, table.met, table.seen
-        while keeps and found.size <= first + side * size:
-            found, kept = _longer(found, first), _longer(kept, first)
+        while keeps and vertices.size <= first + side * size:
+            vertices, kept = _longer(vertices, first), _longer(kept, first)
         for i in range(begin, end):
             stops[i] = lines[0, i - begin] if ends[i - begin] >= 0 else limits[i]
             for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
@@ -215,13 +215,13 @@ def search_sums(edges, wanted, capacity, place, doublings):
                 slot = place[v]
                 for lane in range(side):  # what is not kept is overwritten: a branch would be predicted badly
                     to, d = cursors[lane], lines[slot, lane]
-                    found[to], kept[to] = v, d
+                    vertices[to], kept[to] = v, d
                     cursors[lane] = to + ((d <= lines[0, lane]) & (d != unreached))
         for at in range(1, size):
             place[met[at]] = 0
         if walked > most:
             break
-    return sizes, found, kept, stops, walked, capacity
+    return sizes, vertices, kept, stops, walked, capacity
 
 
 @njit(cache=True, nogil=True)
@@ -382,7 +382,7 @@ def search_hops(edges, wanted, is_target, stamp):
     first_group, _, needs = goals
     left = needs.copy()
     sizes, stops = np.zeros(k, np.int64), limits.copy()
-    found, kept = np.empty(max(64, 4 * k), vertex), np.empty(max(64, 4 * k), stamp.dtype)
+    vertices, kept = np.empty(max(64, 4 * k), vertex), np.empty(max(64, 4 * k), stamp.dtype)
     first = walked = np.int64(0)  # of one type in each call: a function is compiled for each type of an argument
     for i in range(k):
         if limits[i] < 0 or (at_targets.size and list_of[i, 0] == list_of[i, 1]):
@@ -399,7 +399,7 @@ def search_hops(edges, wanted, is_target, stamp):
                 for v in range(n + 1):
                     stamp[v] = 0
             base = stamp[n] + 1
-            places = found[first:], kept[first:]
+            places = vertices[first:], kept[first:]
             last, looked, limit, n_levels = _bfs(
                 edges,
                 sources[i],
@@ -419,28 +419,28 @@ def search_hops(edges, wanted, is_target, stamp):
                 is_target[lists[j]] = 0
             if last >= 0:
                 break
-            found, kept = _longer(found, first), _longer(kept, first)
+            vertices, kept = _longer(vertices, first), _longer(kept, first)
         walked += looked
         for j in range(list_of[i, 0], list_of[i, 1] if at_targets.size else 0):
             at_targets[answers[i] + j - list_of[i, 0]] = max(stamp[lists[j]] - base, -1)
         if keeps == GOALS:
             n_seen = 0
             for at in range(first, first + last):
-                v = found[at]
-                found[first + n_seen] = v
+                v = vertices[at]
+                vertices[first + n_seen] = v
                 n_seen += first_group[v + 1] > first_group[v]
             last = n_seen
         if keeps in (ROWS, GOALS):
-            _sort(found[first : first + last])
+            _sort(vertices[first : first + last])
             for at in range(first, first + last):
-                kept[at] = stamp[found[at]] - base
+                kept[at] = stamp[vertices[at]] - base
         elif keeps == COUNTS:
             last = n_levels
         sizes[i], stops[i] = last if keeps else 0, limit
         first += sizes[i] + 1
         if walked > most:
             break
-    return sizes, found, kept, stops, walked
+    return sizes, vertices, kept, stops, walked
 
 
 @njit(cache=True, nogil=True)
@@ -451,8 +451,8 @@ def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_targ
     all targets are settled; and the number of levels. The number of vertices at each level is stored in ``counts``. If these
     are all that is wanted, those of the level at the limit need not be found again.
     """
-    (offsets, targets), (found, counts), (first_group, groups, _) = edges, places, goals
-    if found.size < 2:
+    (offsets, targets), (queue, counts), (first_group, groups, _) = edges, places, goals
+    if queue.size < 2:
         return -1, 0, limit, 0
     if missing > 0 and is_target[source] == 1:
         is_target[source] = 2
@@ -462,7 +462,7 @@ def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_targ
         left[groups[i]] -= 1
         missing -= left[groups[i]] == 0
         limit = limit if missing else 0
-    found[0], counts[0] = source, 1
+    queue[0], counts[0] = source, 1
     stamp[source] = base
     at = walked = level = 0
     last = end = 1
@@ -472,7 +472,7 @@ def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_targ
         if only_counts and missing == 0 and level == limit:
             n_new = 0
             for i in range(at, end):
-                u = found[i]
+                u = queue[i]
                 walked += offsets[u + 1] - offsets[u]
                 for e in range(offsets[u], offsets[u + 1]):
                     v = targets[e]
@@ -485,20 +485,20 @@ def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_targ
             level -= n_new == 0
             break
         while at < end:
-            u = found[at]
+            u = queue[at]
             at += 1
             first_edge, last_edge = offsets[u], offsets[u + 1]
             # Each of these loads misses the cache where few searches pass a vertex: they begin before they are needed.
             if at + _PREFETCH_DISTANCE < last:
-                prefetch_line(targets, offsets[found[at + _PREFETCH_DISTANCE]], ALONE)
+                prefetch_line(targets, offsets[queue[at + _PREFETCH_DISTANCE]], ALONE)
             walked += last_edge - first_edge
-            if last + last_edge - first_edge >= found.size - 1:
+            if last + last_edge - first_edge >= queue.size - 1:
                 return -1, 0, limit, level
             for e in range(first_edge, last_edge):
                 # Every neighbor is written to the queue, and stays there if it is new. A branch would be predicted badly.
                 v = targets[e]
                 known = stamp[v]
-                found[last] = v
+                queue[last] = v
                 prefetch_line(offsets, v, ALONE)
                 is_new = known < base
                 stamp[v] = mark if is_new else known
@@ -520,11 +520,11 @@ def _bfs(edges, source, limit, missing, most, only_counts, places, base, is_targ
 
 
 @njit(cache=True, nogil=True)
-def has_overflow(offsets, targets, weights, found, first, last, distance):
+def has_overflow(offsets, targets, weights, vertices, first, last, distance):
     """Return whether an edge leads to a vertex that is reached at no finite distance."""
     for i in range(first, last):
-        for e in range(offsets[found[i]], offsets[found[i] + 1]):
-            if np.isinf(distance[found[i]] + weights[e]) and np.isinf(distance[targets[e]]):
+        for e in range(offsets[vertices[i]], offsets[vertices[i] + 1]):
+            if np.isinf(distance[vertices[i]] + weights[e]) and np.isinf(distance[targets[e]]):
                 return True
     return False
 
@@ -738,7 +738,7 @@ def levels(next_item, n_items, row_offsets, vertices, distance, edges_before, li
 
 
 @njit(cache=True, nogil=True)
-def checksums(next_item, n_items, row_offsets, vertices, bits, sources, found):
+def checksums(next_item, n_items, row_offsets, vertices, bits, sources, sums):
     """``search.results.checksum`` of each row; ``bits`` are those of the distances as unsigned integers."""
     while True:
         chunk = atomic_add(next_item, 0, 1)
@@ -750,7 +750,7 @@ def checksums(next_item, n_items, row_offsets, vertices, bits, sources, found):
                 total += _mix_one(
                     _mix_one(_mix_one(np.uint64(vertices[at]) + ODD) ^ np.uint64(bits[at])) + np.uint64(sources[i])
                 )
-            found[i] = total
+            sums[i] = total
 
 
 @njit(cache=True, nogil=True)
@@ -845,7 +845,7 @@ def walk_back(row_offsets, vertices, predecessor, list_offsets, lists, place, si
 
 
 @njit(cache=True, nogil=True)
-def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, found, predecessor):
+def check(offsets, targets, weights, sources, row_offsets, vertices, distance, limits, place, findings, predecessor):
     """Check rows by the rules of ``certificate``, over the vertices that they hold and the edges that leave these.
 
     C1: the source is at 0. C2: vertices ascend, and distances are numbers from 0 up to the limit. C3: no edge that leaves a
@@ -875,16 +875,16 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             v, d = vertices[at], distance[at]
             ascends = v >= 0 and v < place.size and (at == begin or vertices[at - 1] < v)
             if not (ascends and d >= 0 and d <= limits[i] and d < np.inf) or (weights.size and np.signbit(np.float64(d))):
-                note(found, C2, i, max(0, min(v, place.size - 1)))
+                note(findings, C2, i, max(0, min(v, place.size - 1)))
                 is_sound = False
             if v == sources[i]:
                 has_source = True
                 if d != 0:
-                    note(found, C1, i, v)
+                    note(findings, C1, i, v)
                 if predecessor is not None and predecessor[at] != v:
-                    note(found, C1, i, v)
+                    note(findings, C1, i, v)
         if limits[i] >= 0 and not has_source:
-            note(found, C1, i, sources[i])
+            note(findings, C1, i, sources[i])
         if not is_sound:
             continue
         size = end - begin + 1
@@ -914,7 +914,7 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
             for e in range(offsets[u], offsets[u + 1] if is_broken else offsets[u]):
                 other, further = place[targets[e]], d + (weights[e] if weights.size else one)
                 if further < row[other] or (other == 0 and further <= limits[i]):
-                    note(found, C3, i, targets[e])
+                    note(findings, C3, i, targets[e])
         first = last = 0
         for at in range(1, size):
             last += state[at] == _WAITS
@@ -938,12 +938,12 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
                     last += 1
         for at in range(1, size):
             if state[at] < _EXPLAINED:
-                note(found, C5 if state[at] == _WAITS else C4, i, vertices[begin + at - 1])
+                note(findings, C5 if state[at] == _WAITS else C4, i, vertices[begin + at - 1])
             place[vertices[begin + at - 1]], state[at] = 0, 0
 
 
 @njit(cache=True, nogil=True)
-def note(found, rule, i, v):
-    if found[rule, 0] == 0:
-        found[rule, 1], found[rule, 2] = i, v
-    found[rule, 0] += 1
+def note(findings, rule, i, v):
+    if findings[rule, 0] == 0:
+        findings[rule, 1], findings[rule, 2] = i, v
+    findings[rule, 0] += 1

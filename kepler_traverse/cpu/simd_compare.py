@@ -26,12 +26,12 @@ def _bits(symbol: str):
         numbers = builder.load(builder.bitcast(place, vector.as_pointer()), align=kind.dtype.bitwidth // 8)
         value = broadcast(builder, args[2], vector)
         if isinstance(kind.dtype, types.Float):
-            found = builder.fcmp_ordered(symbol, numbers, value)
+            matches = builder.fcmp_ordered(symbol, numbers, value)
         elif kind.dtype.signed:
-            found = builder.icmp_signed(symbol, numbers, value)
+            matches = builder.icmp_signed(symbol, numbers, value)
         else:
-            found = builder.icmp_unsigned(symbol, numbers, value)
-        return builder.zext(builder.bitcast(found, ir.IntType(SIXTEEN)), ir.IntType(64))
+            matches = builder.icmp_unsigned(symbol, numbers, value)
+        return builder.zext(builder.bitcast(matches, ir.IntType(SIXTEEN)), ir.IntType(64))
 
     return generate
 

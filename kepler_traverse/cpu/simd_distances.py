@@ -145,8 +145,8 @@ def differing_sums(typing_context, lines, v, neighbors, begin, end, weights, lim
         bits = [line.bits(line.compared("!=", here, value)) for value in (nearest, builder.load(nearer))]
         return context.make_tuple(builder, signature.return_type, bits)
 
-    found = types.UniTuple(types.uint64, 2)
-    return found(lines, v, neighbors, begin, end, weights, lines.dtype, doublings), generate
+    returned = types.UniTuple(types.uint64, 2)
+    return returned(lines, v, neighbors, begin, end, weights, lines.dtype, doublings), generate
 
 
 @intrinsic

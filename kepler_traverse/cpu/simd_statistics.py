@@ -88,11 +88,11 @@ def statistics_of_block(typing_context, distances, first, limit, largest, extrem
         for extreme, at in ((near, 0), (far, WIDTH)):
             place = builder.bitcast(builder.gep(ends, [ir.Constant(_WORD, at)]), vector.as_pointer())
             builder.store(builder.load(extreme), place, align=align)
-        found = []
+        totals = []
         for part in parts:
             folded = _tree(builder, [builder.load(builder.gep(part, [ir.Constant(_WORD, i)])) for i in range(_STEPS)])
-            found.append(_tree(builder, [builder.extract_element(folded, ir.Constant(_INT, i)) for i in range(WIDTH)]))
-        return context.make_tuple(builder, signature.return_type, [*found, *map(builder.load, counts)])
+            totals.append(_tree(builder, [builder.extract_element(folded, ir.Constant(_INT, i)) for i in range(WIDTH)]))
+        return context.make_tuple(builder, signature.return_type, [*totals, *map(builder.load, counts)])
 
     returned = types.Tuple((types.float64, types.float64, types.int64, types.int64))
     return returned(distances, first, distances.dtype, distances.dtype, extremes), generate

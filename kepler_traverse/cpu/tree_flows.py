@@ -70,10 +70,10 @@ def _mark(count, named, tree):
         i = np.int64(first)
         while mark[i] == _UNMARKED and not named[edge[i]]:
             i = np.int64(parent[i])
-        last, found = i, mark[i] if mark[i] != _UNMARKED else np.uint8(_USES)
+        last, use = i, mark[i] if mark[i] != _UNMARKED else np.uint8(_USES)
         i = np.int64(first)
         while mark[i] == _UNMARKED:
-            mark[i] = found
+            mark[i] = use
             if i == last:
                 break
             i = np.int64(parent[i])

@@ -98,9 +98,9 @@ def _detect_format(files: list[DataFile]) -> Format:
                 f"{option_text('format')}, one of "
                 f"{', '.join(entry.name for entry in FORMATS)} (compressed: {', '.join(COMPRESSIONS)} after it)"
             )
-    found = {by_ending[file.ending].name: file for file in files}
-    if len(found) > 1:
-        (first, one), (second, other) = list(found.items())[:2]
+    by_format = {by_ending[file.ending].name: file for file in files}
+    if len(by_format) > 1:
+        (first, one), (second, other) = list(by_format.items())[:2]
         raise EdgeListError(
             f"{one} is {first}, {other} is {second}; give files of one format, or name it with {option_text('format')}"
         )

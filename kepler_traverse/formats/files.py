@@ -176,13 +176,13 @@ def _detect_type(texts: list[str]) -> type:
 
 def _parse_partitions(path: str) -> tuple[tuple[str, str | None], ...]:
     """The ``key=value`` folders right above a file."""
-    found = []
+    partitions = []
     for folder in reversed(path.split("/")[:-1]):
         key, sign, value = folder.partition("=")
         if not (key and sign):
             break
-        found.append((unquote(key), None if value in ("", _NO_VALUE) else unquote(value)))
-    return tuple(reversed(found))
+        partitions.append((unquote(key), None if value in ("", _NO_VALUE) else unquote(value)))
+    return tuple(reversed(partitions))
 
 
 def _expand(path: str, endings: set[str]) -> list[DataFile]:
@@ -200,20 +200,20 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
             return [_regular(_data_file(filesystem, root))]
         if not any(sign in path for sign in _PATTERN_SIGNS):
             raise EdgeListError(f"{path}: no such file or folder")
-        found = []
+        files = []
         for match in sorted(filesystem.glob(root)):
             if _is_hidden(match) and not _is_hidden(root):
                 continue
             inside = filesystem.isdir(match)
-            found += _inside(filesystem, match, match, endings) if inside else [_regular(_data_file(filesystem, match))]
+            files += _inside(filesystem, match, match, endings) if inside else [_regular(_data_file(filesystem, match))]
     except (OSError, ImportError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         problem = getattr(error, "strerror", None) if URL.match(path) else None
         raise EdgeListError(f"{path}: cannot be opened ({problem or error})") from error
-    if not found:
+    if not files:
         raise EdgeListError(f"{path}: no file matches this pattern")
-    return found
+    return files
 
 
 def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObject]:
@@ -230,7 +230,7 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
     begin = re.split(r"[*\[]", url)[0]
     is_pattern = begin != url
     fits = re.compile(glob_translate(url) if is_pattern else re.escape(url.rstrip("/"))).fullmatch
-    found = []
+    objects = []
     for each in objects_below(begin.rpartition("/")[0] if is_pattern else url):
         ends = [at for at, sign in enumerate(each.url) if sign == "/" and at > len(begin) - 2]
         root = next((each.url[:end] for end in ends if fits(each.url[:end])), None)
@@ -239,10 +239,10 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
         below = each.url[len(root) + 1 :].split("/") if root is not None else [each.url]
         named = root is None or endings is None or DataFile.named(each.url).ending in endings
         if named and not any(map(_is_hidden, below)):
-            found.append(each)
-    if not found:
+            objects.append(each)
+    if not objects:
         raise EdgeListError(f"{url}: " + ("no object matches this pattern" if is_pattern else "no such object or folder"))
-    return found
+    return objects
 
 
 def _copied(objects: list[StoredObject]) -> list[DataFile]:
@@ -256,15 +256,15 @@ def _copied(objects: list[StoredObject]) -> list[DataFile]:
 
 def _inside(filesystem: Any, root: str, path: str, endings: set[str]) -> list[DataFile]:
     """Data files of a folder and its partitions."""
-    found = []
+    files = []
     for name in sorted(filesystem.find(root)):
         below = name[len(root.rstrip("/")) :].strip("/").split("/")
         file = _data_file(filesystem, name)
         if file.ending in endings and not any(map(_is_hidden, below)):
-            found.append(_regular(file))
-    if not found:
+            files.append(_regular(file))
+    if not files:
         raise EdgeListError(f"{path}: the folder holds no data files; looked for {', '.join(sorted(endings))}")
-    return found
+    return files
 
 
 def _regular(file: DataFile) -> DataFile:

@@ -167,12 +167,12 @@ class Coordinates:
         if rows.null_count:
             missing = vertices.filter(rows.is_null())
             raise UnknownVertexError(f"vertices lacks {len(missing)} vertices of frame, the first {missing[0].as_py()!r}")
-        found = self._x[rows.to_numpy()], self._y[rows.to_numpy()]
-        for name, numbers in zip(self._names, found, strict=True):
+        places = self._x[rows.to_numpy()], self._y[rows.to_numpy()]
+        for name, numbers in zip(self._names, places, strict=True):
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if wrong.size:
                 raise InputError(f"vertices[{name!r}] is {numbers[wrong[0]]} at vertex {vertices[int(wrong[0])].as_py()!r}")
-        return found
+        return places
 
 
 def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
@@ -210,10 +210,10 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
         head = np.array([1] if n == 1 else [2, n], "<u4").tobytes()
         lines.append(b"\1" + head + points[begin:after].tobytes())
     kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
-    found = {name: table[name].take(pyarrow.array(end - 1)) for name in kept if name != "vertices"}
-    found |= {"vertices": pyarrow.array(end - first), GEOMETRY: pyarrow.array(lines, pyarrow.binary())}
+    columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept if name != "vertices"}
+    columns |= {"vertices": pyarrow.array(end - first), GEOMETRY: pyarrow.array(lines, pyarrow.binary())}
     bounds = [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()] if points.size else None
-    return pyarrow.table(found), bounds
+    return pyarrow.table(columns), bounds
 
 
 def find_bounds(shapes: Any) -> list[float] | None:
@@ -221,8 +221,8 @@ def find_bounds(shapes: Any) -> list[float] | None:
     if not len(shapes):
         return None
     kind = _POINT if len(shapes[0].as_buffer()) == _POINT.itemsize else _LINE
-    found = np.concatenate([np.frombuffer(value.as_buffer(), kind)["at"] for value in shapes])
-    return [float(value) for f in (np.min, np.max) for value in f(found, axis=(0, 1))]
+    points = np.concatenate([np.frombuffer(value.as_buffer(), kind)["at"] for value in shapes])
+    return [float(value) for f in (np.min, np.max) for value in f(points, axis=(0, 1))]
 
 
 def shapely_module() -> Any:

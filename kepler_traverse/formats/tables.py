@@ -148,11 +148,11 @@ def _edges_of_batches(
 ) -> EdgeList:
     """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
     chosen = columns.read
-    found = [batch.select(chosen) for batch in batches]
-    if not any(batch.num_rows for batch in found):
+    selected = [batch.select(chosen) for batch in batches]
+    if not any(batch.num_rows for batch in selected):
         raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else "")
-    table = pyarrow.Table.from_batches(found)
-    del found
+    table = pyarrow.Table.from_batches(selected)
+    del selected
     return check_edges(table, options, source, columns)
 
 
@@ -348,8 +348,8 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
     table = {"src": index[0], "dst": index[1]} | {name: data[name] for name in attributes}
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
-    found = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
-    edges = _edges_of_arrays(found, columns, source, n_vertices=_stated_nodes(data))
+    chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
+    edges = _edges_of_arrays(chosen, columns, source, n_vertices=_stated_nodes(data))
     return edges if not columns.more else _selected(edges, table, options, source)
 
 
@@ -401,15 +401,15 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
 
 def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, source: DataFile) -> EdgeList:
     """Take the rows of columns in memory that the filter keeps, and their directions."""
-    found: Any = edges.table
+    edge_columns: Any = edges.table
     more, columns = _more_columns(table, edges.columns, options, edges.columns.more)
-    _same_lengths({"src": found["src"], **more})
+    _same_lengths({"src": edge_columns["src"], **more})
     kept, directions = select_rows(pyarrow.table(more), columns, options, source)
-    if kept is not None and isinstance(found, dict):
-        found = {role: column[namespace(column).asarray(kept)] for role, column in found.items()}
+    if kept is not None and isinstance(edge_columns, dict):
+        edge_columns = {role: column[namespace(column).asarray(kept)] for role, column in edge_columns.items()}
     elif kept is not None:
-        found = found.filter(row_mask(kept, found.num_rows))
-    return replace(edges, table=found, kept=kept, directions=directions)
+        edge_columns = edge_columns.filter(row_mask(kept, edge_columns.num_rows))
+    return replace(edges, table=edge_columns, kept=kept, directions=directions)
 
 
 def _more_columns(
@@ -554,9 +554,9 @@ def _edges_of_arrays(
 def _same_lengths(columns: dict[str, Any]) -> None:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         what = "src, dst and weight" if lengths.keys() <= set(_ROLES) else "columns"
-        raise EdgeListError(f"{what} must be one-dimensional and of one length: {found} rows")
+        raise EdgeListError(f"{what} must be one-dimensional and of one length: {counts} rows")
 
 
 # Which values each function reads; the first that fits does.

@@ -108,10 +108,10 @@ class RowFilter:
         return np.flatnonzero(compute.fill_null(mask, False).to_numpy())
 
     def _mask_of_expression(self, table: Any) -> Any:
-        found = pyarrow.dataset.dataset(table).scanner(columns={"kept": self._expression}).to_table()["kept"]
-        if found.type != pyarrow.bool_():
-            raise _WrongColumnError(f"the expression gives {found.type}, and it must be true or false")
-        return found
+        mask = pyarrow.dataset.dataset(table).scanner(columns={"kept": self._expression}).to_table()["kept"]
+        if mask.type != pyarrow.bool_():
+            raise _WrongColumnError(f"the expression gives {mask.type}, and it must be true or false")
+        return mask
 
     def text_kind(self, column: str) -> str:
         """Return what the values of a column of text are compared with: text, numbers, booleans, or ``""`` if unknown."""
@@ -162,8 +162,8 @@ class _Parser:
     def _tokens(self) -> Iterator[_Token]:
         at = 0
         while True:
-            found = _TOKEN.match(self.text, at)
-            if found is None:
+            match = _TOKEN.match(self.text, at)
+            if match is None:
                 at += len(self.text[at:]) - len(self.text[at:].lstrip())
                 sign = self.text[at]
                 hint = ""
@@ -172,11 +172,11 @@ class _Parser:
                 elif sign in "&|!~":
                     hint = "; write and, or, not"
                 raise self.error(at, f"{sign!r} is not understood{hint}")
-            kind = str(found.lastgroup)
-            yield _Token(kind, found[kind], found.start(kind))
+            kind = str(match.lastgroup)
+            yield _Token(kind, match[kind], match.start(kind))
             if kind == "end":
                 return
-            at = found.end()
+            at = match.end()
 
     def error(self, at: int, problem: str) -> InputError:
         begin, end = max(0, at - 30), at + 30
@@ -202,8 +202,8 @@ class _Parser:
             raise self.wrong(f"{text!r} is missing here")
 
     def wrong(self, problem: str) -> InputError:
-        found = "the end" if self.next.kind == "end" else repr(self.next.text[:40])
-        return self.error(self.next.at, f"{problem}, before {found}")
+        what = "the end" if self.next.kind == "end" else repr(self.next.text[:40])
+        return self.error(self.next.at, f"{problem}, before {what}")
 
     def whole(self) -> _Node:
         if self.next.kind == "end":
@@ -401,8 +401,8 @@ def _is_member(column: Any, values: tuple[Any, ...], what: str) -> Any:
     elif what == "numbers":
         column, chosen = column.cast(pyarrow.float64()), [_exact_float(value, column) for value in values]
         chosen += [-value for value in chosen if value == 0]  # pyarrow looks values up by their bits
-    found = compute.is_in(column, value_set=pyarrow.array(chosen, column.type))
-    return compute.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.bool_()), found)
+    is_member = compute.is_in(column, value_set=pyarrow.array(chosen, column.type))
+    return compute.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.bool_()), is_member)
 
 
 def _exact_float(value: int | float, column: Any) -> float:

@@ -60,8 +60,8 @@ def graph_from_arrays(
         raise DeviceError(f"all columns must be on one device: {where}")
     lengths = {name: column.size for name, column in columns.items() if name != "vertices"}
     if len(set(lengths.values())) > 1:
-        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise EdgeListError(f"src, dst and weight must be one-dimensional and of one length: {found} rows")
+        counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise EdgeListError(f"src, dst and weight must be one-dimensional and of one length: {counts} rows")
     weight = columns.pop("weight", None)
     src, dst, *others = _one_integer_type(columns)
     del columns
@@ -117,17 +117,17 @@ def graph_from_numbers(
     if edge_ids:
         rows: EdgeRowsBackend = edge_rows_on_gpu if on_gpu else edge_rows_on_cpu
         index = index_dtype(max(targets.size, len(ids)) + 1)
-        found = [rows.find_edges(offsets, targets, src, dst, index)]
+        row_edges = [rows.find_edges(offsets, targets, src, dst, index)]
         if not directed:
-            found.append(rows.find_edges(offsets, targets, dst, src, index))
+            row_edges.append(rows.find_edges(offsets, targets, dst, src, index))
         elif back is not None:
-            found.append(namespace(src).full(src.size, no_edge(len(ids)), index))
-            found[1][back] = rows.find_edges(offsets, targets, dst[back], src[back], index)
-        edge_rows = rows.rows_that_count(found, weight, weights, targets.size, index_dtype(selection.total))
+            row_edges.append(namespace(src).full(src.size, no_edge(len(ids)), index))
+            row_edges[1][back] = rows.find_edges(offsets, targets, dst[back], src[back], index)
+        edge_rows = rows.rows_that_count(row_edges, weight, weights, targets.size, index_dtype(selection.total))
         if selection.kept is not None:
             edge_rows = namespace(src).asarray(selection.kept.astype(edge_rows.dtype))[edge_rows]
         if self_loops or parallel or selection.kept is not None:
-            edges_of_rows = _edges_of_all_rows(found, selection, len(ids))
+            edges_of_rows = _edges_of_all_rows(row_edges, selection, len(ids))
     none_isolated = all_are_ends and not self_loops
     graph = Graph(
         offsets=offsets,
@@ -218,10 +218,10 @@ def _between(
 def positions(condition: Any, *arrays: Any) -> Any:
     """Return where a condition holds for the elements of some arrays."""
     xp = namespace(arrays[0])
-    found = [xp.zeros(0, np.int64)]
+    parts = [xp.zeros(0, np.int64)]
     for (first, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
-        found.append(xp.flatnonzero(condition(values, *(other for _, other in others))) + first)
-    return xp.concatenate(found)
+        parts.append(xp.flatnonzero(condition(values, *(other for _, other in others))) + first)
+    return xp.concatenate(parts)
 
 
 def _directed(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Array, Array]:
@@ -241,13 +241,13 @@ def _with_edges_back(src: Array, dst: Array, weight: Any, back: Array) -> tuple[
     return *ends, None if weight is None else xp.concatenate([weight, weight[back]])
 
 
-def _edges_of_all_rows(found: list[Array], selection: RowSelection, n_vertices: int) -> Array:
+def _edges_of_all_rows(row_edges: list[Array], selection: RowSelection, n_vertices: int) -> Array:
     """Return the edges of the rows that are left, as ``Graph.edges_of_rows`` has those of all rows."""
-    xp = namespace(found[0])
+    xp = namespace(row_edges[0])
     if selection.kept is None:
-        return xp.stack(found)
-    edges = xp.full((len(found), selection.total), no_edge(n_vertices), found[0].dtype)
-    edges[:, xp.asarray(selection.kept)] = xp.stack(found)
+        return xp.stack(row_edges)
+    edges = xp.full((len(row_edges), selection.total), no_edge(n_vertices), row_edges[0].dtype)
+    edges[:, xp.asarray(selection.kept)] = xp.stack(row_edges)
     return edges
 
 

@@ -75,8 +75,8 @@ class Derived:
         if graph.weights is None or not graph.n_edges:
             return 0
         number = int if graph.integer_weights else float
-        found = [(number(values.min()), number(values.max())) for _, values in iter_slices(graph.weights)]
-        return max(max(abs(low), abs(high)) for low, high in found)
+        extents = [(number(values.min()), number(values.max())) for _, values in iter_slices(graph.weights)]
+        return max(max(abs(low), abs(high)) for low, high in extents)
 
     @property
     def max_sum(self) -> float | int:
@@ -180,9 +180,9 @@ class Derived:
     def take_hierarchies(self, graph: Any, metrics: tuple[str, ...] = METRICS) -> None:
         """Take the hierarchies of a graph with the same edges, and the same weights where they are of weights."""
         for metric in metrics:
-            found = graph.derived.known_hierarchy(metric)
-            if found is not None:
-                self.keep_hierarchy(found, metric)
+            hierarchy = graph.derived.known_hierarchy(metric)
+            if hierarchy is not None:
+                self.keep_hierarchy(hierarchy, metric)
 
     def without_hierarchy(self) -> Any:
         """Return the graph without its hierarchies, which searches then cannot use; the graph itself keeps them."""

@@ -92,9 +92,9 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
                 f"{option_text('where')} is true for none of the {edges.n_rows} rows; give another condition"
             )
         if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
-            found = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
+            ends = ", ".join(f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}" for role in ENDS)
             how = f"{option_text('id_type', 'string')} takes both as strings"
-            raise EdgeListError(f"one end is an integer, the other a string ({found}); {how}")
+            raise EdgeListError(f"one end is an integer, the other a string ({ends}); {how}")
         if isinstance(vertices, str | os.PathLike):
             vertices = read_ids(vertices, "vertices").ids(_are_strings(columns["src"]))
         scratch = edges.scratch

@@ -38,8 +38,8 @@ class VertexIds:
 
     def contains(self, name: str | int) -> bool:
         """Whether there is such an id. It must have the type of the ids."""
-        found = self._string_numbers([name]) if self.are_strings else self._integer_numbers([name])  # type: ignore[list-item]
-        return bool(found[0] >= 0)
+        numbers = self._string_numbers([name]) if self.are_strings else self._integer_numbers([name])  # type: ignore[list-item]
+        return bool(numbers[0] >= 0)
 
     def to_numbers(self, ids: Any, role: str) -> np.ndarray:
         """Translate ids to vertex numbers; see ``Graph.to_numbers``."""
@@ -68,11 +68,11 @@ class VertexIds:
     def _nearest_ids(self, missing: list[Any]) -> str:
         """Describe the ids of the graph that are nearest to some unknown ids: neighboring integers or similar strings."""
         near = self._similar_names if self.are_strings else self._neighboring_ids
-        found = {unknown: near(unknown) for unknown in missing}
+        nearest = {unknown: near(unknown) for unknown in missing}
         describe = arguments.describe
         return "".join(
             f"Near {describe(unknown)} {'are' if len(ids) > 1 else 'is'} {' and '.join(map(describe, ids))}. "
-            for unknown, ids in found.items()
+            for unknown, ids in nearest.items()
             if ids
         )
 
@@ -115,8 +115,8 @@ class VertexIds:
         # Without gaps a number is a difference. One that wraps around is none of the ids.
         at = np.searchsorted(ids, in_range) if has_gaps else in_range.astype(np.int64) - ids[:1].astype(np.int64)
         at = np.clip(at, 0, last)
-        found = fits & (ids[at] == in_range) if ids.size else np.zeros(len(requested), bool)
-        return np.where(found, at, -1).astype(np.int64)
+        is_known = fits & (ids[at] == in_range) if ids.size else np.zeros(len(requested), bool)
+        return np.where(is_known, at, -1).astype(np.int64)
 
     def _string_numbers(self, requested: Any) -> np.ndarray:
         try:

@@ -108,10 +108,10 @@ def _of_rows(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Arra
     loops = smallest_weights(-1 - edges[0][at], weight[at], integers)
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
     weights = backend.lowest_weights(list(edges), weight, graph.n_edges)
-    found = backend.rows_that_count(list(edges), weight, weights, graph.n_edges, rows.dtype)
+    edge_rows = backend.rows_that_count(list(edges), weight, weights, graph.n_edges, rows.dtype)
     if selection.kept is not None:
-        found = xp.asarray(selection.kept.astype(rows.dtype))[found]
-    return weights, found, zeros, integers, loops
+        edge_rows = xp.asarray(selection.kept.astype(rows.dtype))[edge_rows]
+    return weights, edge_rows, zeros, integers, loops
 
 
 def _of_edges(graph: Graph, weight: Array, weight_type: str) -> tuple[Array, Any, int, bool, dict[int, Any]]:

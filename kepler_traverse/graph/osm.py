@@ -167,14 +167,14 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
 def _open_ways(osmium: Any, file: Path) -> Iterable[Any]:
     """Ways with a tag ``highway``, whose nodes have their places; nothing else comes into Python."""
     # The place of a node is kept before the filter of kinds drops it.
-    found = osmium.FileProcessor(str(file), osmium.osm.NODE | osmium.osm.WAY).with_locations()
-    return found.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)).with_filter(osmium.filter.KeyFilter("highway"))
+    elements = osmium.FileProcessor(str(file), osmium.osm.NODE | osmium.osm.WAY).with_locations()
+    return elements.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)).with_filter(osmium.filter.KeyFilter("highway"))
 
 
 def _first_node(osmium: Any, file: Path, ids: np.ndarray) -> int | None:
     """The first node of some ids that the file has anywhere."""
-    found = osmium.FileProcessor(str(file), osmium.osm.NODE).with_filter(osmium.filter.IdFilter(ids.tolist()))
-    return next((node.id for node in found), None)
+    nodes = osmium.FileProcessor(str(file), osmium.osm.NODE).with_filter(osmium.filter.IdFilter(ids.tolist()))
+    return next((node.id for node in nodes), None)
 
 
 def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
@@ -211,13 +211,13 @@ def _speed(tags: dict[str, str], mode: _Mode) -> float:
 class _Ways:
     """Streets as lists: what their tags say, and the nodes of all, one after the other."""
 
-    def __init__(self, found: Iterable[Any], mode: _Mode):
+    def __init__(self, ways: Iterable[Any], mode: _Mode):
         self.facts: list[tuple[int, str, str, float, bool, bool]] = []
         self.nodes: list[int] = []
         self.x: list[int] = []
         self.y: list[int] = []
         self.sizes: list[int] = []
-        for way in found:
+        for way in ways:
             tags = dict(way.tags)
             if speed := _speed(tags, mode):
                 self.facts.append((way.id, tags["highway"], tags.get("name", ""), speed, *_direction(tags, mode)))

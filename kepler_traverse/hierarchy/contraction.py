@@ -249,10 +249,10 @@ def _take_row(search):
 
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _contract(v, search, work, found, at, emits):
+def _contract(v, search, work, shortcuts, at, emits):
     """Find the shortcuts that a contraction needs. Return where the next one is written, and the sum of their edges.
 
-    If ``emits``, they are written to ``found`` from ``at`` on.
+    If ``emits``, they are written to ``shortcuts`` from ``at`` on.
     """
     ahead, back, is_symmetric = search.ahead, search.back, search.is_symmetric
     begin, size, head, weight, hops = ahead.begin, ahead.size, ahead.head, ahead.weight, ahead.hops
@@ -285,8 +285,9 @@ def _contract(v, search, work, found, at, emits):
             if w != u and marks[w, _GOAL] == now:
                 n_edges += min(np.int64(hops_back[i]), _LONG) + min(np.int64(hops[j]), _LONG)
                 if emits:
-                    found.tail[at], found.head[at], found.weight[at], found.via[at] = u, w, marks[w, _LIMIT], v
-                    found.hops[at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
+                    shortcuts.tail[at], shortcuts.head[at] = u, w
+                    shortcuts.weight[at], shortcuts.via[at] = marks[w, _LIMIT], v
+                    shortcuts.hops[at] = min(np.int64(hops_back[i]) + np.int64(hops[j]), 255)
                 at += 1
     return at, n_edges
 
@@ -295,7 +296,7 @@ def _contract(v, search, work, found, at, emits):
 
 
 @njit(cache=True, nogil=True)
-def _evaluate(next_item, n_items, vertices, chunk, search, found, difference):
+def _evaluate(next_item, n_items, vertices, chunk, search, shortcuts, difference):
     """Find out what contracting each vertex would add: twice the edges more, and the original edges of the shortcuts."""
     work = _take_row(search)
     size, size_back = search.ahead.size, search.back.size
@@ -309,12 +310,12 @@ def _evaluate(next_item, n_items, vertices, chunk, search, found, difference):
             if degree > _HUB:
                 difference[v] = degree * degree
                 continue
-            added, n_edges = _contract(v, search, work, found, 0, False)
+            added, n_edges = _contract(v, search, work, shortcuts, 0, False)
             difference[v] = 2 * (added - degree) + n_edges
 
 
 @njit(cache=True, nogil=True)
-def _emit(next_item, n_items, vertices, chunk, search, found, places, counts):
+def _emit(next_item, n_items, vertices, chunk, search, shortcuts, places, counts):
     """Write the shortcuts of the vertices of a round, each from its place on."""
     work = _take_row(search)
     while True:
@@ -322,7 +323,7 @@ def _emit(next_item, n_items, vertices, chunk, search, found, places, counts):
         if item >= n_items:
             return
         for j in range(item * chunk, min((item + 1) * chunk, vertices.size)):
-            end, _ = _contract(vertices[j], search, work, found, places[j], True)
+            end, _ = _contract(vertices[j], search, work, shortcuts, places[j], True)
             counts[j] = end - places[j]
 
 
@@ -520,12 +521,12 @@ class Contraction:
         degree = self.ahead.size[vertices].astype(np.int64)
         bound = degree * (degree - 1) // 2 if self.is_symmetric else degree * self.back.size[vertices]
         places = np.concatenate([[0], np.cumsum(bound)])
-        found = Shortcuts.empty(int(places[-1]))
+        shortcuts = Shortcuts.empty(int(places[-1]))
         counts = np.empty(vertices.size, np.int64)
         search = self._search(self._chosen, self._settled[1])
-        threads.run(_emit, *_shared(vertices), search, found, places, counts)
+        threads.run(_emit, *_shared(vertices), search, shortcuts, places, counts)
         gaps = places[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
-        return found.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
+        return shortcuts.at(np.repeat(gaps, counts) + np.arange(int(counts.sum())))
 
     def _neighbors(self, vertices: np.ndarray) -> np.ndarray:
         number = len(self.rounds)

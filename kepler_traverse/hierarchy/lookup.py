@@ -50,17 +50,17 @@ class Lookup:
         scratch = above.tentative, above.stack, self._reached, self._unreached
         self._n_reached = search_upward(int(above.position[source]), hierarchy.upward, hierarchy.downward, *scratch)
 
-    def distances(self, targets: np.ndarray, found: np.ndarray) -> None:
+    def distances(self, targets: np.ndarray, sums: np.ndarray) -> None:
         """Write the distances of some vertices, in units of the hierarchy; ``UNREACHED`` where there is none."""
-        distances_at(targets, self._distance, self._above, found)
+        distances_at(targets, self._distance, self._above, sums)
 
     def write_distances(
-        self, next_item: np.ndarray, sources: np.ndarray, lists: tuple[np.ndarray, np.ndarray], found: Any
+        self, next_item: np.ndarray, sources: np.ndarray, lists: tuple[np.ndarray, np.ndarray], sums: Any
     ) -> None:
         """Write the distances at the targets of each source that no other thread takes. No source was started before."""
         edges = self._hierarchy.upward, self._hierarchy.downward
         scratch = self._above, self._other, self._distance, self._reached, self._unreached
-        look_up(next_item, sources.size, sources, lists, found, *edges, *scratch)
+        look_up(next_item, sources.size, sources, lists, sums, *edges, *scratch)
 
     def path(self, target: int) -> np.ndarray:
         """Return the path to a vertex that is reached, along canonical predecessors.
@@ -112,7 +112,7 @@ class Lookups:
         """
         numbers = np.asarray(sources, np.int64)
         sums, sizes = np.empty(lists.vertices.size, self._kinds[0]), np.zeros(lists.vertices.size, np.int64)
-        found: list[list[np.ndarray]] = [[] for _ in numbers]
+        paths: list[list[np.ndarray]] = [[] for _ in numbers]
         next_item = np.zeros(1, np.int64)
 
         def get_lookup(thread: int) -> Lookup:
@@ -128,7 +128,7 @@ class Lookups:
             for j in range(begin, end):
                 if sums[j] < bound:
                     path = lookup.path(int(lists.vertices[j]))
-                    found[i].append(path)
+                    paths[i].append(path)
                     sizes[j] = path.size
 
         def find_distances(thread: int) -> None:
@@ -138,4 +138,4 @@ class Lookups:
             threads.for_each(find_paths, numbers.size)
         else:
             threads.on_each(find_distances, numbers.size, stop=lambda: next_item.fill(numbers.size))
-        return sums, sizes, np.concatenate([path for own in found for path in own] or [np.empty(0, self._kinds[1])])
+        return sums, sizes, np.concatenate([path for own in paths for path in own] or [np.empty(0, self._kinds[1])])

@@ -111,10 +111,10 @@ def load_hierarchy(folder: Path, n_vertices: int, fingerprint: str, metric: str 
 
 def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
     directions = {"upward": hierarchy.upward} | ({} if hierarchy.is_symmetric else {"downward": hierarchy.downward})
-    found = {"order": hierarchy.order}
+    arrays = {"order": hierarchy.order}
     for direction, edges in directions.items():
-        found |= {f"{direction}_{part}": array for part, array in edges._asdict().items()}
-    return found
+        arrays |= {f"{direction}_{part}": array for part, array in edges._asdict().items()}
+    return arrays
 
 
 def open_array(path: Path) -> np.ndarray:

@@ -64,12 +64,12 @@ def longest_upward(offsets, heads, weights, most):
     """Return the largest sum of weights on a path upward, or ``most`` if it is larger."""
     n = offsets.size - 1
     longest = np.zeros(n, np.int64)
-    found = np.int64(0)
+    largest = np.int64(0)
     for p in range(n):
         for e in range(offsets[p], offsets[p + 1]):
             longest[p] = max(longest[p], min(longest[heads[e]] + weights[e], most))
-        found = max(found, longest[p])
-    return found
+        largest = max(largest, longest[p])
+    return largest
 
 
 @njit(cache=True, nogil=True)
@@ -248,13 +248,13 @@ def positions_above(targets, offsets, heads):
             count += 1
             for e in range(offsets[p], offsets[p + 1]):
                 is_marked[heads[e]] = 1
-    found = np.empty(count, np.int32)
+    positions = np.empty(count, np.int32)
     at = 0
     for p in range(n):
         if is_marked[p]:
-            found[at] = p
+            positions[at] = p
             at += 1
-    return found
+    return positions
 
 
 @njit(cache=True, nogil=True)

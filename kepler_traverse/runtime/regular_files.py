@@ -106,8 +106,8 @@ def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
 
 def differing_file(folder: Path, digests: dict[str, str]) -> str:
     """Describe the first file that is not the one of its SHA-256; ``""`` if all are."""
-    found = compute_digests(folder, list(digests))
-    return next((f"{name} differs from its checksum" for name in digests if found[name] != digests[name]), "")
+    actual = compute_digests(folder, list(digests))
+    return next((f"{name} differs from its checksum" for name in digests if actual[name] != digests[name]), "")
 
 
 def sealed(facts: dict[str, Any]) -> bytes:

@@ -309,14 +309,18 @@ class Betweenness(Loads):
             ends = group.distance[:, xp.asarray(self._targets)]
             ends = xp.where(is_reached(ends), ends, ends.dtype.type(0)).max(axis=1)
             group = group.within([each.item() for each in to_host(ends)])
-        sums = gpu.ExactSums(self.n_cells)
         of = self.of == "edges", self._question.endpoints
-        cells: dict[str, Any] = {"edge_sums" if of[0] else "vertex_sums": sums, "is_target": is_target, "endpoints": of[1]}
-        is_left = gpu.add_loads(graph, group.sources, group.distance, **cells)
-        sums, mine = gpu.by_in_edges(graph, sums) if of[0] else sums, self.of_thread(0)
-        mine.add_at(np.arange(self.n_cells), to_host(sums.low), to_host(sums.high))
+        sums: Any = {"edge_sums" if of[0] else "vertex_sums": self.on_gpu}
+        is_left = gpu.add_loads(graph, group.sources, group.distance, **sums, is_target=is_target, endpoints=of[1])
         for i in np.flatnonzero(is_left).tolist():
-            self._add_scaled(int(group.sources[i]), group.distance[i], self._choose_type(group.distance), mine, of)
+            kind = self._choose_type(group.distance)
+            self._add_scaled(int(group.sources[i]), group.distance[i], kind, self.of_thread(0), of)
+
+    @property
+    def sums_of_cells(self) -> ExactSums:
+        if self.of == "edges" and self._on_gpu is not None:
+            self._on_gpu = gpu.by_in_edges(self.asked.graph, self._on_gpu)
+        return super().sums_of_cells
 
     def certify(self, group: Traversals, i: int = 0) -> None:
         """Check the counts of paths and the dependencies of one source of a group; see ``certificate.path_counts``.

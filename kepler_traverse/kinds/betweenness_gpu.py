@@ -23,6 +23,7 @@ from ..cuda.compiler import Request, kernel
 from ..cuda.kernel_spec import WARP, Entry, make_entries
 from ..cuda.launch import blocks_at_once, launch, launch_blocks
 from ..runtime import memory
+from .loads import OnGpu
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -50,18 +51,6 @@ _blocks = make_entries(
 )
 _BLOCKS, _ENDS = _blocks("betweenness_source_per_block"), _blocks("betweenness_ends_warp", item_threads=WARP)
 ENTRIES = (_LINES, _CHUNKS, _COUNTS, _LOADS, _BLOCKS, _ENDS)
-
-
-class ExactSums:
-    """Numbers of 128 bits in units of 2**exponent on a GPU, one per vertex or stored edge.
-
-    Attributes
-    ----------
-    low, high : uint64 and int64 arrays of shape (n,), CuPy
-    """
-
-    def __init__(self, size: int):
-        self.low, self.high = cp.zeros(size, np.uint64), cp.zeros(size, np.int64)
 
 
 def add_loads(
@@ -128,11 +117,10 @@ def add_loads(
     return left
 
 
-def by_in_edges(graph: Graph, edge_sums: Any) -> ExactSums:
+def by_in_edges(graph: Graph, edge_sums: OnGpu) -> OnGpu:
     """Return sums of stored edges as those of the edges of the reversed graph, in the order in which it stores them."""
-    order, sums = cp.argsort(graph.targets, kind="stable"), ExactSums(0)
-    sums.low, sums.high = edge_sums.low[order], edge_sums.high[order]
-    return sums
+    order = cp.argsort(graph.targets, kind="stable")
+    return OnGpu(*(cp.concatenate([words[order], words[order.size :]]) for words in edge_sums))
 
 
 def _by_lanes(graph: Graph, distance: Array, out: dict[str, Any]) -> np.ndarray:

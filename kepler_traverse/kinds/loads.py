@@ -44,6 +44,10 @@ class OnGpu(NamedTuple):
     low: Array
     high: Array
 
+    @classmethod
+    def zeros(cls, size: int, xp: Any) -> OnGpu:
+        return cls(xp.zeros(size, np.uint64), xp.zeros(size, np.int64))
+
 
 class Loads:
     """Loads of one call or of one part, in units of 2**exponent; 0 for sums of integers.
@@ -64,9 +68,7 @@ class Loads:
     def on_gpu(self) -> OnGpu:
         """The sums that kernels add to."""
         if self._on_gpu is None:
-            size = self.n_cells + EXTRA
-            xp = namespace(self.asked.graph.offsets)
-            self._on_gpu = OnGpu(xp.zeros(size, np.uint64), xp.zeros(size, np.int64))
+            self._on_gpu = OnGpu.zeros(self.n_cells + EXTRA, namespace(self.asked.graph.offsets))
         return self._on_gpu
 
     def of_thread(self, thread: int) -> ExactSums:

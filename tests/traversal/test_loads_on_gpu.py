@@ -11,6 +11,7 @@ import pytest
 
 from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, plan_bfs, plan_sssp, sssp_many, sssp_pairs
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
+from kepler_traverse.kinds.loads import OnGpu
 from kepler_traverse.multi_source import outputs
 from kepler_traverse.runtime import memory
 from kepler_traverse.search import frames
@@ -63,10 +64,14 @@ def bits(*sums):
     return [host(words).tolist() for each in sums for words in (each.low, each.high)]
 
 
+def no_sums(size):
+    return OnGpu.zeros(size, betweenness_gpu.cp)
+
+
 def loads(graph, sources, rows, method, is_target=None, cuts=(), endpoints=False):
     """Sums of vertices and edges, added in the parts between the cuts."""
     there, cp = graph.to("cuda"), betweenness_gpu.cp
-    sums = betweenness_gpu.ExactSums(graph.n_vertices), betweenness_gpu.ExactSums(graph.n_edges)
+    sums = no_sums(graph.n_vertices), no_sums(graph.n_edges)
     marks = None if is_target is None else cp.asarray(is_target, np.uint8)
     left = [
         betweenness_gpu.add_loads(there, sources[part], cp.asarray(rows[part]), *sums, marks, endpoints, method)
@@ -245,7 +250,7 @@ def test_flows_are_those_of_walks_in_python(kind, directed, mode, monkeypatch):
             assert expected["edges"][-1] > 0
             given = given if through is None else replace(given, named=cp.asarray(through))
             for of in expected if given.rows is not None else ("vertices", "edges"):
-                sums = betweenness_gpu.ExactSums(len(expected[of]))
+                sums = no_sums(len(expected[of]))
                 left = flows_gpu.add_flows(there, sources, cp.asarray(rows), given, of, sums)
                 assert left.tolist() == is_left.tolist()
                 found = [int(low) + (int(high) << 64) for low, high in zip(host(sums.low), host(sums.high), strict=True)]
@@ -306,13 +311,13 @@ def test_the_stated_memory_is_enough(kind, monkeypatch):
     with running(MODES[next(iter(MODES))]):
         there, cp = graph.to("cuda"), betweenness_gpu.cp
         assert there.reverse
-        sums = betweenness_gpu.ExactSums(n)
+        sums = no_sums(n)
         taken = count_allocations(monkeypatch, betweenness_gpu, flows_gpu)
         betweenness_gpu.add_loads(there, sources, cp.asarray(rows), sums)
         stated = betweenness_gpu.bytes_needed(sources.size, n, graph.n_edges, graph.targets.itemsize, kind == "hops")
         assert sum(taken) <= stated
         assert kind != "hops" or stated < 2 * sum(taken)
-        edge_sums = betweenness_gpu.ExactSums(graph.n_edges + 2)
+        edge_sums = no_sums(graph.n_edges + 2)
         taken.clear()
         ones = np.ones(40, np.int64)
         named = cp.zeros(graph.n_edges, np.uint8)

@@ -103,23 +103,18 @@ def paths(
     if graph is not None:
         raise InputError("graph= is for the paths of a frame; paths(graph, pairs) searches in its first argument")
     arguments.flag("edges", edges)
-    if algorithm is not None:
-        arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))
-    return _paths_of_pairs(frame, targets, edges, along, algorithm, strategy, memory)
-
-
-def _paths_of_pairs(
-    graph: Graph, pairs: Any, edges: bool, along: Any, algorithm: str | None, strategy: str, memory: int | None
-) -> Any:
+    graph = frame
+    if algorithm is None:
+        algorithm = "bfs" if graph.weights is None else "sssp"
+    arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))
     if (edges or along is not None) and graph.edge_rows is None:
         raise InputError("the graph does not know its rows; build it with edge_ids=True")
     sums = {} if along is None else columns_along(graph, along)
     for name in sums:
         if name in ("pair", "position", "vertex", "edge"):
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
-    table = pair_table(*numbers_of_pairs(graph, *columns_of_pairs(pairs)))
-    is_weighted = graph.weights is not None if algorithm is None else algorithm == "sssp"
-    plan = (SSSP if is_weighted else BFS).plan_multi_source(
+    table = pair_table(*numbers_of_pairs(graph, *columns_of_pairs(targets)))
+    plan = (SSSP if algorithm == "sssp" else BFS).plan_multi_source(
         graph,
         n_sources=table.sources.size,
         result="paths",

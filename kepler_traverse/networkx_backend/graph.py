@@ -13,7 +13,7 @@ import numpy as np
 from .._arrays import index_dtype
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
-from .weights import Weights, read_weights
+from .weights import Weights, read_weights, to_numbers
 
 _NO_FLAGS = np.zeros(0, np.uint8)
 
@@ -207,7 +207,8 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
     src = np.repeat(np.arange(len(result)), np.diff(offsets))
     made.add_edges_from(zip(result.names(src), result.names(targets), strict=True))
     for weight, (outgoing, _) in result._weights.items():
-        for u, v, value in zip(result.names(src), result.names(targets), outgoing.listed(), strict=True):
+        listed = to_numbers(outgoing.values, outgoing.floats, np.arange(outgoing.values.size))
+        for u, v, value in zip(result.names(src), result.names(targets), listed, strict=True):
             made[u][v][weight] = value
     return made
 

@@ -27,10 +27,6 @@ class Weights:
     has_negative: bool
     problem: str  # why the arrays cannot represent the attribute; ``""`` if they can
 
-    def listed(self) -> list[Any]:
-        """The weights as Python's integers and floats."""
-        return to_numbers(self.values, self.floats, np.arange(self.values.size))
-
 
 def to_numbers(values: np.ndarray, floats: np.ndarray, at: np.ndarray) -> list[Any]:
     """Values at some positions as Python's integers and floats; ``floats`` says which are floats, if they are mixed."""

@@ -147,16 +147,6 @@ def test_extremes_of_known_graphs(edges, expected):
     assert (diameter(graph), radius(graph), center(graph).tolist(), periphery(graph).tolist()) == expected
 
 
-def test_extremes_of_a_directed_cycle_count_along_the_edges():
-    edges = np.array([(v, (v + 1) % 6) for v in range(6)] + [(0, 3)])
-    graph = graph_from_edges(*edges.T)
-    expected = nx.DiGraph(edges.tolist())
-    found = extremes(graph)
-    assert (found.diameter, found.radius) == (nx.diameter(expected), nx.radius(expected))
-    assert found.center.tolist() == sorted(nx.center(expected))
-    assert found.periphery.tolist() == sorted(nx.periphery(expected))
-
-
 def test_extremes_take_few_searches_on_roads_and_power_laws():
     side = 60
     road = graph_from_edges(*np.array(lattice(side, side)).T, directed=False)

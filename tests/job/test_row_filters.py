@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from kepler_traverse import graph_from_edges
 from kepler_traverse.graph import storage
 from pipelines import batch_sources, verify
 from pipelines.cli.settings import merge_settings
-from pipelines.run.prepare import digest_inputs, read_options
+from pipelines.run.prepare import digest_inputs
 
 ROADS = pd.DataFrame(
     {
@@ -102,13 +100,6 @@ def test_a_change_of_the_file_of_vertices_changes_the_cached_graph(edges, tmp_pa
     before = digest_inputs(merge_settings(given))
     (tmp_path / "inside.txt").write_text("1\n")
     assert digest_inputs(merge_settings(given)) != before
-
-
-def test_settings_of_runs_before_there_were_filters_are_read():
-    given = asdict(merge_settings({"edges": ["e.csv"], "all_sources": True, "plan": True}))
-    for key in ("where", "only_vertices"):
-        del given[key]
-    assert read_options(SimpleNamespace(**given))["where"] is None
 
 
 @pytest.mark.parametrize(

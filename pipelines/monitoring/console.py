@@ -265,15 +265,6 @@ def traffic_text(traffic: dict[str, Any]) -> str:
     return text + (f": {traffic['cost']:.4g} at the given prices" if "cost" in traffic else "")
 
 
-def _filters(settings: Settings, built: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what chose the rows of the edge list, and how many were left out."""
-    return {
-        "where": settings.where,
-        "only_vertices": settings.only_vertices,
-        "filtered_rows": built.get("filtered_rows", 0),
-    }
-
-
 def _dropped(built: BuildReport) -> str:
     loops = f"{built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"
     return f"{built.filtered_rows:,} by filters, {loops}" if built.filtered_rows else loops
@@ -321,14 +312,21 @@ def columns_text(built: Mapping[str, Any], columns: Mapping[str, str] | None) ->
 
 def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float) -> None:
     """Print the summary of a run, which has computed some parts and kept others."""
-    failed = manifest["failed"]
+    failed, built = manifest["failed"], cast("dict[str, Any]", manifest["graph"].get("built", {}))
+    phases: Counter[str] = Counter()  # seconds, summed over all workers and over concurrent activities of a worker
+    for part in manifest["parts"]:
+        phases.update(part.get("phases", {}))
     facts: dict[str, Any] = {
         "output": settings.output,
         "status": manifest["status"],
         **{key: dict(manifest)[key] for key in _SUMMARY},
-        "columns": {key: manifest["graph"].get("built", {}).get(key) for key in _COLUMNS},
+        "columns": {key: built.get(key) for key in _COLUMNS},
         "shard": settings.shard,
-        "filters": _filters(settings, manifest["graph"].get("built", {})),
+        "filters": {
+            "where": settings.where,
+            "only_vertices": settings.only_vertices,
+            "filtered_rows": built.get("filtered_rows", 0),
+        },
         "computed": computed,
         "kept": kept,
         "failed": failed,
@@ -337,7 +335,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: in
         "digest": manifest["digest"],
         "why": sentence(manifest.get("choice")),
         "seconds": manifest["seconds"] | {"total": round(seconds, 3)},
-        "phases": {name: round(value, 3) for name, value in _phases(manifest).items()},
+        "phases": {name: round(value, 3) for name, value in phases.items()},
     }
     facts |= read_estimate(manifest)
     if _is_in_store(settings):
@@ -354,7 +352,7 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: in
     lines = [
         f"{sources}, {several(facts['rows'], 'row')} in {seconds:.1f} s{before}",
         f"results: {settings.output} ({several(len(manifest['parts']), 'part')}, {in_units(facts['bytes'])})",
-        f"columns: {columns_text(manifest['graph'].get('built', {}), settings.columns)}",
+        f"columns: {columns_text(built, settings.columns)}",
         *([f"store: {traffic_text(facts['store'])}"] if "store" in facts else []),
         *estimate_lines(facts),
     ]
@@ -373,14 +371,6 @@ def show_summary(settings: Settings, manifest: Manifest, computed: int, kept: in
     else:
         lines.append(f"digest: {facts['digest']}")
     show(*lines)
-
-
-def _phases(manifest: Manifest) -> dict[str, float]:
-    """Return seconds by phase, summed over all workers and over concurrent activities of a worker."""
-    total: Counter[str] = Counter()
-    for part in manifest["parts"]:
-        total.update(part.get("phases", {}))
-    return cast("dict[str, float]", total)
 
 
 def _kind(graph: Graph) -> str:

@@ -114,13 +114,11 @@ def execute(
     given : Given
         What a caller in Python gives beyond the settings.
     """
-    output = None if settings.output is None or settings.plan else _open_store(settings.output)
+    output = None
+    if settings.output is not None and not settings.plan:
+        output = open_store(settings.output if URL.match(settings.output) else Path(settings.output).absolute())
     with contextlib.closing(output) if output is not None else contextlib.nullcontext():
         return _execute(settings, output, resume_command, supervision, given)
-
-
-def _open_store(output: str) -> Store:
-    return open_store(output if URL.match(output) else Path(output).absolute())
 
 
 def _execute(

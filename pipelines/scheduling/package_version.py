@@ -15,13 +15,13 @@ _SOURCES = (".py", ".cu", ".cuh")
 def version_here() -> str:
     """The version of this package, with a digest of its sources: the number alone does not tell two checkouts apart.
 
-    It is found out once in a process, about when the process imports the sources.
+    It is computed once in a process, about when the process imports the sources.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     library, job = Path(kepler_traverse.__file__).parent, Path(__file__).parents[1]
     for folder in (library, job):
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
             # An installation has the job inside the library.
             if folder == job or library / "pipelines" not in path.parents:
-                found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return f"{kepler_traverse.__version__}, sources {found.hexdigest()[:12]}"
+                digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{kepler_traverse.__version__}, sources {digest.hexdigest()[:12]}"

@@ -172,12 +172,12 @@ class Window:
     def _wait(self) -> list[BatchFuture]:
         """Return finished futures; wait at most a tick for the first one."""
         try:
-            found = [self._finished.get(timeout=_TICK)]
+            ended = [self._finished.get(timeout=_TICK)]
             while not self._finished.empty():
-                found.append(self._finished.get_nowait())
+                ended.append(self._finished.get_nowait())
         except queue.Empty:
             return []
-        return [future for future in found if future in self._in_flight]
+        return [future for future in ended if future in self._in_flight]
 
     def _on_task_done(self, future: BatchFuture) -> None:
         task = self._in_flight.pop(future)

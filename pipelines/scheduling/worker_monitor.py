@@ -153,7 +153,7 @@ class WorkerMonitor:
         """Compare the progress of each worker with that of the last check."""
         ours = {future.key: (future, task) for future, task in in_flight.items()}
         signs: dict[str, tuple[Sign | None, float]] = {}
-        found = []
+        hung = []
         for worker, keys in processing.items():
             mine = sorted(key for key in keys if key in ours)
             places = [read_mark(ours[key][1].mark) for key in mine]
@@ -161,7 +161,7 @@ class WorkerMonitor:
             before, since = self._last_progress.get(worker, (None, now))
             signs[worker] = (sign, since if sign == before else now)
             if mine and now - signs[worker][1] > deadline:
-                found.append((worker, [ours[key] for key in mine]))
+                hung.append((worker, [ours[key] for key in mine]))
                 del signs[worker]
         self._last_progress = signs
-        return found
+        return hung

@@ -51,18 +51,8 @@ FORMATS = (
 def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeList:
     """Read an edge list from files, folders, globs or URLs.
 
-    Parameters
-    ----------
-    paths : path or sequence of paths
-    format : str
-        Name of a format, or ``"auto"``: told by the endings, also before ``.gz``, ``.bz2`` and ``.zst``.
-
-    Raises
-    ------
-    InputError
-        Unknown format, or files of several formats.
-    EdgeListError
-        Nothing to read, or a file that cannot be used.
+    ``format`` is the name of one, or ``"auto"``: told by the endings, also before ``.gz``, ``.bz2`` and ``.zst``. InputError
+    for an unknown format; EdgeListError for files of several formats, nothing to read, or a file that cannot be used.
     """
     by_name = {entry.name: entry for entry in FORMATS}
     if format != "auto" and format not in by_name:

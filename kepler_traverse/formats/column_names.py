@@ -69,21 +69,12 @@ def choose_columns(
     numeric: frozenset[str] = frozenset(),
     dates: frozenset[str] = frozenset(),
 ) -> EdgeColumns:
-    """Pick the edge columns of a file: those asked for, else those known by name, else in a text without names by position.
+    """Pick the edge columns: those asked for, else those known by name, else in a text without names by position.
 
-    Parameters
-    ----------
-    names : list of str
-        All columns, those of the file's partitions last.
-    positions : int
-        How many columns at the beginning have no name but ``"0"``, ``"1"`` and so on.
-    numeric, dates : frozenset of str
-        The columns that hold numbers, and those that hold dates or times of day, as far as that is known.
-
-    Raises
-    ------
-    EdgeListError
-        A column is missing or there twice, there is none for an end or for a required weight, or more than one could be it.
+    ``names`` are all columns, those of the file's partitions last. ``positions`` columns at the beginning have no name but
+    ``"0"``, ``"1"`` and so on. ``numeric`` and ``dates`` are the columns that hold numbers, and dates or times of day, as
+    far as that is known. EdgeListError if a column is missing or there twice, there is none for an end or for a required
+    weight, or more than one could be it.
     """
     src, dst = _end_columns(names, options, file, positions)
     known = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in (src, dst) and name not in dates]

@@ -196,10 +196,9 @@ class IdText(_TextColumn):
     plain : bool
         The type was not declared. Integers are taken only as a program writes them, as ``"007"`` and ``"+7"`` may be
         names, and strings only where it is sure what belongs to them.
-    trim : bool
-        Blanks before an id follow the delimiter and do not belong to the id.
-    blanks : bool
-        Blanks are the delimiter, so that a comma at an end of an id would be another one.
+    trim, blanks : bool
+        Blanks before an id follow the delimiter and do not belong to the id; or blanks are the delimiter, so that a comma at
+        an end of an id would be another one.
     numbered : bool
         The format numbers its vertices from 1, so that no other type helps.
     into : list or ColumnFile, optional

@@ -164,26 +164,10 @@ def no_edge(n_vertices: int) -> int:
 def checked_weights(
     weight: Any, weight_type: str, selection: RowSelection | None = None, scratch: Scratch | None = None
 ) -> tuple[Any, int, bool]:
-    """Check weights and convert them to the type of the graph's.
+    """Check weights of shape (rows,) and convert them to the type of the graph's; ``selection`` names their rows in errors.
 
-    Parameters
-    ----------
-    weight : number array of shape (rows,)
-    weight_type : {"auto", "float32", "float64"}
-    selection : RowSelection, optional
-        The rows, to name in errors.
-    scratch : Scratch, optional
-
-    Returns
-    -------
-    weights : array of shape (rows,)
-    negative_zeros : int
-    integers : bool
-
-    Raises
-    ------
-    EdgeListError
-        NaN, infinite, no numbers, or beyond what the type holds exactly.
+    Return the weights, how many were -0.0, and whether they are integers. EdgeListError for what is NaN, infinite, no
+    number, or beyond what the type holds exactly.
     """
     integers = weight.dtype.kind in "iu"
     try:

@@ -34,7 +34,8 @@ _PATIENCE, _FIRST_PAUSE, _MAX_PAUSE = 120.0, 0.1, 15.0
 _TIMEOUT = timedelta(seconds=180)  # of one request, with its body
 _PLAIN = ("AWS_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP", "AZURE_ALLOW_HTTP")  # obstore reads them where no option is given here
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d")
-_QUERY = re.compile(r"\?\S*")  # of an address in a message, which may hold a signature
+_QUERY = re.compile(r"\?\S*|AWS4-HMAC-SHA256.*")  # of an address, or of a request, in a message: a signature
+_CREDENTIAL = re.compile(r"(AWS|GOOGLE|AZURE)_\w*(KEY|SECRET|TOKEN|PASSWORD)")  # names of the environment
 _PAGE = 1000  # objects of one answer to a request that lists them
 _ENDING = re.compile(r"(\.[A-Za-z0-9_]{1,15}){0,2}$")
 T = TypeVar("T")
@@ -180,7 +181,10 @@ def _format_error(error: Exception) -> str:
     """Return what the store has said: its code and message alone, since the rest of its answer may repeat credentials."""
     text, _, answer = " ".join(str(error).partition("\n\nDebug source")[0].split()).partition("<")
     said = [found[1] for found in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message")) if found]
-    return " ".join([_QUERY.sub("", text).strip(), *said])[:400]
+    text = " ".join([_QUERY.sub("", each).strip() for each in (text, *said)])
+    for name, value in os.environ.items():
+        text = text.replace(value, "...") if value and _CREDENTIAL.match(name) else text
+    return text[:400]
 
 
 def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[StoredObject]:

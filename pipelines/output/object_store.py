@@ -44,7 +44,8 @@ class ObjectStore:
 
         self._api = obstore
         self.path = scratch or Path(tempfile.mkdtemp(prefix="kepler-"))
-        self.close = weakref.finalize(self, shutil.rmtree if scratch is None else str, self.path)
+        # After an error a thread may still write there.
+        self.close = weakref.finalize(self, shutil.rmtree if scratch is None else lambda *_: None, self.path, True)
 
     def __str__(self) -> str:
         return self._url

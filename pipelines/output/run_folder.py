@@ -450,7 +450,8 @@ class OutputFolder:
         text = _to_text(self.manifest)
         self.put(MANIFEST, text)
         self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")
-        self._clear_log()
+        with contextlib.suppress(OutputError):  # a writer who may not delete has a whole run all the same
+            self._clear_log()
 
     def _clear_log(self) -> None:
         """Delete the commits, which the manifest has now."""

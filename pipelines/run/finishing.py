@@ -66,6 +66,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     given, checked, log = tables or {}, set[str](), CommitLog(store)
     manifest, is_first = _read(store, log), False
     if manifest["status"] == "done" and mark_fits(store):
+        _refuse_changed(store, manifest)
         return manifest, True
     if store.is_local and store.has(LOCK):
         raise OutputError(f"{store}: a run without --shard writes to the folder, or was stopped; finish it with --resume")
@@ -137,6 +138,20 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
     if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != manifest["identity"]["sources"]:
         raise OutputError(f"{store}: the recorded parts do not hold the sources of the run; take a new folder")
     checked.update(part["sha256"] for part in new)
+
+
+def _refuse_changed(store: Store, manifest: Manifest) -> None:
+    """Raise IncompleteError unless the parts of a finished run are there, and in an object store as they were put."""
+    there = store.versions()
+    changed = [
+        part["file"]
+        for part in manifest["parts"]
+        if part["file"] not in there
+        or (there[part["file"]] and not is_as_stored(part, there) and not _is_whole(store, part))
+    ]
+    if changed:
+        faults = _listed("is missing or damaged", "are missing or damaged", changed)
+        raise IncompleteError(f"{store}: the run was finished before, and {faults}; --resume computes them again")
 
 
 def _is_whole(store: Store, part: PartEntry) -> bool:

@@ -38,7 +38,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_faults(server):
-    server.fail_share = server.cut_share = 0.0
+    server.fail_share, server.cut_share, server.denied = 0.0, 0.0, ""
 
 
 @pytest.fixture(params=["disk", "objects"])
@@ -236,6 +236,8 @@ def test_a_run_to_an_object_store_has_the_bytes_of_one_to_a_disk(folder, alone, 
     assert "was finished before" in capsys.readouterr().out
     store = open_store(url)
     put(store, "part-000001.parquet", b"damaged")
+    assert finish.main([url]) == 3
+    assert "1 part is missing or damaged (part-000001.parquet); --resume" in capsys.readouterr().err
     assert verify.main([url, str(folder / "edges.parquet"), "--device", "cpu"]) == verify.EXIT_WRONG
     assert run(folder, url, "--resume", "--json") == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["computed"] == 1
@@ -350,6 +352,20 @@ def test_finish_reads_no_part_that_is_as_it_was_put_and_says_which_is_lost(folde
     assert read == []
     assert store.names("_graph-0") == []
     check(folder, url, alone, tmp_path)
+
+
+@pytest.mark.parametrize(("denied", "code"), [("PUT", 2), ("GET HEAD", 2), ("POST", 0)])
+def test_a_store_that_refuses_is_one_line_without_credentials(folder, server, alone, capsys, denied, code):  # noqa: F811
+    """Credentials that may not delete are enough: the commits stay."""
+    url = f"s3://bucket/denied-{denied[:3]}"
+    assert run(folder, url, "--shard", "0/2") == 0
+    server.denied = denied
+    assert run(folder, url, "--resume", "--debug", "-v") == code
+    error = capsys.readouterr().err
+    assert ("AccessDenied" in error, "OFTHETEST" in error, "HMAC" in error) == (code > 0, False, False), error
+    server.denied = ""
+    assert run(folder, url, "--resume") == 0
+    assert manifest_of(alone)["digest"] == json.loads(open_store(url).get("_manifest.json", 10**6))["digest"]
 
 
 def test_a_store_that_cannot_be_reached_is_an_error_of_one_line(folder, server, capsys, monkeypatch):  # noqa: F811

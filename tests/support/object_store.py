@@ -68,17 +68,26 @@ class Faults:
 
 
 class Server(Faults):
-    """A WSGI application around moto's."""
+    """A WSGI application around moto's.
+
+    The methods that ``denied`` names are answered with an error that repeats credentials.
+    """
 
     def __init__(self, app: Any, seed: int = 0):
         super().__init__(seed)
-        self._app, self.url, self.pid = app, "", os.getpid()
+        self._app, self.url, self.pid, self.denied = app, "", os.getpid(), ""
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
         size = int(environ.get("CONTENT_LENGTH") or 0)
         fault = self.of(environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"], size)
         if fault.is_slow:
             time.sleep(1)
+        if environ["REQUEST_METHOD"] in self.denied.split():
+            environ["wsgi.input"].read(size)
+            message = f"not {KEYS['SECRET_ACCESS_KEY']} by {environ['HTTP_AUTHORIZATION']}"
+            answer = f"<Error><Code>AccessDenied</Code><Message>{message}</Message></Error>".encode()
+            start_response("403 Forbidden", [("Content-Length", str(len(answer)))])
+            return [answer]
         if fault.error:
             if fault.is_done:  # the answer of a request that was done is lost
                 b"".join(self._app(environ, lambda *_: None))

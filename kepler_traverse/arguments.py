@@ -15,7 +15,7 @@ import numpy as np
 
 from . import cuda
 from ._arrays import FLOAT64_EXACT, MAX_INTEGER, Array, extent, get_device, pyarrow, to_host
-from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError, several
+from .errors import EdgeListError, InputError, KeplerError, UnknownVertexError, one_line, several
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
@@ -230,8 +230,7 @@ def arrow(name: str, value: Any) -> Any:
             value = (pyarrow.array if hasattr(value, "__arrow_c_array__") else pyarrow.chunked_array)(value)
         value.validate(full=True)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise _refused(name, f"is no valid column of Arrow ({said}); make it again from the data") from None
+        raise _refused(name, f"is no valid column of Arrow ({one_line(error)}); make it again from the data") from None
     return value
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import arguments
 from ._arrays import Array
-from .errors import InputError
+from .errors import InputError, one_line
 
 
 def to_torch(array: Array) -> Any:
@@ -42,5 +42,4 @@ def to_torch(array: Array) -> Any:
     try:
         return torch.from_dlpack(array)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        text = " ".join(str(error).split())
-        raise InputError(f"array of {array.dtype} cannot be a torch tensor without a copy: {text}") from error
+        raise InputError(f"array of {array.dtype} cannot be a torch tensor without a copy: {one_line(error)}") from error

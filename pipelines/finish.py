@@ -21,7 +21,7 @@ from .cli.settings import checked_settings, refuse_address
 from .cli.terminal import called_as, say, show
 from .monitoring.console import estimate_lines, read_estimate, traffic_of_run, traffic_text
 from .output.store import open_store
-from .output.tables import TABLE_FORMATS, address_of, refuse_without_packages, register
+from .output.tables import TABLE_FORMATS, refuse_without_packages, register, table_address
 from .run.finishing import IncompleteError, finish_run
 
 EXIT_INCOMPLETE = 3
@@ -72,8 +72,8 @@ def _finish(given: Any) -> int:
     lines = [*estimate_lines(facts), *([f"store: {traffic_text(store)}"] if store["requests"] else [])]
     if table is not None:
         was_there = register(folder, manifest, table)
-        facts |= {"table": {"format": table, "address": address_of(folder, table), "was_there": was_there}}
-        lines.append(f"table: {table}, {address_of(folder, table)}" + (", was there before" if was_there else ""))
+        facts |= {"table": {"format": table, "address": table_address(folder, table), "was_there": was_there}}
+        lines.append(f"table: {table}, {table_address(folder, table)}" + (", was there before" if was_there else ""))
     if getattr(given, "json", False):
         show(json.dumps(facts))
         return 0

@@ -174,7 +174,7 @@ class _TextColumn:
         if strings.null_count:
             raise null_error(strings, self.where, self.rows)
         converted = self._converted(strings)
-        self.chunks += chunks_of(converted)
+        self.chunks += list_chunks(converted)
         self.rows += len(strings)
         return self
 
@@ -237,7 +237,7 @@ class IdText(_TextColumn):
 
     def _may_be_doubtful(self, strings: pyarrow.ChunkedArray) -> bool:
         """Whether the bytes of all ids together hold a sign that matters at all, which is much faster than to match each."""
-        for chunk in chunks_of(strings):
+        for chunk in list_chunks(strings):
             buffer = chunk.buffers()[2]
             data = b"" if buffer is None else buffer.to_pybytes()
             if not data.isascii() or any(sign in data for sign in self.signs):
@@ -357,7 +357,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def chunks_of(column: pyarrow.ChunkedArray | pyarrow.Array) -> list[pyarrow.Array]:
+def list_chunks(column: pyarrow.ChunkedArray | pyarrow.Array) -> list[pyarrow.Array]:
     """Return the chunks of a column, of which an array is one."""
     return column.chunks if hasattr(column, "chunks") else [column]
 

@@ -12,7 +12,7 @@ import numpy as np
 from .. import arguments
 from .._arrays import arrow_compute as compute
 from .._arrays import pyarrow
-from ..errors import InputError, UnknownVertexError
+from ..errors import InputError, UnknownVertexError, one_line
 
 GEOMETRY = "geometry"
 # Well-known binary of a point, and of a line between two.
@@ -329,5 +329,5 @@ def _arrow(value: Any, name: str) -> Any:
             table.validate(full=True)
             return table
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"{name} cannot be converted to a table of pyarrow: {' '.join(str(error).split())[:200]}") from None
+        raise InputError(f"{name} cannot be converted to a table of pyarrow: {one_line(error)}") from None
     raise InputError(f"{name} must be a data frame or a pyarrow table, not {arguments.describe(value)}")

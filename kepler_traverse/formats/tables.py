@@ -14,7 +14,7 @@ from .._arrays import arrow_types as kinds
 from .._arrays import extent, get_device, namespace, pyarrow
 from ..errors import EdgeListError, InputError, one_line, option_text
 from .arrow import check_edges, typed_columns
-from .columns import chunks_of, edge_column, plain_column
+from .columns import edge_column, list_chunks, plain_column
 from .edge_list import EdgeColumns, EdgeList, ReadOptions, refuse_absurd_size
 from .files import DataFile, Where
 from .selection import row_mask, select_rows
@@ -202,7 +202,7 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
             try:
                 array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
                 # Columns of a frame share memory. As copies of their own, each is freed when it has been joined.
-                arrays[name] = array if is_one else pyarrow.concat_arrays([*chunks_of(array), *chunks_of(array[:0])])
+                arrays[name] = array if is_one else pyarrow.concat_arrays([*list_chunks(array), *list_chunks(array[:0])])
             except Exception as error:  # of pyarrow, or whatever the library of that type raises
                 if name in may_lack and not isinstance(error, MemoryError):
                     lacking.add(name)

@@ -20,7 +20,7 @@ import numpy as np
 from .._arrays import arrow_compute as compute
 from .._arrays import arrow_types as kinds
 from .._arrays import pyarrow
-from ..errors import EdgeListError, InputError, option_text
+from ..errors import EdgeListError, InputError, one_line, option_text
 from .columns import plain_column
 from .files import DataFile, shown
 
@@ -103,8 +103,8 @@ class RowFilter:
         except _WrongColumnError as error:
             raise EdgeListError(f"{file}: {option_text('where')}: {error}") from None
         except (pyarrow.ArrowException, TypeError, KeyError) as error:
-            said = " ".join(str(error).split())[:200]
-            raise EdgeListError(f"{file}: {option_text('where')} {shown(self.text)} cannot be evaluated ({said})") from None
+            problem = f"{option_text('where')} {shown(self.text)} cannot be evaluated ({one_line(error)})"
+            raise EdgeListError(f"{file}: {problem}") from None
         return np.flatnonzero(compute.fill_null(mask, False).to_numpy())
 
     def _mask_of_expression(self, table: Any) -> Any:
@@ -415,8 +415,7 @@ def _time(text: str, column: Any, name: str) -> Any:
     try:
         return pyarrow.scalar(text).cast(column.type)
     except (pyarrow.ArrowException, ValueError) as error:
-        said = " ".join(str(error).split())[:120]
-        raise _WrongColumnError(f"column {name} is {column.type}, and {text!r} is none ({said})") from None
+        raise _WrongColumnError(f"column {name} is {column.type}, and {text!r} is none ({one_line(error, 120)})") from None
 
 
 def _compared_columns(node: _Node, column: Any, other: Any) -> Any:

@@ -29,7 +29,7 @@ from ..search.sparse import closed_cycle_error
 from . import betweenness_gpu as gpu
 from .loads import CELLS, Loads, columns_of_cells, refuse_twice
 from .path_counts import require_path_counts
-from .records import Asked, CheckedOptions, names_of
+from .records import Asked, CheckedOptions, format_ids
 from .result_kinds import BetweennessOptions, ResultKind
 
 DELTA = 0.1  # of a bound that is shown without being asked for
@@ -172,7 +172,7 @@ def _refuse_weights_of_zero(graph: Graph) -> None:
         return
     host = graph.derived.on_host
     edge = int(np.flatnonzero(~(host.weights > 0))[0])
-    src, dst = names_of(graph, np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge])
+    src, dst = format_ids(graph, np.searchsorted(host.offsets, edge, side="right") - 1, host.targets[edge])
     raise InputError(
         f"the edge from {src} to {dst} has weight {host.weights[edge]}: shortest paths cannot be counted unless all weights "
         "are above 0; give a small weight instead, or contract the edge"

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import CertificateError
 from ..graph import Graph
 from .loads import find_ends
-from .records import names_of
+from .records import format_ids
 
 Words = tuple[np.ndarray, np.ndarray]  # 128-bit integers: a uint64 and an int64 array, as in ``cpu.exact_sums``
 
@@ -68,7 +68,7 @@ def require_conserved(
     level = np.isin(cells, into[ends & (far == own)]) & (nearer == none)
     wrong = np.flatnonzero(((nearer != cells) & ~level) | (np.diff(dst, prepend=-1) == 0))
     if wrong.size:
-        ends_of = names_of(graph, src[wrong[0]], dst[wrong[0]])
+        ends_of = format_ids(graph, src[wrong[0]], dst[wrong[0]])
         raise _error(graph, source, f"the edge {ends_of[0]} -> {ends_of[1]} carries something and is not on its path", wrong)
     _require_sums(
         graph,
@@ -139,9 +139,9 @@ def _require_sums(graph: Graph, source: int, what: str, terms: list[tuple[np.nda
         total = carry[touched]
         wrong = np.unique(touched[total & (2**32 - 1) != 0])
         if wrong.size:
-            raise _error(graph, source, what.format(*names_of(graph, wrong[0])), wrong)
+            raise _error(graph, source, what.format(*format_ids(graph, wrong[0])), wrong)
         carry[touched] = total >> 32
 
 
 def _error(graph: Graph, source: int, what: str, wrong: np.ndarray) -> CertificateError:
-    return CertificateError(f"flows from source {names_of(graph, source)[0]} are wrong: {what} ({wrong.size} such)")
+    return CertificateError(f"flows from source {format_ids(graph, source)[0]} are wrong: {what} ({wrong.size} such)")

@@ -30,7 +30,7 @@ from .conservation import Words, require_conserved, require_inflow, require_list
 from .loads import CELLS, EXTRA, LOST, LOST_PAIRS, Loads, refuse_twice
 from .opportunities import check_source_weights, parse_decay
 from .pairs import columns_of_pairs, numbers_of_pairs
-from .records import Asked, CheckedOptions, names_of
+from .records import Asked, CheckedOptions, format_ids
 from .result_kinds import FlowOptions, ResultKind
 
 
@@ -175,7 +175,7 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
     wrong = np.flatnonzero((find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64)) < 0) & (src != dst))
     if wrong.size:
-        ends = names_of(host, src[wrong[0]], dst[wrong[0]])
+        ends = format_ids(host, src[wrong[0]], dst[wrong[0]])
         raise InputError(f"{name}, row {wrong[0]}: there is no edge from {ends[0]} to {ends[1]}")
     if not host.directed:
         src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
@@ -378,7 +378,7 @@ class Flows(Loads):
         work: list[Callable[[int], object]] = [*beside, *(partial(walk, i) for i in left.tolist())]
         threads.for_each(lambda item, thread: work[item](thread), len(work))
         for vertex in wrong[wrong != NO_EDGE].tolist():
-            (name,) = names_of(self.graph, vertex)
+            (name,) = format_ids(self.graph, vertex)
             raise PrecisionError(f"no path explains the distance of vertex {name}: {closed_cycle_error(distance.dtype)}")
 
     @cached_property

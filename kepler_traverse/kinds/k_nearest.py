@@ -37,7 +37,7 @@ from ..search.query import Digested, Nearest, compute_digest
 from ..search.results import Traversals
 from . import k_nearest_cpu as cpu
 from . import k_nearest_gpu as gpu
-from .records import names_of
+from .records import format_ids
 from .result_kinds import NearestOptions
 
 _SHARE_OF_MEMORY = 0.5  # that one search may take, as the reverse graph may be built, too
@@ -161,7 +161,7 @@ def certify_labels(
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
     vertex = cpu.violation(here.offsets, here.targets, weights, numbers, owner.shape[1], most, *labels)
     if vertex >= 0:
-        raise CertificateError(f"the nearest sources of vertex {names_of(graph, vertex)[0]} are wrong")
+        raise CertificateError(f"the nearest sources of vertex {format_ids(graph, vertex)[0]} are wrong")
 
 
 def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:

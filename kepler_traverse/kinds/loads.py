@@ -23,7 +23,7 @@ from ..search.frames import Column
 from ..search.query import PairTable
 from ..search.results import Traversals
 from .opportunities import find_bounds
-from .records import Asked, names_of
+from .records import Asked, format_ids
 
 CELLS = ("edges", "vertices", "pairs")
 LOST, LOST_PAIRS = 0, 1  # places after the cells: the load of pairs without a path, and their number
@@ -34,7 +34,7 @@ def refuse_twice(graph: Graph, numbers: np.ndarray, what: str) -> None:
     """Raise InputError if a source is given twice, as ``what`` of it would count twice."""
     distinct, counts = np.unique(numbers, return_counts=True)
     if distinct.size < numbers.size:
-        (name,) = names_of(graph, distinct[counts > 1][0])
+        (name,) = format_ids(graph, distinct[counts > 1][0])
         raise InputError(f"source {name} is given twice, and its {what} would count twice; give it once")
 
 

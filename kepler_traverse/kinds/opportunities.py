@@ -27,7 +27,7 @@ from ..search.frames import Column
 from ..search.query import SourceValues, compute_digest
 from ..search.results import Traversals
 from . import opportunities_gpu as gpu
-from .records import Asked, CheckedOptions, SourceRecords, Values, names_of
+from .records import Asked, CheckedOptions, SourceRecords, Values, format_ids
 from .result_kinds import CutoffOptions, OpportunityOptions, ResultKind
 
 DECAYS = {"exponential": cpu.EXPONENTIAL, "linear": cpu.LINEAR, "gaussian": cpu.GAUSSIAN}
@@ -46,7 +46,7 @@ def check_source_weights(graph: Graph, numbers: np.ndarray, weights: Any, name: 
     values = arguments.size(name, arguments.numbers(name, weights), numbers.size, "one per source")
 
     def twice(row: int, _: int) -> InputError:
-        (source,) = names_of(graph, numbers[row])
+        (source,) = format_ids(graph, numbers[row])
         return InputError(f"{name}: source {source} is given twice with different weights; call once for each")
 
     return SourceValues.of_rows(numbers, values, twice)
@@ -217,7 +217,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     twice = sorted_numbers[1:][sorted_numbers[1:] == sorted_numbers[:-1]]
     if twice.size:
         raise InputError(
-            f"values: vertex {names_of(graph, twice[0])[0]} occurs {int((numbers == twice[0]).sum())} times; "
+            f"values: vertex {format_ids(graph, twice[0])[0]} occurs {int((numbers == twice[0]).sum())} times; "
             "add up its rows first"
         )
     per = "one per vertex, in the order of their ids" if vertices is None else "one per row"
@@ -225,7 +225,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     for name, column in columns.items():
         where = f"values[{name!r}]"
         array = arguments.size(where, arguments.as_array(where, column), numbers.size, per)
-        array = arguments.numbers(where, array, at=lambda row: f"vertex {names_of(graph, numbers[row])[0]}")
+        array = arguments.numbers(where, array, at=lambda row: f"vertex {format_ids(graph, numbers[row])[0]}")
         attributes[name] = np.zeros(graph.n_vertices, array.dtype)
         attributes[name][numbers] = array
     return attributes

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import CertificateError
 from ..graph import Graph
-from .records import names_of
+from .records import format_ids
 
 _TOLERANCE = 1e-10  # relative; a list of a million edges rounds by less
 
@@ -69,7 +69,7 @@ def require_path_counts(
     for what, actual, expected in (("paths to", into, np.ones(graph.n_vertices)), ("load of", out, carried)):
         wrong = reached[~(np.abs(actual[reached] - expected[reached]) <= _TOLERANCE * (1 + np.abs(expected[reached])))]
         if wrong.size:
-            names = names_of(graph, wrong[0], source)
+            names = format_ids(graph, wrong[0], source)
             raise CertificateError(
                 f"the {what} vertex {names[0]} from source {names[1]} are wrong: "
                 f"its edges on shortest paths give {actual[wrong[0]]}, not {expected[wrong[0]]} ({wrong.size} vertices)"

@@ -19,7 +19,7 @@ from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import Digested, TargetLists, compute_digest
 from ..search.results import Routes, Traversals
-from .records import Asked, SourceRecords, Values, names_of, positions_in_groups
+from .records import Asked, SourceRecords, Values, format_ids, positions_in_groups
 
 _INT64_END = 2**63
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
@@ -86,7 +86,7 @@ def walk_by_distances(graph: Graph, traversals: Traversals, lists: TargetLists, 
             size = walk(source, int(targets[j]), walks)
             if size == NO_EDGE:
                 raise PrecisionError(
-                    f"no path explains the distance of vertex {names_of(graph, targets[j])[0]}: rounding in "
+                    f"no path explains the distance of vertex {format_ids(graph, targets[j])[0]}: rounding in "
                     f"{distance.dtype} closed a cycle of equal distances; build the graph with weight_type='float64'"
                 )
             of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))

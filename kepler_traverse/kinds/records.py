@@ -27,7 +27,7 @@ Values = Mapping[str, Any]  # arrays of shape (n_records,) by name, on the host 
 LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``iter_level_counts`` yields
 
 
-def names_of(graph: Graph, *numbers: Any) -> list[str]:
+def format_ids(graph: Graph, *numbers: Any) -> list[str]:
     """Return the ids of vertices as messages write them."""
     ids = graph.ids_at(namespace(graph.offsets).asarray(np.array(numbers, np.int64)))
     return [arguments.describe(each) for each in ids.tolist()]

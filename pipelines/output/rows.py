@@ -180,7 +180,7 @@ def make_rows(
     host_rows : HostRows, optional
         One of the graph, used again from group to group.
     """
-    asked = asked_of(question, graph, query, target_order)
+    asked = make_asked(question, graph, query, target_order)
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
         return _of_records(asked, traversals)
     if not is_made_on_host(question, query, graph):
@@ -189,7 +189,7 @@ def make_rows(
     return _of_all_reached(asked, host_rows or HOST_ROWS[asked.kind.written_as](graph), here)
 
 
-def asked_of(question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None) -> Asked:
+def make_asked(question: Question, graph: Graph, query: Query, target_order: np.ndarray | None = None) -> Asked:
     """Return what a question asks of its kind of result."""
     return Asked(
         kind=OUTPUT_SCHEMAS[question.result],

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kepler_traverse.errors import InputError, OutputError, several
+from kepler_traverse.errors import InputError, OutputError, one_line, several
 
 from .layout import Layout, partition_name
 from .manifest_types import Manifest
@@ -201,7 +201,7 @@ def differing_files(store: Store, manifest: Manifest, name: str) -> str:
     return " and ".join(filter(None, texts)).replace(" and the table", " and")
 
 
-def address_of(store: Store, name: str) -> str:
+def table_address(store: Store, name: str) -> str:
     """Return what readers take for the table."""
     return f"{store}/_iceberg" if name == "iceberg" else str(store)
 
@@ -258,4 +258,4 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
 
 
 def _format_error(error: Exception) -> str:
-    return " ".join(str(error).split())[:400] or type(error).__name__
+    return one_line(error, 400) or type(error).__name__

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import InputError, one_line
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.records import positions_in_groups
@@ -112,7 +112,7 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
     except FileNotFoundError:
         return "the file is not there"
     except (OSError, ValueError, pa.ArrowException) as error:
-        return f"it cannot be checked ({' '.join(str(error).split())})"
+        return f"it cannot be checked ({one_line(error)})"
 
 
 def read_source_table(settings: Settings) -> tuple[pa.Table, str]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from kepler_traverse._arrays import NO_PREDECESSOR, namespace, unreached_value
 from kepler_traverse.certificate import certify, certify_many
-from kepler_traverse.errors import UnknownVertexError
+from kepler_traverse.errors import UnknownVertexError, one_line
 from kepler_traverse.graph import Graph
 from kepler_traverse.runtime.regular_files import size_and_digest
 from kepler_traverse.search import results
@@ -176,7 +176,7 @@ class Part:
                 checksums = [] if numbers is None else self._check_rows(file, footer, numbers)
                 rows = file.n_rows
         except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
-            self._add("damaged part", f"it cannot be read ({' '.join(str(error).split())})")
+            self._add("damaged part", f"it cannot be read ({one_line(error)})")
             return
         findings.sources += len(footer["sources"])
         findings.rows += rows

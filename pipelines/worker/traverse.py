@@ -31,7 +31,7 @@ from ..output.buffer_pool import BUFFERS, FROM_GPU
 from ..output.manifest_types import Measured
 from ..output.part_file import Answer
 from ..output.row_groups import release_encoded_columns
-from ..output.rows import HOST_ROWS, answer_of_loads, asked_of, get_id, get_names, is_made_on_host, make_rows, on_host
+from ..output.rows import HOST_ROWS, answer_of_loads, get_id, get_names, is_made_on_host, make_asked, make_rows, on_host
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
@@ -124,7 +124,7 @@ class BatchTraverser:
     def _loads(self, part: int, sources: Sequence[int], isolate: bool, context: BatchContext) -> Iterator[Answer]:
         """Yield what all sources of a part add up to."""
         graph, clock = self._graph, context.clock
-        asked = asked_of(self._request, graph, self._query, self._target_order)
+        asked = make_asked(self._request, graph, self._query, self._target_order)
         loads: Loads = cast(Any, asked.kind.make_loads)(asked)
         done = []
         for traversals, seconds in self._groups([(part, sources)], isolate, context):

@@ -161,6 +161,9 @@ class Client:
     def __init__(self, *_, **more):
         self.made.append(("client", {key: str(value) for key, value in more.items()}))
 
+    def submit(self, *_, **__):
+        return None
+
     def nthreads(self):
         return {"a": 1}
 

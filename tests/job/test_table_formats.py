@@ -300,7 +300,7 @@ def test_a_missing_package_is_named_with_its_extra(folder, out, monkeypatch, cap
 )
 def test_what_a_table_cannot_hold_is_refused(tmp_path, columns, result, kind, said):
     pq.write_table(pa.schema(columns).empty_table(), tmp_path / "part-000000.parquet")
-    manifest = {"result": result, "sources": 1, "identity": {"batch_size": 1}}
+    manifest = {"result": result, "sources": 1, "identity": {"batch_size": 1}, "fingerprint": ""}
     manifest["parts"] = [{"file": "part-000000.parquet", "bytes": 1, "rows": 0}]
     with pytest.raises(InputError, match=said):
         register(LocalStore(tmp_path), manifest, kind)

@@ -124,6 +124,7 @@ def objects(folder: str) -> dict[str, bytes]:
 @contextlib.contextmanager
 def served(monkeypatch: Any, host: str = "127.0.0.1") -> Iterator[Server]:
     """Start a server with a bucket called ``bucket``; the environment names it."""
+    from moto.moto_api._internal import moto_api_backend
     from moto.server import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -133,6 +134,7 @@ def served(monkeypatch: Any, host: str = "127.0.0.1") -> Iterator[Server]:
         def log(self, *_: Any) -> None:
             pass
 
+    moto_api_backend.reset()  # all servers of a process have the same buckets
     app = Server(DomainDispatcherApplication(create_backend_app))
     server = make_server(host, 0, app, threaded=True, request_handler=Quiet)
     thread = threading.Thread(target=server.serve_forever)

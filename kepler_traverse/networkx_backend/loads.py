@@ -35,7 +35,7 @@ def betweenness_centrality(
     seed: Any = None,
 ) -> dict[Any, float]:
     """Share of shortest paths through each node."""
-    sample = None if k is None or k == len(G) else _sample(G, k, seed)
+    sample = None if k is None or k == len(G) else _sample(G, k, seed, endpoints)
     return _of_nodes(G, weight, sample, None, normalized, endpoints)
 
 
@@ -50,7 +50,7 @@ def edge_betweenness_centrality(
     G: KeplerGraph, k: int | None = None, normalized: bool = True, weight: Weight = None, seed: Any = None
 ) -> dict[Any, float]:
     """Share of shortest paths over each edge."""
-    sample = None if k is None else _sample(G, k, seed)
+    sample = None if k is None else _sample(G, k, seed, True)
     table = _sums(G, weight, sample, None, of="edges")
     if table is None:
         return _by_edge(G, np.zeros(0, np.int64), np.zeros(0))
@@ -108,8 +108,10 @@ def newman_betweenness_centrality(
     return by_node if v is None else by_node.get(v, 0.0)
 
 
-def _sample(graph: KeplerGraph, k: int, seed: Any) -> list[Any]:
+def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[Any]:
     nodes: list[Any] = nx.utils.create_py_random_state(seed).sample(graph.nodes, k)
+    if not nodes and len(graph) > 2 - counts_ends:
+        raise ZeroDivisionError("division by zero")  # as NetworkX, which divides by the size of the sample
     return nodes
 
 

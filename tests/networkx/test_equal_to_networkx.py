@@ -317,3 +317,17 @@ def test_a_graph_without_nodes_has_the_errors_of_networkx():
             function(nx.Graph(), backend="kepler")
     with pytest.raises(nx.NodeNotFound, match=r"^Source 1 not in G$"):
         nx.shortest_path(nx.DiGraph(), target=1, backend="kepler")
+
+
+@pytest.mark.parametrize("of", [{}, {"normalized": False}, {"endpoints": True}])
+def test_an_empty_sample_is_what_networkx_makes_of_it(of):
+    """NetworkX divides by the size of a sample, unless the graph is too small for a path through a node."""
+    for n in (1, 2, 3):
+        for call in (nx.betweenness_centrality, *([] if "endpoints" in of else [nx.edge_betweenness_centrality])):
+            results = []
+            for name in ("networkx", "kepler"):
+                try:
+                    results.append(call(nx.path_graph(n), k=0, **of, backend=name))
+                except ZeroDivisionError as error:
+                    results.append(str(error))
+            assert results[0] == results[1]

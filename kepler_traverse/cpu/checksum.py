@@ -20,7 +20,7 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-_mix_one = njit(inline="always")(mix)
+mix_one = njit(inline="always")(mix)
 
 
 @njit(cache=True, nogil=True)
@@ -29,7 +29,7 @@ def checksum(distance, bits, unreached, source):
     total = np.uint64(0)
     for v in range(distance.size):
         if distance[v] != unreached:
-            total += _mix_one(_mix_one(_mix_one(np.uint64(v) + ODD) ^ np.uint64(bits[v])) + source)
+            total += mix_one(mix_one(mix_one(np.uint64(v) + ODD) ^ np.uint64(bits[v])) + source)
     return total
 
 
@@ -40,5 +40,5 @@ def checksum_of_integers(distance, unreached, source):
     for v in range(distance.size):
         if distance[v] != unreached:
             bits = np.uint64(np.int64(distance[v]))
-            total += _mix_one(_mix_one(_mix_one(np.uint64(v) + ODD) ^ bits) + source)
+            total += mix_one(mix_one(mix_one(np.uint64(v) + ODD) ^ bits) + source)
     return total

@@ -10,7 +10,7 @@ from numba import njit
 
 from . import threads
 from .atomics import atomic_add
-from .checksum import _mix_one
+from .checksum import mix_one
 
 _BLOCKS = 256  # of vertices; threads take them one after the other
 _OUT_OF_RANGE, _OUT_OF_ORDER, _WRONG_WEIGHT = range(3)
@@ -93,10 +93,10 @@ def _find_faults(next_block, n_blocks, offsets, targets, bits, wanted, faults, b
                         (bits[e] & wanted.infinity) == wanted.infinity or bits[e] == wanted.negative_zero
                     ):
                         faults[block, _WRONG_WEIGHT] = e
-                    weight = _mix_one(np.uint64(bits[e]) + key)
+                    weight = mix_one(np.uint64(bits[e]) + key)
                 if wanted.both_ways:
                     here, there = np.uint64(v), np.uint64(u)
-                    total += _mix_one(_mix_one(here ^ key) + there + weight)
-                    total -= _mix_one(_mix_one(there ^ key) + here + weight)
+                    total += mix_one(mix_one(here ^ key) + there + weight)
+                    total -= mix_one(mix_one(there ^ key) + here + weight)
         balance[block] = total
         block = atomic_add(next_block, 0, 1)

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from .atomics import atomic_add
-from .checksum import ODD, _mix_one
+from .checksum import ODD, mix_one
 from .opportunities import NO_DECAY, weight_at
 from .simd_distances import lower_by_line
 from .simd_statistics import PIECE
@@ -747,8 +747,8 @@ def checksums(next_item, n_items, row_offsets, vertices, bits, sources, sums):
         for i in range(chunk * CHUNK, min((chunk + 1) * CHUNK, row_offsets.size - 1)):
             total = np.uint64(0)
             for at in range(row_offsets[i], row_offsets[i + 1]):
-                total += _mix_one(
-                    _mix_one(_mix_one(np.uint64(vertices[at]) + ODD) ^ np.uint64(bits[at])) + np.uint64(sources[i])
+                total += mix_one(
+                    mix_one(mix_one(np.uint64(vertices[at]) + ODD) ^ np.uint64(bits[at])) + np.uint64(sources[i])
                 )
             sums[i] = total
 

@@ -51,8 +51,9 @@ FORMATS = (
 def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeList:
     """Read an edge list from files, folders, globs or URLs.
 
-    ``format`` is the name of one, or ``"auto"``: told by the endings, also before ``.gz``, ``.bz2`` and ``.zst``. InputError
-    for an unknown format; EdgeListError for files of several formats, nothing to read, or a file that cannot be used.
+    ``format`` is the name of one, or ``"auto"``: then it follows from the endings, also before ``.gz``, ``.bz2`` and
+    ``.zst``. InputError for an unknown format; EdgeListError for files of several formats, nothing to read, or a file that
+    cannot be used.
     """
     by_name = {entry.name: entry for entry in FORMATS}
     if format != "auto" and format not in by_name:

@@ -99,7 +99,8 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
         Text (UTF-8) with one id per line, where lines that begin with ``#`` are comments, or Parquet. It is a local file or
         an object of S3, Google Cloud Storage or Azure (``s3://...``).
     what : {"sources", "targets", "vertices", "only_vertices"}
-        What the ids are for, to name in errors and to find the column among several. InputError if it is not sure which.
+        What the ids are for, to name in errors and to find the column among several. InputError if it is not sure which, or
+        the file cannot be read.
     """
     with _refused(path, what):
         here = local_path(path)

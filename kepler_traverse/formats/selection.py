@@ -72,7 +72,12 @@ def select_rows(
     kept : int64 array or None
         Numbers of the rows for which the filter is true; None without a filter.
     directions : int8 array or None
-        Of those rows; None without a column of directions. EdgeListError if a value is none.
+        Of those rows; None without a column of directions.
+
+    Raises
+    ------
+    EdgeListError
+        The filter cannot be evaluated, or a value is no direction.
     """
     condition = options.row_filter
     kept = None if condition is None else condition.kept(table, file)
@@ -84,7 +89,7 @@ def select_rows(
 
 
 def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
-    """Return the directions of so many rows in memory, int8; EdgeListError if a value is none, or for more or fewer."""
+    """Return the directions of rows in memory, int8; EdgeListError for a value that is no direction, or another number."""
     if len(column) != n_rows:
         raise EdgeListError(f"oneway has {len(column)} rows, and the edge list has {n_rows}", column="oneway")
     return _directions(column, Where(DataFile.named("the edge list"), "oneway", "oneway"))

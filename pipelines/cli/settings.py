@@ -460,7 +460,7 @@ def _check_where(text: str) -> None:
 def _check_tls(settings: Settings) -> None:
     if settings.tls_key is None:
         return
-    if not (settings.scheduler):
+    if not settings.scheduler:
         raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
     if settings.scheduler_address and not settings.scheduler_address.startswith("tls://"):
         raise UsageError(

@@ -190,7 +190,7 @@ class RunStats:
     def series(self, what: str, most: int = MAX_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Return rates over time.
 
-        ``what`` ({"sources", "edges"}). ``most``: maximum number of workers listed; the others are summed.
+        ``what`` is "sources" or "edges"; ``most`` is the maximum number of workers listed, and the others are summed.
 
         Returns
         -------

@@ -182,7 +182,7 @@ class Edges:
         that explains it and comes from a strictly nearer vertex. A distance that only edges of length zero explain is
         founded through vertices that are founded already, in rounds, so that no cycle of such edges can explain itself.
 
-        ``source``: vertex number. ``distance`` (array of shape (n_vertices,), NumPy).
+        ``source`` is a vertex number, and ``distance`` a NumPy array of shape (n_vertices,).
 
         Raises PrecisionError: a distance exceeds the largest number of its type.
         """

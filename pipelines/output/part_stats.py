@@ -193,7 +193,7 @@ def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> 
 def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histogram | None:
     """Return the sum of what ``make_histogram`` returns for the weighted distances from each source, in one pass over all.
 
-    ``distance`` (array of shape (k, n_vertices)). ``stats``: statistics of the same distances within the same limit.
+    ``distance`` has shape (k, n_vertices); ``stats`` are statistics of the same distances within the same limit.
     """
     there = stats.reached > 0
     if not there.any():

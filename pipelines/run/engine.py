@@ -182,10 +182,15 @@ class KeplerEngine:
         if self._may_run_here() and (
             stays_here or runs_in_this_process(load, sizing, machine, self._search_seconds(prepared))
         ):
-            batch_size, settings = sizing.batch_size, replace(settings, workers=1)
-            plan_for_one_process(self._settings, prepared)
+            size_of_parts = sizing.batch_size
+            plan_for_one_process(settings, prepared)
             load = replace(make_load(prepared), n_sources=load.n_sources)
-            sizing, names = with_capacity(load, self._states(prepared), size, prepared.plan.strategy.name)
+            sizing, names = with_capacity(
+                load,
+                self._states(prepared),
+                lambda load: size_up(load, machine, 1, size_of_parts),
+                prepared.plan.strategy.name,
+            )
             sizing = replace(sizing, in_process=True)
         n_batches = prepared.layout(sizing.batch_size).n_parts  # of all shards
         return replace(sizing, strategies=tuple(names), n_batches=n_batches)

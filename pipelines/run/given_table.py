@@ -81,8 +81,8 @@ def _read_csv(path: Any, parse: csv.ParseOptions, **options: Any) -> pa.Table:
 def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
     """Return the names of the columns of a table of ids; None for a file of ids alone, or one that cannot be read.
 
-    ``what`` ({"sources", "targets", "pairs"}). ``is_table``: whether it is a table for sure; otherwise text is one if its
-    name and header say so, and Parquet if it has several columns.
+    ``what`` is "sources", "targets" or "pairs"; ``is_table`` says whether it is a table for sure; otherwise text is one if
+    its name and header say so, and Parquet if it has several columns.
     """
     try:
         here = local_path(path)

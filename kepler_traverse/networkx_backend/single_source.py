@@ -281,13 +281,14 @@ def _lists(graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: n
 # Dijkstra
 
 
-def _multi_source(
-    graph: KeplerGraph, sources: Any, weight: Weight, cutoff: float | None = None, target: int = NONE
-) -> Search:
+def _find_sources(graph: KeplerGraph, sources: Any) -> np.ndarray:
     if not sources:
         raise ValueError("sources must not be empty")
-    vertices = find_vertices(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
-    return search_weighted(graph, vertices, weight, cutoff, target)
+    return find_vertices(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
+
+
+def _multi_source(graph: KeplerGraph, sources: Any, weight: Weight, cutoff: float | None = None) -> Search:
+    return search_weighted(graph, _find_sources(graph, sources), weight, cutoff)
 
 
 def multi_source_dijkstra_path_length(
@@ -308,12 +309,13 @@ def multi_source_dijkstra(
     G: KeplerGraph, sources: Any, target: Any = None, cutoff: float | None = None, weight: Weight = "weight"
 ) -> tuple[Any, Any]:
     """Distances and paths from the nearest source, or those of one target."""
+    vertices = _find_sources(G, sources)
+    if target is not None and target in sources:
+        return 0, [target]
     end = NONE if target is None else G._adj.get(target, NONE)
-    search = _multi_source(G, sources, weight, cutoff, end)
+    search = search_weighted(G, vertices, weight, cutoff, end)
     if target is None:
         return search.distances(), search.paths()
-    if target in sources:
-        return 0, [target]
     return _length_of_last(search, end, f"No path to {target}."), search.paths()[target]
 
 

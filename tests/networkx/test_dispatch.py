@@ -195,6 +195,17 @@ def test_a_graph_comes_back_from_its_conversion(roads):
     assert str(convert_from_nx(roads)) == str(roads)
 
 
+def test_a_target_among_the_sources_needs_no_search(roads, monkeypatch):
+    converted, searches = convert_from_nx(roads, {"weight": 1}), []
+    monkeypatch.setattr(single_source, "search_weighted", lambda *asked: searches.append(asked))
+    for sources in (["a", "b"], ["b"]):
+        given = {"sources": sources, "target": "b"}
+        assert FUNCTIONS["multi_source_dijkstra"](converted, **given) == nx.multi_source_dijkstra(roads, **given)
+    with pytest.raises(nx.NodeNotFound):
+        FUNCTIONS["multi_source_dijkstra"](converted, ["b", "z"], target="b")
+    assert searches == []
+
+
 def test_merged_parallel_edges_do_not_come_back():
     graph = nx.MultiGraph([(0, 1), (0, 1)])
     with pytest.raises(NotImplementedError, match="parallel edges were merged"):

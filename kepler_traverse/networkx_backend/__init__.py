@@ -17,7 +17,7 @@ from .single_source import Paths
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
 
-_OWN = vars(all_sources) | vars(loads) | vars(single_source) | vars(traversal)
+_OWN = vars(all_sources) | vars(loads) | vars(single_source) | vars(traversal) | single_source.FROM_TABLE
 FUNCTIONS = {name: _OWN[name] for name in get_info()["functions"]}
 
 backend = SimpleNamespace(

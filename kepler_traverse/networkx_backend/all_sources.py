@@ -19,7 +19,7 @@ from ..graph import Graph
 from ..sssp import sssp_many
 from . import kernels
 from .graph import KeplerGraph
-from .single_source import search_levels, search_weighted
+from .single_source import search_dijkstra, search_levels
 
 Weight = Hashable | None
 
@@ -66,11 +66,8 @@ def closeness_centrality(G: KeplerGraph, u: Any = None, distance: Weight = None,
     if u is not None:
         missing = f"Source {u} is not in G" if distance is None else f"Node {u} not found in graph"
         vertex = G.to_number(u, lambda: nx.NodeNotFound(missing))
-        if distance is None:
-            search = search_levels(G, vertex, incoming=True)
-        else:
-            search = search_weighted(G, np.array([vertex]), distance, incoming=True)
-        lengths = search.distances()
+        by = search_levels(G, vertex, None, True) if distance is None else search_dijkstra(G, vertex, None, distance, True)
+        lengths = by.distances()
         return _closeness(len(lengths), sum(lengths.values()), n, wf_improved)
     summary = _summary(G, _all(G), distance, "in")
     return {

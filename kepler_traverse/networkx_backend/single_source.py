@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import networkx as nx
@@ -139,6 +142,10 @@ def _missing(text: str) -> Callable[[], Exception]:
     return lambda: nx.NodeNotFound(text)
 
 
+def _both(search: Search) -> tuple[dict[Any, Any], Paths]:
+    return search.distances(), search.paths()
+
+
 def search_levels(graph: KeplerGraph, source: int, cutoff: float | None = None, incoming: bool = False) -> Search:
     """Breadth-first search from a vertex."""
     edges, sources = graph.incoming if incoming else graph.outgoing, np.array([source], np.int64)
@@ -162,6 +169,13 @@ def search_weighted(
     )
     _check(status)
     return Search(graph, sources, order, distance, floats, parent)
+
+
+def search_dijkstra(
+    graph: KeplerGraph, source: int, cutoff: float | None = None, weight: Weight = "weight", incoming: bool = False
+) -> Search:
+    """Dijkstra's algorithm from a vertex."""
+    return search_weighted(graph, np.array([source]), weight, cutoff, incoming=incoming)
 
 
 def search_bellman_ford(
@@ -209,39 +223,7 @@ def _from_each(graph: KeplerGraph, search: Callable[[int], Search]) -> Iterator[
             ahead[i] = None
 
 
-# Unweighted
-
-
-def single_source_shortest_path_length(G: KeplerGraph, source: Any, cutoff: float | None = None) -> dict[Any, int]:
-    """Hops from a source."""
-    return search_levels(G, G.to_number(source, _missing(f"Source {source} is not in G")), cutoff).distances()
-
-
-def single_target_shortest_path_length(G: KeplerGraph, target: Any, cutoff: float | None = None) -> dict[Any, int]:
-    """Hops to a target."""
-    vertex = G.to_number(target, _missing(f"Target {target} is not in G"))
-    return search_levels(G, vertex, cutoff, incoming=True).distances()
-
-
-def single_source_shortest_path(G: KeplerGraph, source: Any, cutoff: float | None = None) -> Paths:
-    """Paths of fewest hops from a source."""
-    return search_levels(G, G.to_number(source, _missing(f"Source {source} not in G")), cutoff).paths()
-
-
-def single_target_shortest_path(G: KeplerGraph, target: Any, cutoff: float | None = None) -> Paths:
-    """Paths of fewest hops to a target."""
-    vertex = G.to_number(target, _missing(f"Target {target} not in G"))
-    return search_levels(G, vertex, cutoff, incoming=True).paths(reverse=True)
-
-
-def all_pairs_shortest_path_length(G: KeplerGraph, cutoff: float | None = None) -> Iterator[tuple[Any, dict[Any, int]]]:
-    """Hops from each node."""
-    return ((node, search.distances()) for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)))
-
-
-def all_pairs_shortest_path(G: KeplerGraph, cutoff: float | None = None) -> Iterator[tuple[Any, Paths]]:
-    """Paths of fewest hops from each node."""
-    return ((node, search.paths()) for node, search in _from_each(G, lambda vertex: search_levels(G, vertex, cutoff)))
+# Functions that search between nodes
 
 
 def bidirectional_shortest_path(G: KeplerGraph, source: Any, target: Any) -> list[Any]:
@@ -278,31 +260,14 @@ def _lists(graph: KeplerGraph, vertices: np.ndarray, starts: np.ndarray, flat: n
     return {node: names[begin:end] for node, begin, end in zip(graph.names(vertices), bounds[:-1], bounds[1:], strict=True)}
 
 
-# Dijkstra
-
-
 def _find_sources(graph: KeplerGraph, sources: Any) -> np.ndarray:
     if not sources:
         raise ValueError("sources must not be empty")
     return find_vertices(graph, sources, lambda node: nx.NodeNotFound(f"Node {node} not found in graph"))
 
 
-def _multi_source(graph: KeplerGraph, sources: Any, weight: Weight, cutoff: float | None = None) -> Search:
+def _from_nearest(graph: KeplerGraph, sources: Any, cutoff: float | None, weight: Weight) -> Search:
     return search_weighted(graph, _find_sources(graph, sources), weight, cutoff)
-
-
-def multi_source_dijkstra_path_length(
-    G: KeplerGraph, sources: Any, cutoff: float | None = None, weight: Weight = "weight"
-) -> dict[Any, Any]:
-    """Distances from the nearest source."""
-    return _multi_source(G, sources, weight, cutoff).distances()
-
-
-def multi_source_dijkstra_path(
-    G: KeplerGraph, sources: Any, cutoff: float | None = None, weight: Weight = "weight"
-) -> Paths:
-    """Shortest paths from the nearest source."""
-    return _multi_source(G, sources, weight, cutoff).paths()
 
 
 def multi_source_dijkstra(
@@ -310,12 +275,12 @@ def multi_source_dijkstra(
 ) -> tuple[Any, Any]:
     """Distances and paths from the nearest source, or those of one target."""
     vertices = _find_sources(G, sources)
-    if target is not None and target in sources:
-        return 0, [target]
-    end = NONE if target is None else G._adj.get(target, NONE)
-    search = search_weighted(G, vertices, weight, cutoff, end)
     if target is None:
-        return search.distances(), search.paths()
+        return _both(search_weighted(G, vertices, weight, cutoff))
+    if target in sources:
+        return 0, [target]
+    end = G._adj.get(target, NONE)
+    search = search_weighted(G, vertices, weight, cutoff, end)
     return _length_of_last(search, end, f"No path to {target}."), search.paths()[target]
 
 
@@ -324,32 +289,6 @@ def _length_of_last(search: Search, end: int, error: str) -> Any:
     if end == NONE or not search.order.size or search.order[-1] != end:
         raise nx.NetworkXNoPath(error)
     return to_numbers(search.distance, search.floats, search.order[-1:])[0]
-
-
-def single_source_dijkstra(
-    G: KeplerGraph, source: Any, target: Any = None, cutoff: float | None = None, weight: Weight = "weight"
-) -> tuple[Any, Any]:
-    """Distances and paths from a source, or those of one target."""
-    return multi_source_dijkstra(G, [source], target=target, cutoff=cutoff, weight=weight)
-
-
-def single_source_dijkstra_path(
-    G: KeplerGraph, source: Any, cutoff: float | None = None, weight: Weight = "weight"
-) -> Paths:
-    """Shortest paths from a source."""
-    return multi_source_dijkstra_path(G, [source], cutoff=cutoff, weight=weight)
-
-
-def single_source_dijkstra_path_length(
-    G: KeplerGraph, source: Any, cutoff: float | None = None, weight: Weight = "weight"
-) -> dict[Any, Any]:
-    """Distances from a source."""
-    return multi_source_dijkstra_path_length(G, [source], cutoff=cutoff, weight=weight)
-
-
-def dijkstra_path(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
-    """A shortest path."""
-    return single_source_dijkstra(G, source, target=target, weight=weight)[1]
 
 
 def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
@@ -377,31 +316,6 @@ def dijkstra_predecessor_and_distance(
     return _lists(G, discovered, starts, flat), search.distances()
 
 
-def _weighted_from_each(graph: KeplerGraph, cutoff: float | None, weight: Weight) -> Iterator[tuple[Any, Search]]:
-    return _from_each(graph, lambda vertex: search_weighted(graph, np.array([vertex]), weight, cutoff))
-
-
-def all_pairs_dijkstra(
-    G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
-) -> Iterator[tuple[Any, tuple[dict[Any, Any], Paths]]]:
-    """Distances and shortest paths from each node."""
-    return ((node, (search.distances(), search.paths())) for node, search in _weighted_from_each(G, cutoff, weight))
-
-
-def all_pairs_dijkstra_path_length(
-    G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
-) -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Distances from each node."""
-    return ((node, search.distances()) for node, search in _weighted_from_each(G, cutoff, weight))
-
-
-def all_pairs_dijkstra_path(
-    G: KeplerGraph, cutoff: float | None = None, weight: Weight = "weight"
-) -> Iterator[tuple[Any, Paths]]:
-    """Shortest paths from each node."""
-    return ((node, search.paths()) for node, search in _weighted_from_each(G, cutoff, weight))
-
-
 def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> tuple[Any, list[Any]]:
     """The distance of a target and a shortest path."""
     begin = G.to_number(source, _missing(f"Source {source} is not in G"))
@@ -423,7 +337,7 @@ def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Wei
 
 def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight = "weight") -> dict[Any, set[Any]]:
     """The nodes nearest to each center."""
-    search, owner = _multi_source(G, center_nodes, weight), np.full(len(G), NONE, np.int64)
+    search, owner = _from_nearest(G, center_nodes, None, weight), np.full(len(G), NONE, np.int64)
     owner[search.sources] = search.sources
     kernels.claim(search.order, search.parent, owner)
     cells: dict[Any, set[Any]] = {}
@@ -436,9 +350,6 @@ def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight = "weight") 
     if unreachable.size:
         cells["unreachable"] = set(G.names(unreachable))
     return cells
-
-
-# Bellman-Ford
 
 
 def bellman_ford_predecessor_and_distance(
@@ -459,10 +370,6 @@ def bellman_ford_predecessor_and_distance(
     return _lists(G, search.order, search.starts, search.parent), search.distances()
 
 
-def _bellman_ford_from(graph: KeplerGraph, source: Any, weight: Weight) -> BellmanFord:
-    return search_bellman_ford(graph, graph.to_number(source, _missing(f"Source {source} not in G")), weight)
-
-
 def single_source_bellman_ford(
     G: KeplerGraph, source: Any, target: Any = None, weight: Weight = "weight"
 ) -> tuple[Any, Any]:
@@ -470,8 +377,8 @@ def single_source_bellman_ford(
     if source == target:
         G.to_number(source, _missing(f"Node {source} is not found in the graph"))
         return 0, [source]
-    search = _bellman_ford_from(G, source, weight)
-    lengths, paths = search.distances(), search.paths()
+    vertex = G.to_number(source, _missing(f"Source {source} not in G"))
+    lengths, paths = _both(search_bellman_ford(G, vertex, weight))
     if target is None:
         return lengths, paths
     if target not in lengths:
@@ -479,44 +386,16 @@ def single_source_bellman_ford(
     return lengths[target], paths[target]
 
 
-def single_source_bellman_ford_path(G: KeplerGraph, source: Any, weight: Weight = "weight") -> Paths:
-    """Shortest paths from a source; weights may be negative."""
-    return single_source_bellman_ford(G, source, weight=weight)[1]
-
-
-def single_source_bellman_ford_path_length(G: KeplerGraph, source: Any, weight: Weight = "weight") -> dict[Any, Any]:
-    """Distances from a source; weights may be negative."""
-    return _bellman_ford_from(G, source, weight).distances()
-
-
-def bellman_ford_path(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
-    """A shortest path; weights may be negative."""
-    return single_source_bellman_ford(G, source, target=target, weight=weight)[1]
-
-
 def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
     """The distance of a target; weights may be negative."""
     if source == target:
         G.to_number(source, _missing(f"Node {source} not found in graph"))
         return 0
-    lengths = single_source_bellman_ford_path_length(G, source, weight)
+    vertex = G.to_number(source, _missing(f"Source {source} not in G"))
+    lengths = search_bellman_ford(G, vertex, weight).distances()
     if target not in lengths:
         raise nx.NetworkXNoPath(f"node {target} not reachable from {source}")
     return lengths[target]
-
-
-def all_pairs_bellman_ford_path_length(G: KeplerGraph, weight: Weight = "weight") -> Iterator[tuple[Any, dict[Any, Any]]]:
-    """Distances from each node; weights may be negative."""
-    searches = _from_each(G, lambda vertex: search_bellman_ford(G, vertex, weight))
-    return ((node, search.distances()) for node, search in searches)
-
-
-def all_pairs_bellman_ford_path(G: KeplerGraph, weight: Weight = "weight") -> Iterator[tuple[Any, Paths]]:
-    """Shortest paths from each node; weights may be negative."""
-    return ((node, search.paths()) for node, search in _from_each(G, lambda vertex: search_bellman_ford(G, vertex, weight)))
-
-
-# Generic
 
 
 def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
@@ -528,69 +407,43 @@ def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
     return True
 
 
-def _search_to(graph: KeplerGraph, target: Any, weight: Weight, method: str, missing: str) -> Search:
-    """Search backwards; ``missing`` is said of a target that is no node, if edges have no weights."""
-    if method == "dijkstra":
-        missing = f"Node {target} not found in graph"
-    elif method == "bellman-ford":
-        missing = f"Source {target} not in G"
-    vertex = graph.to_number(target, _missing(missing))
-    if method == "unweighted":
-        return search_levels(graph, vertex, incoming=True)
-    if method == "dijkstra":
-        return search_weighted(graph, np.array([vertex]), weight, incoming=True)
-    return search_bellman_ford(graph, vertex, weight, incoming=True)
-
-
-# By method: the functions of paths and those of distances, between all nodes and from one.
-_Functions = dict[str, tuple[Callable[..., Any], Callable[..., Any]]]
-_BETWEEN_ALL: _Functions = {
-    "unweighted": (all_pairs_shortest_path, all_pairs_shortest_path_length),
-    "dijkstra": (all_pairs_dijkstra_path, all_pairs_dijkstra_path_length),
-    "bellman-ford": (all_pairs_bellman_ford_path, all_pairs_bellman_ford_path_length),
+# By method: how to search from a vertex, and the functions of a path and of a distance between two nodes.
+_SEARCHES: dict[str, Callable[..., Search]] = {
+    "unweighted": lambda graph, vertex, _, incoming: search_levels(graph, vertex, incoming=incoming),
+    "dijkstra": lambda graph, vertex, weight, incoming: search_dijkstra(graph, vertex, None, weight, incoming),
+    "bellman-ford": lambda graph, vertex, weight, incoming: search_bellman_ford(graph, vertex, weight, incoming=incoming),
 }
-_FROM_ONE: _Functions = {
-    "unweighted": (single_source_shortest_path, single_source_shortest_path_length),
-    "dijkstra": (single_source_dijkstra_path, single_source_dijkstra_path_length),
-    "bellman-ford": (single_source_bellman_ford_path, single_source_bellman_ford_path_length),
-}
-_BETWEEN_TWO: _Functions = {
-    "unweighted": (bidirectional_shortest_path, lambda *ends: len(bidirectional_shortest_path(*ends)) - 1),
-    "dijkstra": (
-        lambda G, source, target, weight: bidirectional_dijkstra(G, source, target, weight)[1],
-        dijkstra_path_length,
+_BETWEEN_TWO: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "unweighted": (
+        lambda G, source, target, _: bidirectional_shortest_path(G, source, target),
+        lambda G, source, target, _: len(bidirectional_shortest_path(G, source, target)) - 1,
     ),
-    "bellman-ford": (bellman_ford_path, bellman_ford_path_length),
+    "dijkstra": (lambda *pair: bidirectional_dijkstra(*pair)[1], dijkstra_path_length),
+    "bellman-ford": (lambda *pair: single_source_bellman_ford(*pair)[1], bellman_ford_path_length),
 }
 
 
-def _shortest(
-    graph: KeplerGraph, source: Any, target: Any, weight: Weight, method: str, is_length: bool, missing: str
-) -> Any:
-    """Paths, or distances, between nodes; ``missing`` is said of a target that is no node, if edges have no weights."""
+def _shortest(is_length: bool, graph: KeplerGraph, source: Any, target: Any, weight: Weight, method: str) -> Any:
+    """Paths, or distances, between nodes, from one, to one, or between all."""
     if method not in ("dijkstra", "bellman-ford"):
         raise ValueError(f"method not supported: {method}")
-    method, weights = ("unweighted", {}) if weight is None else (method, {"weight": weight})
-    if source is None and target is not None:
-        search = _search_to(graph, target, weight, method, missing)
-        return search.distances() if is_length else search.paths(reverse=True)
+    method = "unweighted" if weight is None else method
     ends = [end for end in (source, target) if end is not None]
-    function = (_BETWEEN_ALL, _FROM_ONE, _BETWEEN_TWO)[len(ends)][method][is_length]
-    return function(graph, *ends, **weights)
+    if len(ends) == 2:
+        return _BETWEEN_TWO[method][is_length](graph, *ends, weight)
+    incoming = source is None and target is not None
 
+    def search(vertex: int) -> Search:
+        return _SEARCHES[method](graph, vertex, weight, incoming)
 
-def shortest_path(
-    G: KeplerGraph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
-) -> Any:
-    """Shortest paths between nodes, from one, to one, or between all."""
-    return _shortest(G, source, target, weight, method, False, f"Source {target} not in G")
+    def result(search: Search) -> Any:
+        return search.distances() if is_length else search.paths(incoming)
 
-
-def shortest_path_length(
-    G: KeplerGraph, source: Any = None, target: Any = None, weight: Weight = None, method: str = "dijkstra"
-) -> Any:
-    """Distances between nodes, from one, to one, or between all."""
-    return _shortest(G, source, target, weight, method, True, f"Source {target} is not in G")
+    if not ends:
+        return ((node, result(each)) for node, each in _from_each(graph, search))
+    missing = f"Source {ends[0]} is not in G" if is_length and weight is None else f"Source {ends[0]} not in G"
+    missing = f"Node {ends[0]} not found in graph" if method == "dijkstra" else missing
+    return result(search(graph.to_number(ends[0], _missing(missing))))
 
 
 def _predecessors_by(graph: KeplerGraph, source: Any, weight: Weight, method: str) -> dict[Any, list[Any]]:
@@ -625,3 +478,64 @@ def all_pairs_all_shortest_paths(
     """All shortest paths between all nodes."""
     for node in G:
         yield node, dict(single_source_all_shortest_paths(G, node, weight=weight, method=method))
+
+
+# Functions that differ in how they search and in what they return of a search
+
+
+def _from_one(search: Callable[..., Search], result: Callable[[Search], Any], missing: str) -> Callable[..., Any]:
+    """Return the answer of a function of one node; ``missing`` is said of a node that is not there."""
+    return lambda graph, node, *options: result(
+        search(graph, graph.to_number(node, _missing(missing.format(node))), *options)
+    )
+
+
+def _from_all(search: Callable[..., Search], result: Callable[[Search], Any]) -> Callable[..., Any]:
+    """Return the answer of a function of all nodes, an iterator of nodes and results."""
+
+    def answer(graph: KeplerGraph, *options: Any) -> Iterator[tuple[Any, Any]]:
+        return ((node, result(each)) for node, each in _from_each(graph, lambda vertex: search(graph, vertex, *options)))
+
+    return answer
+
+
+def _with_parameters(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the parameters of NetworkX's; ``answer`` takes them in their order."""
+    signature = inspect.signature(getattr(nx, name).orig_func)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return answer(*bound.args)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
+_distances, _paths, _reversed = methodcaller("distances"), methodcaller("paths"), methodcaller("paths", reverse=True)
+_search_back = partial(search_levels, incoming=True)
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    "single_source_shortest_path_length": _from_one(search_levels, _distances, "Source {} is not in G"),
+    "single_source_shortest_path": _from_one(search_levels, _paths, "Source {} not in G"),
+    "single_target_shortest_path_length": _from_one(_search_back, _distances, "Target {} is not in G"),
+    "single_target_shortest_path": _from_one(_search_back, _reversed, "Target {} not in G"),
+    "single_source_dijkstra_path_length": _from_one(search_dijkstra, _distances, "Node {} not found in graph"),
+    "single_source_dijkstra_path": _from_one(search_dijkstra, _paths, "Node {} not found in graph"),
+    "single_source_bellman_ford_path_length": _from_one(search_bellman_ford, _distances, "Source {} not in G"),
+    "single_source_bellman_ford_path": _from_one(search_bellman_ford, _paths, "Source {} not in G"),
+    "all_pairs_shortest_path_length": _from_all(search_levels, _distances),
+    "all_pairs_shortest_path": _from_all(search_levels, _paths),
+    "all_pairs_dijkstra_path_length": _from_all(search_dijkstra, _distances),
+    "all_pairs_dijkstra_path": _from_all(search_dijkstra, _paths),
+    "all_pairs_dijkstra": _from_all(search_dijkstra, _both),
+    "all_pairs_bellman_ford_path_length": _from_all(search_bellman_ford, _distances),
+    "all_pairs_bellman_ford_path": _from_all(search_bellman_ford, _paths),
+    "multi_source_dijkstra_path_length": lambda *asked: _from_nearest(*asked).distances(),
+    "multi_source_dijkstra_path": lambda *asked: _from_nearest(*asked).paths(),
+    "single_source_dijkstra": lambda G, source, *more: multi_source_dijkstra(G, [source], *more),
+    "dijkstra_path": lambda G, source, target, weight: multi_source_dijkstra(G, [source], target, None, weight)[1],
+    "bellman_ford_path": lambda *pair: single_source_bellman_ford(*pair)[1],
+    "shortest_path": partial(_shortest, False),
+    "shortest_path_length": partial(_shortest, True),
+}
+FROM_TABLE = {name: _with_parameters(name, answer) for name, answer in _ANSWERS.items()}

@@ -27,7 +27,7 @@ from ..cli import signals
 from ..cli.options import MG, Settings
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
-from ..output.store import LocalStore
+from ..output.store import Store
 from ..run.engine import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
 from ..run.prepare import Prepared, chosen_sources, make_load, make_request
@@ -195,7 +195,7 @@ class MgEngine:
             context = BatchContext()
             rows = answers.of(part, sources, False, context)
             with writing_to(run.folder), context.clock("write"):
-                summary = write_part(LocalStore(run.folder), part, run.layout, rows)
+                summary = write_part(Store(run.folder), part, run.layout, rows)
             with signals.held():  # an interrupt waits until the results are in the manifest
                 for source, reason in context.failed:
                     observer.failed(part, [source], reason)

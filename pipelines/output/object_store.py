@@ -22,12 +22,13 @@ from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, Traffic, fet
 
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
+from .store import Store
 
 _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
 
 
-class ObjectStore:
-    """Objects below a URL: a ``Store``.
+class ObjectStore(Store):
+    """Objects below a URL.
 
     ``scratch``: folder in which files are prepared; a new one by default.
     """
@@ -43,9 +44,9 @@ class ObjectStore:
         import obstore
 
         self._api = obstore
-        self.path = scratch or Path(tempfile.mkdtemp(prefix="kepler-"))
+        super().__init__(scratch or Path(tempfile.mkdtemp(prefix="kepler-")))
         # After an error a thread may still write there.
-        self.close = weakref.finalize(self, shutil.rmtree if scratch is None else lambda *_: None, self.path, True)
+        self._finalizer = weakref.finalize(self, shutil.rmtree if scratch is None else lambda *_: None, self.path, True)
 
     def __str__(self) -> str:
         return self._url
@@ -131,3 +132,6 @@ class ObjectStore:
         names = [each.url[len(self._url) + 1 :] for each in listed(self._store, self._url, folder)]
         if names:
             send("delete", lambda: self._api.delete(self._store, names))
+
+    def close(self) -> None:
+        self._finalizer()

@@ -8,7 +8,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import read_regular
@@ -17,8 +17,8 @@ from .layout import PARTITION_NAME
 from .manifest_types import Stored
 
 
-class Store(Protocol):
-    """A place for the files of a run, which ``str`` names. Its methods raise OSError.
+class Store:
+    """A place for the files of a run, which ``str`` names: a folder on a disk. Its methods raise OSError.
 
     Attributes
     ----------
@@ -27,71 +27,6 @@ class Store(Protocol):
     is_local : bool
         Whether the files are in that folder.
     """
-
-    path: Path
-    is_local: bool
-
-    def names(self, folder: str = "", after: str = "") -> list[str]:
-        """Return the names in a folder that sort after one, in no order; none if it does not exist."""
-
-    def has(self, name: str) -> bool:
-        """Return whether there is a file of this name."""
-
-    def get(self, name: str, max_bytes: int) -> bytes:
-        """Read a file."""
-
-    def put_new(self, name: str, data: bytes) -> bool:
-        """Create a file; return False, and change nothing, if there is another one of that name."""
-
-    def new_file(self, name: str) -> contextlib.AbstractContextManager[BinaryIO]:
-        """Yield a file that replaces the one of that name when the block ends without an error."""
-
-    def versions(self) -> dict[str, str]:
-        """Return the files at the top and in partitions by name, with what changes when a file does.
-
-        That is ``""`` where nothing does for sure.
-        """
-
-    def move_in(self, partial: Path, name: str) -> Stored | None:
-        """Take a file in ``path``, which need not be on the disk yet and may remain; return how it was stored elsewhere."""
-
-    def local(self, names: Sequence[str]) -> contextlib.AbstractContextManager[Path]:
-        """Yield a folder on this machine with some of the files, as far as they exist."""
-
-    def delete(self, folder: str) -> None:
-        """Delete a folder, if it exists."""
-
-    def close(self) -> object:
-        """Delete what was prepared on this machine."""
-
-
-def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
-    """Return the store that a path or a URL names.
-
-    Parameters
-    ----------
-    place : path or str
-    scratch : Path, optional
-        Where files of an object store are prepared; a new folder by default, which is deleted with the store.
-    """
-    if isinstance(place, str) and URL.match(place):
-        from .object_store import ObjectStore
-
-        return ObjectStore(place, scratch)
-    return LocalStore(Path(place))
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync a folder, so that renames in it survive a power failure."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-class LocalStore:
-    """Files of a folder on a disk: a ``Store``."""
 
     is_local = True
 
@@ -102,18 +37,22 @@ class LocalStore:
         return str(self.path)
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
+        """Return the names in a folder that sort after one, in no order; none if it does not exist."""
         try:
             return [name for name in os.listdir(self.path / folder) if name > after]
         except FileNotFoundError:
             return []
 
     def has(self, name: str) -> bool:
+        """Return whether there is a file of this name."""
         return os.path.lexists(self.path / name)
 
     def get(self, name: str, max_bytes: int) -> bytes:
+        """Read a file."""
         return read_regular(self.path / name, max_bytes)
 
     def put_new(self, name: str, data: bytes) -> bool:
+        """Create a file; return False, and change nothing, if there is another one of that name."""
         path = self.path / name
         path.parent.mkdir(exist_ok=True)
         with self._partial(path) as (partial, file):
@@ -129,6 +68,7 @@ class LocalStore:
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
+        """Yield a file that replaces the one of that name when the block ends without an error."""
         path = self.path / name
         with self._partial(path) as (partial, file):
             yield file
@@ -137,27 +77,35 @@ class LocalStore:
         sync_folder(path.parent)
 
     def versions(self) -> dict[str, str]:
+        """Return the files at the top and in partitions by name, with what changes when a file does.
+
+        That is ``""`` where nothing does for sure.
+        """
         names = self.names()
         folders = [name for name in names if PARTITION_NAME.fullmatch(name) and (self.path / name).is_dir()]
         return dict.fromkeys([*names, *(f"{folder}/{name}" for folder in folders for name in self.names(folder))], "")
 
-    def move_in(self, partial: Path, name: str) -> None:
+    def move_in(self, partial: Path, name: str) -> Stored | None:
+        """Take a file in ``path``, which need not be on the disk yet and may remain; return how it was stored elsewhere."""
         with open(partial, "rb") as file:
             _sync(file)
         target = self.path / name
         target.parent.mkdir(exist_ok=True)
         os.replace(partial, target)
         sync_folder(target.parent)
+        return None
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:  # noqa: ARG002
+        """Yield a folder on this machine with some of the files, as far as they exist."""
         yield self.path
 
-    def close(self) -> None:
-        pass
-
     def delete(self, folder: str) -> None:
+        """Delete a folder, if it exists."""
         shutil.rmtree(self.path / folder, ignore_errors=True)
+
+    def close(self) -> None:
+        """Delete what was prepared on this machine."""
 
     @contextlib.contextmanager
     def _partial(self, path: Path) -> Iterator[tuple[Path, BinaryIO]]:
@@ -167,6 +115,31 @@ class LocalStore:
                 yield partial, file
         finally:
             partial.unlink(missing_ok=True)
+
+
+def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
+    """Return the store that a path or a URL names.
+
+    Parameters
+    ----------
+    place : path or str
+    scratch : Path, optional
+        Where files of an object store are prepared; a new folder by default, which is deleted with the store.
+    """
+    if isinstance(place, str) and URL.match(place):
+        from .object_store import ObjectStore
+
+        return ObjectStore(place, scratch)
+    return Store(Path(place))
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync a folder, so that renames in it survive a power failure."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync(file: BinaryIO) -> None:

@@ -44,7 +44,7 @@ from ..output.run_folder import (
     status_on_error,
 )
 from ..output.schemas import OUTPUT_SCHEMAS
-from ..output.store import LocalStore, Store, open_store
+from ..output.store import Store, open_store
 from ..question import Ids
 from ..scheduling.heartbeat import left_marks, read_mark
 from ..scheduling.scheduler import BatchObserver
@@ -92,7 +92,7 @@ def _what_stands(settings: Settings, resume_command: str) -> str:
     folder = None if settings.output is None or settings.plan else Path(settings.output).absolute()
     if folder is None or not (folder / MANIFEST).exists():
         return "interrupted before anything was written"
-    if mark_fits(LocalStore(folder)):
+    if mark_fits(Store(folder)):
         return f"interrupted: all results are in {folder}. To write the report too: {resume_command}"
     return f"interrupted: {folder} holds a run that is not finished. To finish: {resume_command}"
 

@@ -34,7 +34,7 @@ from ..output.manifest_types import BatchOutcome
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
-from ..output.store import LocalStore, open_store
+from ..output.store import Store, open_store
 from ..scheduling.executor import BatchExecutor, Task
 from ..scheduling.heartbeat import keep_mark
 from ..scheduling.in_process import NAME, InProcessExecutor
@@ -378,7 +378,7 @@ def _sources_of_bytes(prepared: Prepared, size: int) -> int | None:
     request = replace(prepared.request, certify="none")  # they are computed and certified again
     with tempfile.TemporaryDirectory(prefix="kepler-") as folder:
         rows = answers_for(prepared.graph, prepared.plan, request).of(0, numbers, False, BatchContext())
-        part = write_part(LocalStore(Path(folder)), 0, prepared.layout(len(numbers)), rows)
+        part = write_part(Store(Path(folder)), 0, prepared.layout(len(numbers)), rows)
         if part is None:
             return None
         sampled = part["bytes"]

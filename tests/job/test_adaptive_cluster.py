@@ -13,7 +13,7 @@ from distributed import Client, LocalCluster
 
 from pipelines.batch_sources import main
 from pipelines.output.run_folder import MANIFEST
-from pipelines.output.store import LocalStore, open_store
+from pipelines.output.store import Store, open_store
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.existing_cluster import check_newcomers, refuse_unfit_workers
@@ -110,7 +110,7 @@ def test_workers_come_and_go_and_the_run_is_that_of_one_process(edges, tmp_path,
         churning.start()
         code.append(main([*words, "--output", str(out), "--scheduler-address", cluster.scheduler_address]))
         churning.join()
-        found, expected = (json.loads(each.get(MANIFEST, 10**9)) for each in (out, LocalStore(tmp_path / "alone")))
+        found, expected = (json.loads(each.get(MANIFEST, 10**9)) for each in (out, Store(tmp_path / "alone")))
         names = set(out.names())
     assert code == [0], capsys.readouterr().err
     assert moments == dict.fromkeys(["begun", "one closed", "all closed", "one killed"], True), "the run ended before"

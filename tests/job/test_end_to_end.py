@@ -17,7 +17,7 @@ from kepler_traverse.search.results import checksum
 from pipelines.batch_sources import main
 from pipelines.output.layout import Layout
 from pipelines.output.part_file import Answer, checked_part, write_part
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from tests.support import oracle
 from tests.support.jobs import manifest_of, parts_of
 from tests.support.plans import table_of
@@ -313,7 +313,7 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
         Answer.of_one(s, table_of(graph, run, plan.query), checksum(run, graph.returns_integers))
         for s, run in zip(sources, runs, strict=True)
     ]
-    written = write_part(LocalStore(tmp_path), 0, Layout(run="run"), answers)
+    written = write_part(Store(tmp_path), 0, Layout(run="run"), answers)
     assert pq.read_table(tmp_path / "part-000000.parquet").num_rows == written["rows"] == 3 + 1 + 4
 
     def check(run="run", sources=sources):
@@ -325,14 +325,12 @@ def test_a_part_without_a_manifest_is_checked_by_its_rows(tmp_path, monkeypatch,
     # A complete file with rows other than those computed.
     rows = [row for answer in answers for row in answer.each()]
     wrong = [Answer.of_one(s, table if s != sources[0] else table.slice(1), total) for s, table, total in rows]
-    write_part(LocalStore(tmp_path), 0, Layout(run="run"), wrong)
+    write_part(Store(tmp_path), 0, Layout(run="run"), wrong)
     assert check() is None
 
 
 def test_outcome_of_a_batch_is_below_a_kilobyte(tmp_path):
     table = pa.table({"source": [1, 1], "vertex": [1, 2], "distance": pa.array([0, 1], pa.int32())})
-    summary = write_part(
-        LocalStore(tmp_path), 7, Layout(run="f" * 64), [Answer.of_one(i, table, 2**64 - 1) for i in range(500)]
-    )
+    summary = write_part(Store(tmp_path), 7, Layout(run="f" * 64), [Answer.of_one(i, table, 2**64 - 1) for i in range(500)])
     assert len(pickle.dumps(summary)) < 1024
     assert (summary["file"], summary["rows"]) == ("part-000007.parquet", 1000)

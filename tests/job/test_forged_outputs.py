@@ -23,7 +23,7 @@ from pipelines.output.layout import Layout
 from pipelines.output.manifest_types import Manifest, adapter
 from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name
 from pipelines.output.run_folder import MANIFEST, SUCCESS, check_folder
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from tests.support import tiers
 
 N_SOURCES, BATCH_SIZE = 10, 4
@@ -248,7 +248,7 @@ def test_manifest_fields_of_wrong_types_are_found_unless_only_displayed(run):
 
 def refusal(folder) -> str:
     try:
-        check_folder(LocalStore(folder), resume=True)
+        check_folder(Store(folder), resume=True)
     except OutputError as error:
         return str(error)
     return ""

@@ -15,7 +15,7 @@ from pipelines.cli.options import COLUMN_ROLES, OPTIONS, SOURCE_CHOICES, TLS, Us
 from pipelines.cli.settings import merge_settings
 from pipelines.cli.shards import parse_shard
 from pipelines.monitoring import console
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from pipelines.run import driver, engine, prepare
 from pipelines.run.question import make_identity
 from pipelines.scheduling import cluster, existing_cluster
@@ -185,7 +185,7 @@ def what_a_run_does(argv, folder, monkeypatch):
     identity = make_identity(prepared.request, prepared.graph.fingerprint, prepared.names, sizing.batch_size)
     prepared.choice = kepler.choose(prepared)
     manifest = driver._new_manifest(settings, prepared)
-    result_folder = SimpleNamespace(path=folder, graph=folder, store=LocalStore(folder), manifest=manifest)
+    result_folder = SimpleNamespace(path=folder, graph=folder, store=Store(folder), manifest=manifest)
     the_job = driver._Job(settings, prepared, result_folder, "", kepler, parse_shard(settings.shard, {}))
     window = kepler.window(the_job.batch_run(), None, None, prepared.graph.n_vertices)
     made = []

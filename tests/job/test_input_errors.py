@@ -187,9 +187,9 @@ def _hold(folder, held, done):
     from pathlib import Path
 
     from pipelines.output.run_folder import OutputFolder
-    from pipelines.output.store import LocalStore
+    from pipelines.output.store import Store
 
-    with OutputFolder(LocalStore(Path(folder))):
+    with OutputFolder(Store(Path(folder))):
         held.set()
         done.wait(PATIENCE)
 

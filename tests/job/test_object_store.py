@@ -15,7 +15,7 @@ from kepler_traverse.runtime.object_stores import TRAFFIC
 from pipelines import batch_sources, finish, run_job, verify
 from pipelines.output.commits import CommitLog
 from pipelines.output.object_store import ObjectStore
-from pipelines.output.store import LocalStore, open_store
+from pipelines.output.store import Store, open_store
 from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, numbers_in  # noqa: F401
 from tests.support.jobs import manifest_of
@@ -44,7 +44,7 @@ def no_faults(server):
 @pytest.fixture(params=["disk", "objects"])
 def store(request, tmp_path):
     (tmp_path / "here").mkdir()
-    return LocalStore(tmp_path / "here") if request.param == "disk" else open_store(f"s3://bucket/{tmp_path.name}")
+    return Store(tmp_path / "here") if request.param == "disk" else open_store(f"s3://bucket/{tmp_path.name}")
 
 
 def put(store, name, data):

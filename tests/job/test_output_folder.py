@@ -21,7 +21,7 @@ from pipelines.cli.options import OPTIONS
 from pipelines.cli.settings import refuse_secrets
 from pipelines.output.part_file import FOOTER_KEY
 from pipelines.output.run_folder import LEFT, LOCK, OutputFolder, check_folder, sweep
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from tests.support import tiers
 from tests.support.processes import ran
 
@@ -218,7 +218,7 @@ def test_a_file_system_without_locks_is_not_called_another_run(edges, tmp_path, 
 
 
 def test_a_lock_that_is_held_is_called_another_run(edges, tmp_path, capsys):
-    with OutputFolder(LocalStore(tmp_path / "out")):
+    with OutputFolder(Store(tmp_path / "out")):
         held = os.open(tmp_path / "out" / LOCK, os.O_RDWR)
         assert not file_locks.take_lock(held)
         os.close(held)
@@ -234,8 +234,8 @@ def test_a_file_that_vanishes_while_the_folder_is_looked_at_makes_it_no_empty_fo
 
     monkeypatch.setattr("pipelines.output.run_folder.irregular", vanished)
     with pytest.raises(OutputError, match="not finished"):
-        check_folder(LocalStore(tmp_path), resume=False)
-    assert check_folder(LocalStore(tmp_path), resume=True) is None
+        check_folder(Store(tmp_path), resume=False)
+    assert check_folder(Store(tmp_path), resume=True) is None
 
 
 def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monkeypatch):
@@ -249,7 +249,7 @@ def test_a_lock_file_that_a_run_has_just_taken_away_is_made_again(tmp_path, monk
         return real(descriptor, wait)
 
     monkeypatch.setattr("pipelines.output.run_folder.take_lock", slow)
-    with OutputFolder(LocalStore(tmp_path)):
+    with OutputFolder(Store(tmp_path)):
         assert len(taken) == 2
         other = file_locks.open_lock(tmp_path / LOCK)
         assert not file_locks.take_lock(other)
@@ -265,7 +265,7 @@ def test_a_lock_is_never_opened_by_way_of_a_link(tmp_path):
 
 @pytest.mark.parametrize(("status", "swept"), [("done", True), ("failed", True), ("interrupted", False)])
 def test_temporary_files_of_killed_workers_are_deleted_when_a_run_ends(tmp_path, status, swept):
-    with OutputFolder(LocalStore(tmp_path)) as folder:
+    with OutputFolder(Store(tmp_path)) as folder:
         folder.manifest["status"] = status
         for name in (".part-000001.0123.tmp", ".task-000002.0123.tmp"):
             (tmp_path / name).write_bytes(b"half a file")
@@ -279,7 +279,7 @@ def test_deleting_temporary_files_follows_no_links(tmp_path):
     victim.mkdir()
     (victim / "kept").touch()
     out = tmp_path / "out"
-    with OutputFolder(LocalStore(out)):
+    with OutputFolder(Store(out)):
         (out / ".part-000001.0123.tmp").symlink_to(victim)
         sweep(out, LEFT)
         assert not list(out.glob(".part-*"))

@@ -18,7 +18,7 @@ from pipelines.cli.shards import Shard, parse_shard
 from pipelines.output import commits
 from pipelines.output.commits import COMMITS, CommitLog, with_commits
 from pipelines.output.run_folder import LOCK, MANIFEST, read_manifest
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from pipelines.run import finishing
 from pipelines.verify import prove_output
 from pipelines.worker.traversal_worker import TraversalWorker
@@ -200,15 +200,15 @@ def test_a_shard_of_another_version_is_refused(folder, out, capsys):
 
 def test_of_two_runs_that_begin_at_once_one_is_refused(folder, tmp_path, monkeypatch, capsys):
     """Both find no folder; the other one is first."""
-    put_new = LocalStore.put_new
+    put_new = Store.put_new
 
     def slow(self, name, data):
         if name == MANIFEST:
-            monkeypatch.setattr(LocalStore, "put_new", put_new)
+            monkeypatch.setattr(Store, "put_new", put_new)
             assert run(folder, tmp_path / "out", "--shard", "0/3", "--cutoff", "9") == 0
         return put_new(self, name, data)
 
-    monkeypatch.setattr(LocalStore, "put_new", slow)
+    monkeypatch.setattr(Store, "put_new", slow)
     assert run(folder, tmp_path / "out", "--shard", "1/3") == 2
     assert "limit was 9.0 and is null" in capsys.readouterr().err
 
@@ -247,17 +247,17 @@ def test_finish_while_another_call_completes_the_run(out, alone, monkeypatch, mo
 
     def interposed(*args):
         monkeypatch.setattr(owner, name, real)
-        inner.append((finishing.finish_run(LocalStore(out)), (out / MANIFEST).read_bytes()))
+        inner.append((finishing.finish_run(Store(out)), (out / MANIFEST).read_bytes()))
         return real(*args)
 
     monkeypatch.setattr(owner, name, interposed)
-    outer, *were_finished = finishing.finish_run(LocalStore(out))
+    outer, *were_finished = finishing.finish_run(Store(out))
     ((first, was_finished), text), *more = inner
     assert not more
     assert sorted([was_finished, *were_finished]) == [False, True]
     assert first["digest"] == outer["digest"] == manifest_of(alone())["digest"]
     assert (out / MANIFEST).read_bytes() == text, "both write the same"
-    assert finishing.finish_run(LocalStore(out))[1]
+    assert finishing.finish_run(Store(out))[1]
     assert files(out) == files(alone())
 
 
@@ -283,11 +283,11 @@ def test_finish_reads_a_run_that_another_call_completes_meanwhile(out, monkeypat
 
     def read(log):
         monkeypatch.setattr(CommitLog, "read", real)
-        assert not finishing.finish_run(LocalStore(out))[1]
+        assert not finishing.finish_run(Store(out))[1]
         return real(log)
 
     monkeypatch.setattr(CommitLog, "read", read)
-    assert finishing.finish_run(LocalStore(out))[1]
+    assert finishing.finish_run(Store(out))[1]
 
 
 def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
@@ -297,7 +297,7 @@ def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
 
         def one(out=out, start=start, found=found):
             start.wait()
-            found.append(finishing.finish_run(LocalStore(out))[0]["digest"])
+            found.append(finishing.finish_run(Store(out))[0]["digest"])
 
         threads = [threading.Thread(target=one) for _ in range(4)]
         for thread in threads:
@@ -306,7 +306,7 @@ def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
             thread.join()
         assert len(found) == 4
         assert len(set(found)) == 1
-        assert finishing.finish_run(LocalStore(out))[1]
+        assert finishing.finish_run(Store(out))[1]
 
 
 def test_a_commit_that_comes_while_finish_checks_is_counted(out, monkeypatch):
@@ -314,11 +314,11 @@ def test_a_commit_that_comes_while_finish_checks_is_counted(out, monkeypatch):
 
     def slow(*args):
         monkeypatch.setattr(finishing, "_put_tables", real)
-        assert CommitLog(LocalStore(out)).append(late)
+        assert CommitLog(Store(out)).append(late)
         real(*args)
 
     monkeypatch.setattr(finishing, "_put_tables", slow)
-    manifest, was_finished = finishing.finish_run(LocalStore(out))
+    manifest, was_finished = finishing.finish_run(Store(out))
     assert (manifest["retried"], was_finished) == (late["retried"], False)
 
 
@@ -344,13 +344,13 @@ def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path,
     done, seen = threading.Event(), []
 
     def write(writer):
-        log = CommitLog(LocalStore(tmp_path))
+        log = CommitLog(Store(tmp_path))
         for number in range(20):
             assert log.append(entry(100 * writer + number))
 
     def read():
         while not done.is_set():
-            seen.append(len(numbers_in(CommitLog(LocalStore(tmp_path)))))
+            seen.append(len(numbers_in(CommitLog(Store(tmp_path)))))
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(6)]
     reader = threading.Thread(target=read)
@@ -360,20 +360,20 @@ def test_writers_of_one_log_lose_nothing_and_readers_see_whole_commits(tmp_path,
         thread.join()
     done.set()
     reader.join()
-    log = CommitLog(LocalStore(tmp_path))
+    log = CommitLog(Store(tmp_path))
     numbers = numbers_in(log)
     assert sorted(numbers) == [100 * writer + number for writer in range(6) for number in range(20)]
     assert all(sorted(own) == own for own in ([n for n in numbers if n // 100 == writer] for writer in range(6)))
     assert sorted(seen) == seen
     assert log.close([], {})
-    assert not CommitLog(LocalStore(tmp_path)).append(entry(1))
+    assert not CommitLog(Store(tmp_path)).append(entry(1))
     assert not log.append(entry(1))
     assert (len(log.read()), log.is_closed) == (120 // 8 + 1, True)
 
 
 def test_a_block_that_its_writer_did_not_write_is_read_as_its_commits(tmp_path, monkeypatch):
     monkeypatch.setattr(commits, "_BLOCK", 4)
-    log = CommitLog(LocalStore(tmp_path))
+    log = CommitLog(Store(tmp_path))
     for number in range(14):
         added = entry(number) | {"seconds": {"traverse": 0.1 * number}}
         assert log.append(
@@ -407,7 +407,7 @@ def test_a_damaged_log_is_refused_by_name(folder, out, capsys, harm):
         assert call([str(out)]) == 2
         assert str(out) in capsys.readouterr().err
     with pytest.raises((ValueError, OutputError)):
-        read_manifest(LocalStore(out))
+        read_manifest(Store(out))
 
 
 def test_a_link_whose_answer_was_lost_counts_as_made(tmp_path, monkeypatch):
@@ -418,8 +418,8 @@ def test_a_link_whose_answer_was_lost_counts_as_made(tmp_path, monkeypatch):
         real(*args, **more)
 
     monkeypatch.setattr(os, "link", twice)
-    assert LocalStore(tmp_path).put_new("a", b"1")
-    assert not LocalStore(tmp_path).put_new("a", b"2")
+    assert Store(tmp_path).put_new("a", b"1")
+    assert not Store(tmp_path).put_new("a", b"2")
     assert ((tmp_path / "a").read_bytes(), os.listdir(tmp_path)) == (b"1", ["a"])
 
 

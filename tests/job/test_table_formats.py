@@ -17,7 +17,7 @@ import pytest
 from kepler_traverse.errors import InputError
 from pipelines import batch_sources, finish
 from pipelines.output.run_folder import MANIFEST
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from pipelines.output.tables import TABLE_FORMATS, register
 from pipelines.verify import prove_output
 from tests.job.test_shards import folder, run, shards  # noqa: F401
@@ -218,7 +218,7 @@ def without_a_part(out, kind, change):
         if change == "rows":  # that of another file
             shutil.copy(out / names[0], out / names[1])
         layout = SimpleNamespace(names=lambda: names[:1] + names[1 + (change == "lacks") :])
-        TABLE_FORMATS[kind].write(LocalStore(out), f"file://{out}", pq.read_schema(out / names[0]), layout)
+        TABLE_FORMATS[kind].write(Store(out), f"file://{out}", pq.read_schema(out / names[0]), layout)
         return
     assert finished(out, "--table", kind) == 0
     log = out / "_delta_log/00000000000000000000.json"
@@ -303,7 +303,7 @@ def test_what_a_table_cannot_hold_is_refused(tmp_path, columns, result, kind, sa
     manifest = {"result": result, "sources": 1, "identity": {"batch_size": 1}, "fingerprint": ""}
     manifest["parts"] = [{"file": "part-000000.parquet", "bytes": 1, "rows": 0}]
     with pytest.raises(InputError, match=said):
-        register(LocalStore(tmp_path), manifest, kind)
+        register(Store(tmp_path), manifest, kind)
     assert os.listdir(tmp_path) == ["part-000000.parquet"]
 
 

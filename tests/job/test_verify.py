@@ -20,7 +20,7 @@ from pipelines.output.layout import Layout
 from pipelines.output.manifest_types import FORMAT
 from pipelines.output.part_file import FOOTER_KEY, Answer, checked_part, part_name, write_part
 from pipelines.output.run_folder import MANIFEST, SUCCESS, compute_digest, compute_fingerprint
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from pipelines.run.prepare import read_options
 from pipelines.verification import part_checks
 from tests.support.plans import table_of
@@ -113,7 +113,7 @@ class Output:
                 )
             )
         result = self.manifest["identity"]["result"]
-        entry = write_part(LocalStore(self.folder), number, Layout(result, run=run or self.run), answers)
+        entry = write_part(Store(self.folder), number, Layout(result, run=run or self.run), answers)
         return entry | {"sources": [source for answer in answers for source in answer.sources]}
 
     def rewrite(self, number, **changes):

@@ -17,7 +17,7 @@ from kepler_traverse.search.results import checksum
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from pipelines.output.layout import Layout
 from pipelines.output.part_file import Answer, write_part
-from pipelines.output.store import LocalStore
+from pipelines.output.store import Store
 from tests.support import oracle
 from tests.support.graphs import build, rmat, weights_for
 from tests.support.plans import table_of
@@ -104,7 +104,7 @@ def test_batches_of_1_of_7_and_of_all_hold_the_same_rows_and_the_same_sum(tmp_pa
                 Answer.of_one(int(graph.ids[r.source]), table_of(graph, r, plan.query), checksum(r, graph.returns_integers))
                 for r in runs
             )
-            parts.append(write_part(LocalStore(folder), number, Layout(run="run"), made))
+            parts.append(write_part(Store(folder), number, Layout(run="run"), made))
         table = pq.read_table(folder).combine_chunks()
         rows.add(hashlib.sha256(b"".join(column.to_numpy().tobytes() for column in table.columns)).hexdigest())
         sums.add(sum(int(part["checksum"], 16) for part in parts) % 2**64)

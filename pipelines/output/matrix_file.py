@@ -9,9 +9,8 @@ from __future__ import annotations
 import io
 import os
 import uuid
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,18 +19,16 @@ from kepler_traverse._arrays import MAX_INTEGER, UNREACHED, is_hops, to_host
 from kepler_traverse.graph import Graph
 
 from .schemas import ROWS_PER_PART
+from .store import HashedFile
 
 VERTICES = "_vertices.pq"
 UNREACHED_KEY = b"kepler_traverse.unreached"  # metadata of the schema: the distance of unreached vertices
 _LISTED = pa.types.is_fixed_size_list
-Opened = TypeVar("Opened", bound=io.RawIOBase)
 
 
 def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
-    """Return the distance of unreached vertices in a file.
-
-    It is -1 for hops and for sums of integers, ``inf`` for other weights, and ``2**63 - 1`` for sums of integers that may be
-    negative.
+    """Return the distance of unreached vertices in a file: -1 for hops and for sums of integers, ``2**63 - 1`` for sums of
+    integers that may be negative, and ``inf`` for other weights.
     """
     if counts_hops:
         return UNREACHED
@@ -39,15 +36,9 @@ def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
 
 
 def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.FixedSizeListArray:
-    """Return the distances of one source as an array of one list.
+    """Return the distances of one source as an array of one list, which may share the memory of hops.
 
-    Parameters
-    ----------
-    distance : array of shape (n_vertices,)
-        Hops, or weighted distances. The list may share the memory of hops.
-    reached : bool array of shape (n_vertices,)
-    unreached : int or float
-        See ``unreached_in_file``.
+    ``distance`` and ``reached``, bool, have shape (n_vertices,). ``unreached``: see ``unreached_in_file``.
     """
     if unreached == np.inf:
         distance = distance.copy()  # the array may belong to a plan
@@ -103,23 +94,16 @@ def widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return table.set_column(at, "distance", pa.FixedSizeListArray.from_arrays(flat, kind.list_size))
 
 
-class MatrixWriter(Generic[Opened]):
+class MatrixWriter:
     """Writes an Arrow file, with about ``ROWS_PER_PART`` distances per record batch.
 
-    Parameters
-    ----------
-    path : Path
-        Must not exist.
-    metadata : dict of bytes to str
-        Metadata of the schema.
-    open_new : callable
-        Opens a new file for writing, without a buffer.
+    ``path`` must not exist. ``metadata`` is that of the schema.
     """
 
-    def __init__(self, path: Path, metadata: dict[Any, Any], open_new: Callable[[Path], Opened]):
-        self._path, self._metadata, self._open = path, metadata, open_new
-        self._raw: Opened | None = None
+    def __init__(self, path: Path, metadata: dict[Any, Any]):
+        self._path, self._metadata = path, metadata
         self._held: list[pa.Table] = []
+        self._raw: Any = None
         self._file: Any = None
         self._writer: Any = None
         self._schema: pa.Schema | None = None
@@ -131,15 +115,14 @@ class MatrixWriter(Generic[Opened]):
         if len(self._held) * size >= ROWS_PER_PART:
             self._flush()
 
-    def close(self, metadata: dict[bytes, str]) -> Opened:
-        """Write what is held, and metadata of the file; return the closed file."""
+    def close(self, metadata: dict[bytes, str]) -> str:
+        """Write what is held, and metadata of the file; return the SHA-256 of the file."""
         self._flush()
         assert self._schema is not None
-        assert self._raw is not None
         empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
         self._writer.write_batch(empty, custom_metadata=metadata)
         self._end()
-        return self._raw
+        return self._raw.digest.hexdigest()
 
     def _flush(self) -> None:
         held, self._held = self._held, []
@@ -164,7 +147,7 @@ class MatrixWriter(Generic[Opened]):
             before = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")  # swept if this process dies
             os.replace(self._path, before)
         self._schema = schema
-        self._raw = self._open(self._path)
+        self._raw = HashedFile(self._path, "xb")
         self._file = io.BufferedWriter(self._raw)
         self._writer = pa.ipc.new_file(self._file, schema)
         if before is not None:

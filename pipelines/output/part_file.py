@@ -6,7 +6,6 @@ worker or device.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import itertools
 import json
@@ -32,9 +31,9 @@ from .layout import Layout, part_name
 from .manifest_types import FORMAT, Footer, PartEntry, PartSummary, checked
 from .matrix_file import MatrixWriter, unfit_lists
 from .part_reader import PartReader, open_part
-from .row_groups import Encoding, RowGroupWriter, rows_per_group
+from .row_groups import Encoding, RowGroupWriter
 from .schemas import OUTPUT_SCHEMAS
-from .store import Store
+from .store import HashedFile, Store
 
 _GATHERED = 2**20  # bytes that are buffered per write
 BY_DISTANCE = ("distance", "source", "vertex")
@@ -59,25 +58,12 @@ def write_part(
     answers: Iterable[Answer],
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> PartSummary | None:
-    """Write one batch.
+    """Write one batch; return its summary, without times and counts, or None, and no file, if there are no results.
+
+    Only about one row group of the rows is held at a time, unless they are sorted by distance. ``is_wanted`` is called just
+    before the store takes the file: a worker that hung must not replace a part that was reassigned.
 
     Raises NotWantedError or OSError (the disk is full, or the folder is gone).
-
-    Parameters
-    ----------
-    store : Store
-    layout : Layout
-        That of the run. The folder of a partition is made if it does not exist.
-    answers : iterable of Answer
-        Only about one row group of their rows is held at a time, unless they are sorted by distance.
-    is_wanted : callable
-        Called just before the store takes the file. A worker that hung must not replace a part that was reassigned.
-
-    Returns
-    -------
-    dict or None
-        ``file, rows, sha256, checksum, bytes``, and ``stored`` of a part in an object store: less than 1 KB. None, and no
-        file, if there are no results.
     """
     answers = iter(answers)
     first = next(answers, None)
@@ -137,13 +123,7 @@ def _sorted(answers: Iterable[Answer]) -> Iterator[Answer]:
 
 
 class _PartResults:
-    """The results of the sources of a part, and what its footer says of those that were taken.
-
-    Attributes
-    ----------
-    rows, checksum : int
-        Sums over the sources that were taken.
-    """
+    """The results of the sources of a part, and what its footer says of those that were taken."""
 
     def __init__(self, number: int, layout: Layout, answers: Iterable[Answer]):
         self._number, self._layout, self._answers = number, layout, answers
@@ -176,34 +156,20 @@ class _PartResults:
         return {FOOTER_KEY: json.dumps(footer)}
 
 
-class _Hashed(io.FileIO):
-    """A file that computes the SHA-256 of the bytes written to it."""
-
-    def __init__(self, path: Path, mode: str):
-        super().__init__(path, mode)
-        self.digest = hashlib.sha256()
-
-    def write(self, data: Any) -> int:
-        written = super().write(data)
-        self.digest.update(memoryview(data)[:written])
-        return written
-
-
 def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
     """Write a Parquet file; return its SHA-256."""
-    raw = _Hashed(partial, "xb")
+    raw = HashedFile(partial, "xb")
     # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per second.
     with io.BufferedWriter(raw) as file, pa.output_stream(file, compression=None, buffer_size=_GATHERED) as stream:
         writer: RowGroupWriter | None = None
         held: list[pa.Table] = []
-        n_held = filled = 0
+        n_held = 0
         for answer in answers:
             table, ends, begin, after = answer.table, np.cumsum(answer.sizes), 0, 0
             if writer is None:
-                schema = _plain_schema(table.schema)
-                writer, filled = _writer(stream, schema, form), rows_per_group(schema)
+                writer = _writer(stream, table.schema, form)
             # Rows are encoded from the first source that fills a row group, whatever the number of sources in a table.
-            while (full := int(np.searchsorted(ends, begin + filled - n_held))) < ends.size:
+            while (full := int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))) < ends.size:
                 held.append(table.slice(begin, ends[full] - begin))
                 _flush(writer, held)
                 begin, after, n_held = int(ends[full]), full + 1, 0
@@ -219,16 +185,16 @@ def _write_rows(partial: Path, form: ResultKind, answers: _PartResults) -> str:
 
 def _write_matrix(partial: Path, form: ResultKind, answers: _PartResults) -> str:
     """Write an Arrow file; return its SHA-256."""
-    writer: MatrixWriter[_Hashed] | None = None
+    writer: MatrixWriter | None = None
     try:
         for answer in answers:
             table = answer.table
             if writer is None:
                 described = {RESULT_KEY: form.name, MEANS_KEY: form.means, **(table.schema.metadata or {})}
-                writer = MatrixWriter(partial, described, lambda path: _Hashed(path, "xb"))
+                writer = MatrixWriter(partial, described)
             writer.write(table)
         assert writer is not None  # there is an answer
-        return writer.close(answers.footer()).digest.hexdigest()
+        return writer.close(answers.footer())
     finally:
         if writer is not None:
             writer.abandon()
@@ -252,13 +218,9 @@ def plain(table: pa.Table) -> pa.Table:
     return table.set_column(at, "source", pa.array(values))
 
 
-def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema}
-    return pa.schema(kinds.items())
-
-
 def _writer(file: Any, schema: pa.Schema, form: ResultKind) -> RowGroupWriter:
-    schema = schema.with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
+    kinds = {f.name: f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in schema}
+    schema = pa.schema(kinds.items()).with_metadata({RESULT_KEY: form.name, MEANS_KEY: form.means})
     # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and hops of vertices with close
     # numbers differ by little, so they use differences. For road networks this takes two thirds of the size of a dictionary,
     # in half the time.

@@ -127,11 +127,15 @@ class Encoding(NamedTuple):
 class RowGroupWriter:
     """Writes a Parquet file, one row group per call of ``write``.
 
-    ``file``: only its ``write`` is called. ``schema``: of the file, with its metadata.
+    ``file``: only its ``write`` is called. ``schema``: of the file, with its metadata. ``rows_per_group``: the least number
+    of rows of a row group that is not the last.
     """
 
     def __init__(self, file: Any, schema: pa.Schema, encoding: Encoding):
         self._file, self._schema, self._encoding = file, schema, encoding
+        kinds = [field.type for field in schema]
+        numbers = [kind.bit_width // 8 for kind in kinds if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
+        self.rows_per_group = GROUP_BYTES // (sum(numbers) + _TEXT_BYTES * (len(kinds) - len(numbers)))
         self._groups: list[Struct] = []
         self._indexes: list[tuple[Struct, tuple[bytes, bytes]]] = []  # of each column of each group, with its entry
         self._rows = 0
@@ -145,7 +149,7 @@ class RowGroupWriter:
         """
         if not table.num_rows:
             return
-        size = -(-table.num_rows // max(1, table.num_rows // rows_per_group(self._schema)))
+        size = -(-table.num_rows // max(1, table.num_rows // self.rows_per_group))
         for start in range(0, table.num_rows, size):
             piece = table.slice(start, size)
             self._add(
@@ -169,7 +173,9 @@ class RowGroupWriter:
                 if field in metadata:
                     metadata[field] = (I64, self._at + metadata[field][1])
             entries.append({**chunk.entry, _ENTRY_METADATA: (STRUCT, metadata)})
-            self._indexes.append((entries[-1], (_offset_index(chunk.places, self._at), chunk.values)))
+            places = [{1: (I64, self._at + at), 2: (I32, size), 3: (I64, row)} for at, size, row in chunk.places]
+            offsets = encoded({_PAGES: (LIST, Items(STRUCT, places))})  # struct ``OffsetIndex``
+            self._indexes.append((entries[-1], (offsets, chunk.values)))
             for page in chunk.pages:
                 self._put(page)
             uncompressed += metadata[_UNCOMPRESSED][1]
@@ -204,25 +210,12 @@ class RowGroupWriter:
         self._file.write(data + len(data).to_bytes(4, "little") + _MAGIC)
 
 
-def rows_per_group(schema: pa.Schema) -> int:
-    """Return the least number of rows of a row group that is not the last."""
-    kinds = [field.type for field in schema]
-    numbers = [kind.bit_width // 8 for kind in kinds if pa.types.is_integer(kind) or pa.types.is_floating(kind)]
-    return GROUP_BYTES // (sum(numbers) + _TEXT_BYTES * (len(kinds) - len(numbers)))
-
-
 def _ascends(column: pa.ChunkedArray) -> bool:
     """Whether no value is null or less than the one before; of a dictionary array, whose runs are sources, or the same."""
     is_before = pc.less_equal
     if pa.types.is_dictionary(column.type):
         column, is_before = pa.chunked_array([_find_runs(chunk)[0] for chunk in column.chunks if len(chunk)]), pc.less
     return not column.null_count and pc.all(is_before(column[:-1], column[1:])).as_py() is not False
-
-
-def _offset_index(places: list[Place], begin: int) -> bytes:
-    """Return the struct ``OffsetIndex`` of a column whose pages begin at an offset of the file."""
-    pages = [{1: (I64, begin + place.offset), 2: (I32, place.size), 3: (I64, place.first_row)} for place in places]
-    return encoded({_PAGES: (LIST, Items(STRUCT, pages))})
 
 
 def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding) -> ColumnChunk:
@@ -280,13 +273,7 @@ def _encoded(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChu
 
 
 class _Runs(NamedTuple):
-    """Data pages of values that repeat, as a column chunk without its dictionary page; and a column of such values.
-
-    Attributes
-    ----------
-    pages, metadata, places
-        As those of ``ColumnChunk``; places count from the first of these pages.
-    """
+    """Data pages of values that repeat, as a column chunk without its dictionary page; and a column of such values."""
 
     pages: Any
     metadata: Struct

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
 import os
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import read_regular
@@ -18,20 +20,12 @@ from .manifest_types import Stored
 
 
 class Store:
-    """A place for the files of a run, which ``str`` names: a folder on a disk. Its methods raise OSError.
+    """A place for the files of a run, which ``str`` names: a folder on a disk. Its methods raise OSError."""
 
-    Attributes
-    ----------
-    path : Path
-        A folder on this machine: where the files are, or where they are prepared.
-    is_local : bool
-        Whether the files are in that folder.
-    """
-
-    is_local = True
+    is_local = True  # whether the files are in the folder ``path``
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path = path  # of this machine: where the files are, or where they are prepared
 
     def __str__(self) -> str:
         return str(self.path)
@@ -77,10 +71,7 @@ class Store:
         sync_folder(path.parent)
 
     def versions(self) -> dict[str, str]:
-        """Return the files at the top and in partitions by name, with what changes when a file does.
-
-        That is ``""`` where nothing does for sure.
-        """
+        """Return the files at the top and in partitions by name, with what changes when a file does; ``""`` if nothing."""
         names = self.names()
         folders = [name for name in names if PARTITION_NAME.fullmatch(name) and (self.path / name).is_dir()]
         return dict.fromkeys([*names, *(f"{folder}/{name}" for folder in folders for name in self.names(folder))], "")
@@ -120,11 +111,7 @@ class Store:
 def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
     """Return the store that a path or a URL names.
 
-    Parameters
-    ----------
-    place : path or str
-    scratch : Path, optional
-        Where files of an object store are prepared; a new folder by default, which is deleted with the store.
+    ``scratch``: where files of an object store are prepared; a new folder by default, which is deleted with the store.
     """
     if isinstance(place, str) and URL.match(place):
         from .object_store import ObjectStore
@@ -140,6 +127,19 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class HashedFile(io.FileIO):
+    """A file that computes the SHA-256 of the bytes written to it."""
+
+    def __init__(self, path: Path, mode: str):
+        super().__init__(path, mode)
+        self.digest = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        written = super().write(data)
+        self.digest.update(memoryview(data)[:written])
+        return written
 
 
 def _sync(file: BinaryIO) -> None:

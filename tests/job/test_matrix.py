@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
 from pathlib import Path
@@ -244,7 +243,7 @@ def test_a_wrong_file_of_vertices_is_found(change, edges, job, tmp_path, capsys)
 def test_a_part_with_a_larger_number_in_a_later_batch_is_written_again_in_a_wider_type(tmp_path, monkeypatch):
     monkeypatch.setattr(matrix_file, "ROWS_PER_PART", 6)  # two lists of three per batch
     values = [[0, 1, -1], [2, 0, 3], [0, 4, 5], [40_000, 0, -1], [7, 8, 0]]
-    writer = MatrixWriter(tmp_path / ".part-000000.a.tmp", {"what": "lists"}, lambda path: io.FileIO(path, "xb"))
+    writer = MatrixWriter(tmp_path / ".part-000000.a.tmp", {"what": "lists"})
     for source, distance in enumerate(values):
         array = np.array(distance, np.int32)
         writer.write(pa.table({"source": [source], "distance": make_list(array, array >= 0, -1)}))

@@ -40,35 +40,20 @@ class CommitLog:
     a reader opens few files, and an entry is written twice, however many commits there are. A block that is missing, since
     its writer was killed, is read as the commits that it is made of.
 
-    Parameters
-    ----------
-    store : Store
-    shard : Shard, optional
-        One that keeps a short record of its parts beside the commits, which it replaces after each of its own. So the next
-        process of this shard reads no commit.
-
-    Attributes
-    ----------
-    record : ShardRecord or None
-        The record of the shard as ``find_record`` has found it.
-    is_closed : bool
-        As of the last reading.
+    ``shard`` keeps a short record of its parts beside the commits, which it replaces after each of its own. So the next
+    process of this shard reads no commit.
     """
 
     def __init__(self, store: Store, shard: Shard | None = None):
         self._store, self._writer, self.shard = store, uuid.uuid4().hex, shard
         self._next: int | None = None  # the first number that may be free
-        self.record: ShardRecord | None = None
-        self.is_closed = False
+        self.record: ShardRecord | None = None  # as ``find_record`` has found it
+        self.is_closed = False  # as of the last reading
 
     def read(self) -> list[Commit]:
         """Return the commits, or blocks of them, up to the one that closes the log.
 
-        Raises
-        ------
-        OSError
-        ValueError
-            A commit is damaged or missing.
+        Raises OSError, or ValueError: a commit is damaged or missing.
         """
         count = self._count()
         commits = list(self._commits(count))
@@ -77,7 +62,7 @@ class CommitLog:
 
     def append(self, added: dict[str, Any]) -> bool:
         """Add a commit of some entries; return False, and add nothing, if the log is closed. Raises as ``read``."""
-        data = _data({"writer": self._writer, **added})
+        data = _data({"writer": self._writer, "parts": [], "failed": [], "retried": [], **added})
         if "lost" in added:
             self._store.put_new(f"{COMMITS}/{_LOST}{uuid.uuid4().hex}.json", data)
         if self._next is None:
@@ -116,18 +101,15 @@ class CommitLog:
             file.write(_data(record))
 
     def close(self, tables: list[TableEntry], traffic: dict[str, int]) -> bool:
-        """Close the log, with the tables and requests of its writer; return False if there are commits that were not read.
-
-        Raises as ``read``.
-        """
+        """Close the log, with tables and requests of its writer; False if there are commits that were not read. OSError."""
         assert self._next is not None  # it was read
         closing = merged((), self._writer) | {"tables": tables, "traffic": traffic, "closed": True}
         return self._store.put_new(_name(self._next), _data(closing))
 
     def _count(self, known: int = 0) -> int:
         """Return the number of commits, if it is not less, by that of the last: each was created after the one before."""
-        found = map(_COMMIT.fullmatch, self._store.names(COMMITS, after=_file(known - 1) if known else ""))
-        return max((int(name[1]) + 1 for name in found if name), default=known)
+        names = map(_COMMIT.fullmatch, self._store.names(COMMITS, after=f"{known - 1:08d}.json" if known else ""))
+        return max((int(name[1]) + 1 for name in names if name), default=known)
 
     def _commits(self, count: int) -> Iterator[Commit]:
         for first in range(0, count, _BLOCK):
@@ -150,12 +132,8 @@ class CommitLog:
             raise ValueError(f"{name} is damaged: {error}") from None
 
 
-def _file(number: int) -> str:
-    return f"{number:08d}.json"
-
-
 def _name(number: int) -> str:
-    return f"{COMMITS}/{_file(number)}"
+    return f"{COMMITS}/{number:08d}.json"
 
 
 def _record(shard: Shard) -> str:
@@ -172,52 +150,41 @@ def _data(commit: Any) -> bytes:
 
 def merged(commits: Iterable[Commit], writer: str) -> Commit:
     """Return one commit that says what several say, one after the other."""
-    found: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
+    total: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
     parts: dict[str, PartEntry] = {}
     for commit in commits:
         for name in commit.get("lost", ()):
             parts.pop(name, None)
-            found.setdefault("lost", []).append(name)
+            total.setdefault("lost", []).append(name)
         parts |= {part["file"]: part for part in commit["parts"]}
-        found["failed"] += commit["failed"]
-        found["retried"] += commit["retried"]
-        if "seconds" in commit:
-            seconds = found.setdefault("seconds", {})
-            for step, value in commit["seconds"].items():
-                seconds[step] = round(seconds.get(step, 0.0) + value, 3)
+        total["failed"] += commit["failed"]
+        total["retried"] += commit["retried"]
+        for step, value in commit.get("seconds", {}).items():
+            seconds = total.setdefault("seconds", {})
+            seconds[step] = round(seconds.get(step, 0.0) + value, 3)
         if "traffic" in commit:
-            found["traffic"] = dict(Counter(found.get("traffic", {})) + Counter(commit["traffic"]))
+            total["traffic"] = dict(Counter(total.get("traffic", {})) + Counter(commit["traffic"]))
         for key in ("choice", "tables"):
             if key in commit:
-                found[key] = commit[key]
-    found["parts"] = list(parts.values())
-    return found
+                total[key] = commit[key]
+    total["parts"] = list(parts.values())
+    return total
 
 
 def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
     """Return the manifest of a run with what its commits add; the last entry of a part or of a failed source counts."""
     kept = ("parts", "failed", "retried", "seconds", "tables", "traffic")
     known: Any = {key: value for key, value in manifest.items() if key in kept}
-    added = merged((known, *commits), "")
-    parts = {part["file"]: part for part in added["parts"]}
-    failed = _still_failed(
-        added["failed"], {name: parts[name]["sources"] for name in parts.keys() & _files(added["failed"])}
-    )
-    found: Any = {**manifest, **added, "parts": [parts[name] for name in sorted(parts, key=in_order)], "failed": failed}
+    added: Any = merged((known, *commits), "")
     for key in ("writer", "lost"):
-        found.pop(key, None)
-    return found
-
-
-def _files(failed: Iterable[Failure]) -> set[str]:
-    return {failure["file"] for failure in failed}
-
-
-def _still_failed(failed: list[Failure], computed: dict[str, list[int | str]]) -> list[Failure]:
-    """Return the failures of sources that no later attempt has computed, each source once, with its last error."""
-    last = {(each["file"], source): each["error"] for each in failed for source in each["sources"]}
-    left: dict[tuple[str, str], Failure] = {}
+        added.pop(key, None)
+    parts = {part["file"]: part for part in added["parts"]}
+    # Of sources that no later attempt has computed, each once, with its last error.
+    last = {(each["file"], source): each["error"] for each in added["failed"] for source in each["sources"]}
+    failed: dict[tuple[str, str], Failure] = {}
     for (file, source), error in last.items():
-        if source not in computed.get(file, ()):
-            left.setdefault((file, error), {"file": file, "sources": [], "error": error})["sources"].append(source)
-    return list(left.values())
+        if file not in parts or source not in parts[file]["sources"]:
+            failed.setdefault((file, error), {"file": file, "sources": [], "error": error})["sources"].append(source)
+    in_place = {"parts": [parts[name] for name in sorted(parts, key=in_order)], "failed": list(failed.values())}
+    whole: Any = {**manifest, **added, **in_place}
+    return whole

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,12 +78,8 @@ def compute_digest(fingerprint: str, parts: Sequence[PartEntry], result: str = "
 def check_folder(store: Store, resume: bool, shared: bool = False, log: CommitLog | None = None) -> Manifest | None:
     """Return the manifest of the run to resume, or None if there is none yet; creates nothing.
 
-    With ``shared`` the folder may also be new: whichever process comes first begins the run.
-
-    Raises
-    ------
-    OutputError
-        The folder holds files that this run must not modify.
+    With ``shared`` the folder may also be new: whichever process comes first begins the run. Raises OutputError: the folder
+    holds files that this run must not modify.
     """
     try:
         # Where all writers share a run that has begun, finish lists its parts, which may be many.
@@ -144,12 +140,7 @@ def refuse_others_files(store: Store, names: Iterable[str]) -> None:
 def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     """Read the manifest of a run; of one that is not finished, with its commits, unless the log has the record of a shard.
 
-    Raises
-    ------
-    OutputError
-        It cannot be read at all, or has another format.
-    ValueError
-        It is damaged, or not a manifest of this job.
+    Raises OutputError (it cannot be read at all, or has another format) or ValueError (it is damaged, or none of this job).
     """
     path = f"{store}/{MANIFEST}"
     data = _manifest_data(store)
@@ -280,31 +271,17 @@ def _short(value: Any) -> str:
 class OutputFolder:
     """The output folder while a run writes to it. A lock excludes other runs, unless the run is shared.
 
-    Parameters
-    ----------
-    shard : Shard, optional
-        This process among those that share the run and write to the folder at the same time.
-    log : CommitLog, optional
-        That of the run, as far as it is read.
-
-    Attributes
-    ----------
-    store : Store
-    path, graph : Path
-        Where parts are written or prepared, and where worker processes find the graph.
-    manifest : dict
-        The current manifest; of a shared run, what this process knows of it.
-    done : set of int
-        Parts of a shard that have all their sources.
+    ``shard``: this process among those that share the run and write to the folder at the same time. ``log``: that of the
+    run, as far as it is read.
     """
 
     def __init__(self, store: Store, shard: Shard | None = None, log: CommitLog | None = None):
         self.store, self.path, self._is_shared = store, store.path, shard is not None
-        self.graph = graph_folder(store.path, shard)
-        self.manifest = cast(Manifest, {})  # until the run is known
-        self.done: set[int] = set()
+        self.graph = graph_folder(store.path, shard)  # where worker processes find the graph
+        self.manifest = cast(Manifest, {})  # until the run is known; of a shared run, what this process knows of it
+        self.done: set[int] = set()  # parts of a shard that have all their sources
         self._log: CommitLog | None = log or CommitLog(store)  # None if the run is finished
-        self._added = _nothing()
+        self._added: dict[str, Any] = {}  # since the last commit
         index, count = (0, 1) if shard is None else (shard.index, shard.count)
         self._commit_every = max(_COMMIT_EVERY, count * _COMMIT_SECONDS_PER_SHARD)
         self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
@@ -370,15 +347,8 @@ class OutputFolder:
     def join(self, before: Manifest | None, may_be_there: bool = True) -> Manifest:
         """Begin a shared run, unless another process has, which is an error if it may not; return its manifest.
 
-        Parameters
-        ----------
-        before : Manifest or None
-            The manifest, if another process was seen to have begun the run.
-
-        Raises
-        ------
-        OutputError
-            As ``check_folder``; or the other process has another version, which may write other bytes.
+        ``before`` is the manifest, if another process was seen to have begun the run. Raises OutputError: as
+        ``check_folder``; or the other process has another version, which may write other bytes.
         """
         manifest = before
         if manifest is None:
@@ -400,14 +370,10 @@ class OutputFolder:
             self._log = None
         return manifest
 
-    def is_complete(self) -> bool:
-        """Return whether the folder is unchanged since ``complete``."""
-        return mark_fits(self.store)
-
     def add(self, key: Literal["parts", "failed", "retried"], entry: Any) -> None:
         """Add an entry to the manifest; ``save`` writes it."""
         self.manifest[key].append(entry)
-        self._added[key].append(entry)
+        self._added.setdefault(key, []).append(entry)
 
     def add_seconds(self, seconds: dict[str, float]) -> None:
         """Add the seconds of this process to those of a shared run."""
@@ -433,12 +399,12 @@ class OutputFolder:
             self.manifest["parts"].sort(key=lambda part: in_order(part["file"]))
             self.put(MANIFEST, _to_text(self.manifest))
             self._clear_log()
-        elif self._log is not None and (any(self._added.values()) or (status is not None and TRAFFIC.requests)):
+        elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
             added = {"choice": self.manifest.get("choice"), "traffic": self.count_traffic()}
             if commit(self.store, self._log, self._added | added):
                 with writing_to(self.store):
                     self._log.put_record(self.done, added["choice"])
-        self._added = _nothing()
+        self._added = {}
         self._commit_again_at = time.monotonic() + self._commit_every
 
     def complete(self) -> None:
@@ -469,11 +435,9 @@ class OutputFolder:
     def put_table(self, name: str, tables: Iterable[pa.Table]) -> None:
         """Write tables as one of the folder's files, one after the other, whole or not at all; add it to the manifest.
 
-        Raises
-        ------
-        OutputError
+        Raises OutputError.
         """
-        with self._new_file(name) as file:
+        with writing_to(self.store), self.store.new_file(name) as file:
             writer: pq.ParquetWriter | None = None
             facts: Facts = {}
             for table in tables:
@@ -490,14 +454,8 @@ class OutputFolder:
 
     def put(self, name: str, data: bytes) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""
-        with self._new_file(name) as file:
-            file.write(data)
-
-    @contextlib.contextmanager
-    def _new_file(self, name: str) -> Iterator[BinaryIO]:
-        """Yield a file that becomes one of the folder's when it is whole; raises OutputError."""
         with writing_to(self.store), self.store.new_file(name) as file:
-            yield file
+            file.write(data)
 
 
 def size_and_digest_in(store: Store, name: str) -> tuple[int, str]:
@@ -513,10 +471,6 @@ def commit(store: Store, log: CommitLog, added: Any) -> bool:
             return log.append(added)
     except ValueError as error:
         raise OutputError(f"{store}/{COMMITS}: {error}; move it elsewhere, and run again with --resume") from None
-
-
-def _nothing() -> dict[str, Any]:
-    return {"parts": [], "failed": [], "retried": []}
 
 
 def graph_folder(path: Path, shard: Shard | None = None) -> Path:

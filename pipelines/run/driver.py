@@ -386,7 +386,7 @@ class _Job:
         return (
             not self._batches
             and has_tables
-            and self._folder.is_complete()
+            and mark_fits(self._folder.store)
             and {key: dict(before)[key] for key in right} == right
         )
 

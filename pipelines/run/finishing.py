@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +38,7 @@ from ..output.run_folder import (
     writing_to,
 )
 from ..output.store import Store
+from ..question import digest_of_ids
 from .answered_tables import answered_tables, list_tables, tables_of_graph
 
 _LISTED = 5
@@ -50,18 +49,12 @@ class IncompleteError(OutputError):
 
 
 def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Manifest, bool]:
-    """Complete a run in shards.
+    """Complete a run in shards; return its manifest, and whether it was complete before, or another call has closed it.
 
     ``tables``: paths of given tables that were moved, by their settings.
 
     Raises IncompleteError (parts are missing, damaged or not recorded, or sources failed), OutputError (there is no such
     run, or the folder cannot be written to) or InputError (a given table cannot be read, or has changed).
-
-    Returns
-    -------
-    manifest : Manifest
-    was_finished : bool
-        Whether the run was complete before, or another call has closed it.
     """
     given, checked, log = tables or {}, set[str](), CommitLog(store)
     manifest, is_first = _read(store, log), False
@@ -131,11 +124,11 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
         *(f"{several(count, 'source')} failed: {error}" for error, count in failed.most_common(_LISTED)),
     ]
     if damaged and not log.is_closed and manifest["status"] != "done":
-        commit(store, log, {"parts": [], "failed": [], "retried": [], "lost": damaged})
+        commit(store, log, {"lost": damaged})
     if any(faults):
         raise IncompleteError(f"{store}: {'; '.join(filter(None, faults))}; run their shards again, and then finish")
     sources = [source for name in names for source in recorded[name]["sources"]]
-    if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != manifest["identity"]["sources"]:
+    if digest_of_ids(sources) != manifest["identity"]["sources"]:
         raise OutputError(f"{store}: the recorded parts do not hold the sources of the run; take a new folder")
     checked.update(part["sha256"] for part in new)
 

@@ -113,11 +113,11 @@ Distances = Annotated[Histogram, Rule(_check_bins)]
 Slowest = Annotated[tuple[Id, Seconds], Rule(strict=False)]  # a list in JSON
 
 
-class PartCounts(TypedDict):
-    """What ``part_stats.Tally`` counts."""
+class PartCounts(TypedDict, total=False):
+    """What ``part_stats.PartStats`` counts."""
 
-    edges: int
-    rounds: int
+    edges: Count
+    rounds: Count
     slowest: Slowest | None
     distances: Distances | None
 
@@ -130,9 +130,9 @@ class Stored(TypedDict):
     version: str
 
 
-class PartSummary(TypedDict):
+class PartSummary(PartCounts):
     """One part file: what ``part_file.write_part`` returns, and what its worker measured. A part file of an earlier run
-    has no times."""
+    has no times and counts."""
 
     file: PartName
     rows: Count
@@ -144,10 +144,6 @@ class PartSummary(TypedDict):
     seconds: NotRequired[Seconds]
     phases: NotRequired[Phases]
     worker: NotRequired[str]
-    edges: NotRequired[Count]
-    rounds: NotRequired[Count]
-    slowest: NotRequired[Slowest | None]
-    distances: NotRequired[Distances | None]
     stored: NotRequired[Stored]
 
 

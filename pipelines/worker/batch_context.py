@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from ..output.manifest_types import PartSummary
 from ..output.part_stats import PartStats
@@ -30,6 +31,4 @@ class BatchContext:
         summary["seconds"], summary["phases"] = self.clock.elapsed, self.clock.rounded()
         if worker:
             summary["worker"] = worker
-        counts = self.tally.summary()
-        summary["edges"], summary["rounds"] = counts["edges"], counts["rounds"]
-        summary["slowest"], summary["distances"] = counts["slowest"], counts["distances"]
+        summary.update(cast(Any, self.tally.summary()))

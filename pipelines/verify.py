@@ -6,20 +6,16 @@ or by another traversal if rows were omitted.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kepler_traverse.errors import InputError, OutputError, several
@@ -111,21 +107,10 @@ def _show(folder: Path, findings: Findings, seconds: float, as_json: bool) -> No
 def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str = "auto", **tables: Any) -> Findings:
     """Check an output folder and verify every result in it.
 
+    ``folder`` may be a URL. ``edges`` is the edge list of the run, and ``tables`` are the tables that were given to it, by
+    their settings (``pairs``, ``sources``, ``targets``), all at their present paths.
+
     Raises InputError: the folder is not an output of this job, or the edge list is not that of the run.
-
-    Parameters
-    ----------
-    folder : path or str
-        The folder, or the URL of one in an object store.
-    edges : list of str
-        The edge list of the run, at its present paths.
-    device : {"auto", "cpu", "cuda"}
-    **tables : str
-        Present paths of the tables that were given to the run, by their settings: ``pairs``, ``sources``, ``targets``.
-
-    Returns
-    -------
-    Findings
     """
     findings, store = Findings(), open_store(folder)
     manifest = _manifest(store, findings)
@@ -163,7 +148,8 @@ def prove_output(folder: str | os.PathLike[str], edges: list[str], device: str =
                 part_of(here / name, entry, layout, prover, findings).check()
     if manifest["status"] == "done" and not findings.faults:
         tables = answered_tables(settings)
-        tables |= {name: partial(_table_of_graph, make, graph) for name, make in tables_of_graph(settings).items()}
+        for name, make in tables_of_graph(settings).items():
+            tables[name] = lambda _parts, make=make: [make(graph)]  # type: ignore[misc]
         _check_tables(store, manifest, tables, findings)
     table = format_in(store)
     if table is not None:
@@ -238,7 +224,7 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
         digest = compute_digest(manifest["graph"]["fingerprint"], parts, identity["result"])
         if manifest["digest"] != digest:
             findings.add("manifest", MANIFEST, f"its digest is {manifest['digest']}, that of its parts is {digest}")
-        if hashlib.sha256(json.dumps(sources).encode()).hexdigest() != identity["sources"]:
+        if digest_of_ids(sources) != identity["sources"]:
             findings.add("sources", MANIFEST, "the sources of its parts are not those of the run, in that order")
         if manifest["batches"] != layout.n_parts:
             said = f"{manifest['batches']} batches of {identity['batch_size']} sources"
@@ -275,10 +261,6 @@ def _check_tables(store: Store, manifest: Manifest, tables: dict[str, Make], fin
                 wrong = "the manifest has other pairs without a path, another estimate, or other busiest rows"
             if wrong:
                 findings.add("table", name, wrong)
-
-
-def _table_of_graph(make: Callable[[Graph], pa.Table], graph: Graph, _parts: Sequence[Path]) -> list[pa.Table]:
-    return [make(graph)]
 
 
 def _graph(manifest: Manifest, edges: list[str], device: str, findings: Findings) -> Graph | None:

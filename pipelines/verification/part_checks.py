@@ -73,10 +73,9 @@ class Prover:
     """Certifies the distances of sources: with predecessors one by one, without them several at once."""
 
     def __init__(self, graph: Graph, question: Question, findings: Findings) -> None:
-        self.graph, self._findings, self._limits = graph, findings, question.limits
+        self.graph, self._findings = graph, findings
         self.most_rows = graph.n_vertices
-        self.limit = question.limit
-        self.algorithm = question.algorithm
+        self.limit, self._limits, self.algorithm = question.limit, question.limits, question.algorithm
         self.form = OUTPUT_SCHEMAS[question.result]
         self.predecessors = self.form.has_predecessors
         self.column_kind = np.dtype(np.int32) if self.algorithm == "bfs" else graph.distance_dtype
@@ -87,18 +86,20 @@ class Prover:
         self._most = max(1, min(64, BATCH_BYTES // max(1, graph.n_vertices * self.kind.itemsize)))
         self._waiting: list[tuple[str, results.Traversal]] = []
 
-    def get_limits(self, sources: list[int]) -> list[Any]:
-        """Return the limit of each source, given by its vertex number."""
-        return [self.limit] * len(sources) if self._limits is None else self._limits.of(sources)
+    def limit_of(self, source: int) -> Any:
+        """Return the limit of a source, given by its vertex number."""
+        return self.limit if self._limits is None else self._limits.of([source])[0]
 
     def take(self, file: str, traversal: results.Traversal) -> None:
         """Verify one source, now or together with the next ones."""
-        if self.predecessors:
-            self._certify(file, traversal)
-        else:
+        if traversal.predecessor is None:
             self._waiting.append((file, traversal))
             if len(self._waiting) == self._most:
                 self.finalize()
+            return
+        move = namespace(self.graph.offsets).asarray
+        there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
+        self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
 
     def finalize(self) -> None:
         """Prove what waits."""
@@ -112,18 +113,12 @@ class Prover:
             self._findings.proven["certified without predecessors"] += len(waiting)
             return
         for at, (file, traversal) in enumerate(waiting):  # the group failed: report the fault of each source
-            own = self.get_limits([traversal.source])[0]
-            certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], own)
+            certificate = certify_many(self.graph, sources[at : at + 1], distances[at : at + 1], traversal.limit)
             self._conclude(file, traversal, certificate.failures, "certified without predecessors")
 
     def _moved(self, distance: np.ndarray) -> Any:
         """Return distances on the graph's device, in the type in which they are certified."""
         return namespace(self.graph.offsets).asarray(narrow_distances(self.graph, distance) if self.integers else distance)
-
-    def _certify(self, file: str, traversal: results.Traversal) -> None:
-        move = namespace(self.graph.offsets).asarray
-        there = replace(traversal, distance=self._moved(traversal.distance), predecessor=move(traversal.predecessor))
-        self._conclude(file, traversal, certify(self.graph, there).failures, "certified")
 
     def _conclude(self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str) -> None:
         if not failures:
@@ -140,14 +135,7 @@ class Prover:
 class Part:
     """One part file, which is read source by source and passed to a prover.
 
-    Parameters
-    ----------
-    entry : dict
-        Its entry in the manifest.
-    layout : Layout
-        That of the run.
-    prover : Prover
-        Whose ``form`` the rows must have. A source has at most ``most_rows`` of them.
+    The rows must have the ``form`` of the prover, and a source at most ``most_rows`` of them.
     """
 
     def __init__(self, path: Path, entry: PartEntry, layout: Layout, prover: Prover, findings: Findings) -> None:
@@ -170,7 +158,11 @@ class Part:
         try:
             with open_part(self._path) as file:
                 footer = self._footer(file)
-                if footer is None or not self._has_right_columns(file.schema):
+                if footer is None:
+                    return
+                wrong = unfit_columns(file.schema, self._prover.form, self._graph) or self._unfit_distances(file.schema)
+                if wrong:
+                    self._add("columns", wrong)
                     return
                 numbers = self._source_numbers(footer)
                 checksums = [] if numbers is None else self._check_rows(file, footer, numbers)
@@ -208,12 +200,6 @@ class Part:
             self._add("sources", "its sources are not those that the manifest names")
         return footer
 
-    def _has_right_columns(self, schema: pa.Schema) -> bool:
-        wrong = unfit_columns(schema, self._prover.form, self._graph) or self._unfit_distances(schema)
-        if wrong:
-            self._add("columns", wrong)
-        return not wrong
-
     def _unfit_distances(self, schema: pa.Schema) -> str:
         kind = schema.field("distance").type
         return "" if kind == pa.from_numpy_dtype(self._prover.column_kind) else f"its column 'distance' has type {kind}"
@@ -249,14 +235,15 @@ class Part:
                 return checksums
             traversal = self._traversal(source, runs)
             checksums.append(results.checksum(traversal))
-            if f"{checksums[-1]:016x}" != stated[source]:
-                self._add(
-                    "checksum", f"source {self._prover.name(source)}: the checksum of its rows is not the one in the footer"
-                )
+            self._check_checksum(self._prover.name(source), checksums[-1], stated[source])
             self._prover.take(self._path.name, traversal)
         for expected in waiting:
             self._add("rows", f"source {self._prover.name(expected)} has no rows, and its own is always there")
         return checksums
+
+    def _check_checksum(self, name: object, checksum: int, stated: str) -> None:
+        if f"{checksum:016x}" != stated:
+            self._add("checksum", f"source {name}: the checksum of its rows is not the one in the footer")
 
     def _tables(self, file: PartReader, footer: Footer) -> Iterator[pa.Table]:
         """Yield the rows of the sources, one after the other, in one table or several."""
@@ -329,7 +316,7 @@ class Part:
             source=source,
             distance=distance,
             predecessor=predecessor,
-            limit=prover.get_limits([source])[0],
+            limit=prover.limit_of(source),
             strategy="",
             rounds=0,
         )

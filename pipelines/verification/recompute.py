@@ -87,8 +87,7 @@ class AgainPart(Part):
             if difference:
                 self._add("wrong result", f"source {name}: {difference}; the rows after it are not compared")
                 return
-            if f"{checksum:016x}" != stated:
-                self._add("checksum", f"source {name}: the checksum of its rows is not the one in the footer")
+            self._check_checksum(name, checksum, stated)
             proven += 1
         if rows.take(1).num_rows:
             self._add("rows", "there are rows after those of its last source")

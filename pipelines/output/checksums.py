@@ -59,8 +59,8 @@ def _bits_of_column(column: Column) -> np.ndarray:
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return what each row adds to the checksum of its source.
 
-    ``source`` (int, or int64 array of shape (rows,)): vertex number. ``columns`` (sequence of uint64 arrays of shape
-    (rows,)): all columns but the source's, as ``to_bits`` gives them; ids as vertex numbers.
+    ``source``: vertex number, one or that of each row. ``columns``: arrays of shape (rows,) of all columns but the source's,
+    as ``to_bits`` gives them; ids as vertex numbers.
     """
     first, *others = columns
     mixed = mix(first + ODD)
@@ -80,16 +80,7 @@ def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> in
 
 
 def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequence[np.ndarray]) -> list[int]:
-    """Return the checksums of several sources, from rows in any order.
-
-    Parameters
-    ----------
-    sources : int64 array
-        Distinct vertex numbers, one for each checksum.
-    source : int64 array of shape (rows,)
-        Source of each row; one of ``sources``.
-    columns : sequence of uint64 arrays of shape (rows,)
-    """
+    """Return the checksum of each of ``sources``, distinct vertex numbers, from rows in any order; see ``sums_of_rows``."""
     order = np.argsort(sources)
     totals = np.zeros(sources.size, np.uint64)
     np.add.at(totals, order[np.searchsorted(sources[order], source)], sums_of_rows(source, columns))
@@ -97,18 +88,9 @@ def checksums_by_source(sources: np.ndarray, source: np.ndarray, columns: Sequen
 
 
 def checksums_in(tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, columns: Sequence[str]) -> list[int]:
-    """Return the checksums of sources from the rows of a file.
+    """Return the checksum of each of ``sources``, distinct vertex numbers, from the rows of a file with these columns.
 
     Raises ValueError: an id is not in the graph, or a row belongs to none of the sources.
-
-    Parameters
-    ----------
-    tables : iterable of pyarrow.Table
-        All rows, one table after another.
-    sources : int64 array
-        Distinct vertex numbers.
-    columns : sequence of str
-        All columns of the file.
     """
     totals = [0] * sources.size
     places = {source: i for i, source in enumerate(sources.tolist())}

@@ -39,27 +39,14 @@ def partition_name(column: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts of a run, and what they have in common.
+    """The parts of a run, and what they have in common."""
 
-    Attributes
-    ----------
-    result : str
-        Name of the output schema, stored in each part with its description.
-    batch_size : int
-        Sources of a part that is not the last one, of its partition if there are any.
-    partitions : mapping of str to int
-        The number of sources by the folder of their parts; without partitions that of all by ``""``.
-    sort : {"source", "distance"}
-        Order of the rows of a part: that of the sources, or that of ``part_file.by_distance``.
-    run : str
-        Fingerprint of the run, stored in each part.
-    """
-
-    result: str = "distances"
-    batch_size: int = 1
+    result: str = "distances"  # name of the output schema, stored in each part with its description
+    batch_size: int = 1  # sources of a part that is not the last one, of its partition if there are any
+    # The number of sources by the folder of their parts; without partitions that of all by "".
     partitions: Mapping[str, int] = field(default_factory=dict)
-    sort: str = "source"
-    run: str = ""
+    sort: str = "source"  # order of the rows of a part: that of the sources, or "distance", see ``part_file.by_distance``
+    run: str = ""  # fingerprint of the run, stored in each part
 
     @property
     def kind(self) -> ResultKind:

@@ -29,21 +29,12 @@ _MERGED_AT_ONCE = 256  # histograms: few to keep, and many share what adding the
 
 
 class PartStats:
-    """Sums statistics of the traversals of one part file.
-
-    Attributes
-    ----------
-    edges : int
-        Stored edges of reached vertices; 0 if a result has no distances by which to tell them.
-    rounds : int
-        Maximum number of levels or rounds of one traversal.
-    slowest : tuple of (id, float) or None
-        The source that took longest, and its seconds of traversing.
-    """
+    """Sums statistics of the traversals of one part file."""
 
     def __init__(self) -> None:
-        self.edges = self.rounds = 0
-        self.slowest: tuple[Id, float] | None = None
+        self.edges = 0  # stored ones of reached vertices; 0 if a result has no distances by which to tell them
+        self.rounds = 0  # maximum number of levels or rounds of one traversal
+        self.slowest: tuple[Id, float] | None = None  # the source that took longest, and its seconds of traversing
         self._histograms: list[Histogram] = []
 
     def add(
@@ -60,28 +51,17 @@ class PartStats:
             self._histograms = [] if together is None else [together]
 
     def summary(self) -> PartCounts:
-        """Return ``edges``, ``rounds``, ``slowest``, and ``distances``: a histogram, or None if nothing is written."""
-        return {
-            "edges": self.edges,
-            "rounds": self.rounds,
-            "slowest": self.slowest,
-            "distances": merged(*self._histograms),
-        }
+        """Return the sums; there is no histogram if nothing is written."""
+        counts = merged(*self._histograms)
+        return {"edges": self.edges, "rounds": self.rounds, "slowest": self.slowest, "distances": counts}
 
 
 class GroupStats:
-    """What ``PartStats.add`` takes of a group: the stored edges of each source, and histograms of the distances.
-
-    Attributes
-    ----------
-    edges : list of int
-    histograms : list of dict or None
-        Of some sources each; their sum is that of all.
-    """
+    """What ``PartStats.add`` takes of a group: the stored edges of each source, and histograms of the distances."""
 
     def __init__(self) -> None:
         self.edges: list[int] = []
-        self.histograms: list[Histogram | None] = []
+        self.histograms: list[Histogram | None] = []  # of some sources each; their sum is that of all
 
     def add_levels(self, counts: Any, edges: np.ndarray) -> None:
         """Add the next sources, given by their level counts and stored edges; the ``LevelFold`` of a part file."""
@@ -146,14 +126,10 @@ def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
 
 
 def make_histogram(traversal: Traversal) -> Histogram | None:
-    """Count the reached vertices by distance.
+    """Count the reached vertices by distance; None if there is none.
 
-    Returns
-    -------
-    dict or None
-        ``width``, a power of two (at least 1 for hops); ``first``, so that bin i holds distances from
-        ``(first + i) * width`` to below ``(first + i + 1) * width``; ``counts``, at most ``MAX_BINS`` of them.
-        None if no vertex was reached.
+    ``width`` is a power of two (at least 1 for hops). Bin i of ``counts``, of which there are at most ``MAX_BINS``, holds
+    distances from ``(first + i) * width`` to below ``(first + i + 1) * width``.
     """
     hops = traversal.algorithm == "bfs"
     distance = traversal.distance if hops else as_floats(traversal.distance)
@@ -167,8 +143,9 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
     low, high = float(low), float(high)
     if low > high:
         return None
-    width, first, n_bins = _scale(low, high, 1.0 if hops else 0.0)
-    shift = int(width).bit_length() - 1
+    width = _width(low, high, 1.0 if hops else 0.0)
+    first = math.floor(low / width)
+    n_bins, shift = math.floor(high / width) - first + 1, int(width).bit_length() - 1
     if not hops:
         # Multiplication is exact, because the width is a power of two.
         counts = count_bins(distance[None], None, np.array([1.0 / width]), np.array([first]), n_bins)[0]
@@ -234,15 +211,8 @@ def merged(*histograms: Histogram | None) -> Histogram | None:
     return {"width": width, "first": first, "counts": bins.tolist()}
 
 
-def _scale(low: float, high: float, least: float) -> tuple[float, int, int]:
-    """Return the width of a histogram's bins, the number of the first one, and the number of bins."""
-    width = _width(low, high, least)
-    first = math.floor(low / width)
-    return width, first, math.floor(high / width) - first + 1
-
-
 def _scale_of_all(low: np.ndarray, high: np.ndarray, least: float) -> tuple[float, int, int]:
-    """Return the ``_scale`` of the sum of histograms from ``low`` to ``high`` each."""
+    """Return width, number of the first bin, and number of bins of the sum of histograms from ``low`` to ``high`` each."""
     # The width of the sum is that of the widest: the same for each power of two that a share of the range is below.
     widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
     width = _width(float(low[widest]), float(high[widest]), least)

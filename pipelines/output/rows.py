@@ -165,20 +165,10 @@ def make_rows(
     target_order: np.ndarray | None = None,
     host_rows: HostRows | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of each source of a group, in order.
+    """Yield the rows of each source of a group, in order, for a question whose result has rows that belong to one each.
 
-    Parameters
-    ----------
-    question : Question
-        Its result has rows that belong to one source each.
-    query : Query
-        The query of the traversals.
-    traversals : Traversals
-        May be the result of ``on_host``, if ``is_made_on_host``.
-    target_order : int64 array, optional
-        Vertex numbers of the targets, in the order of the rows.
-    host_rows : HostRows, optional
-        One of the graph, used again from group to group.
+    ``traversals`` may be the result of ``on_host``, if ``is_made_on_host``. ``target_order``: vertex numbers of the targets,
+    in the order of the rows. ``host_rows``: one of the graph, used again from group to group.
     """
     asked = make_asked(question, graph, query, target_order)
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):

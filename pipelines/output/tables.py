@@ -40,30 +40,14 @@ class Named(NamedTuple):
 
 
 class TableFormat(NamedTuple):
-    """How parts become a table, and how it is read back.
+    """How parts become a table, and how it is read back."""
 
-    Attributes
-    ----------
-    log : str
-        Folder with the table's log, beside the parts.
-    mark : regular expression
-        A file in it that is there once the table is.
-    needs : tuple of str
-        Modules of the extra.
-    unfit_names : regular expression
-        What the format has in no name of a column.
-    write : callable
-        ``write(store, root, schema, layout)`` makes the table of the parts in ``root``.
-    files : callable
-        ``files(root)`` yields what the table names.
-    """
-
-    log: str
-    mark: re.Pattern[str]
-    needs: tuple[str, ...]
-    unfit_names: re.Pattern[str]
-    write: Callable[[Store, str, pa.Schema, Layout], None]
-    files: Callable[[str], Iterator[Named]]
+    log: str  # folder with the table's log, beside the parts
+    mark: re.Pattern[str]  # a file in it that is there once the table is
+    needs: tuple[str, ...]  # modules of the extra
+    unfit_names: re.Pattern[str]  # what the format has in no name of a column
+    write: Callable[[Store, str, pa.Schema, Layout], None]  # makes the table of the parts in a root
+    files: Callable[[str], Iterator[Named]]  # yields what the table in a root names
 
     @property
     def folder(self) -> str:
@@ -156,17 +140,10 @@ def format_in(store: Store) -> str | None:
 
 
 def register(store: Store, manifest: Manifest, name: str) -> bool:
-    """Make the parts of a finished run a table, unless they are one.
-
-    ``name`` is a key of ``TABLE_FORMATS``.
+    """Make the parts of a finished run a table of a key of ``TABLE_FORMATS``, unless they are one; return whether they were.
 
     Raises InputError (the packages of the format are not installed, or it cannot hold the parts) or OutputError (the folder
     has a table of another format or of other files, or the table cannot be written).
-
-    Returns
-    -------
-    bool
-        Whether the table was there before.
     """
     refuse_without_packages(name)
     form, known = TABLE_FORMATS[name], format_in(store)

@@ -29,18 +29,10 @@ def own_names() -> set[str]:
 
 
 def is_allowed(host: str, origin: str | None, names: Collection[str], allowed: Collection[str]) -> bool:
-    """Return whether a request may be answered.
+    """Return whether a request with these headers ``Host`` and ``Origin`` may be answered.
 
-    Parameters
-    ----------
-    host : str
-        Its header ``Host``.
-    origin : str or None
-        Its header ``Origin``, if it has one.
-    names : collection of str
-        Names of this host.
-    allowed : collection of str
-        Further hosts in Bokeh's notation: ``HOST:PORT``, where ``*`` matches anything.
+    ``names`` are those of this host, and ``allowed`` are further hosts in Bokeh's notation: ``HOST:PORT``, where ``*``
+    matches anything.
     """
     from bokeh.server.util import check_allowlist
 

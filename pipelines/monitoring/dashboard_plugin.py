@@ -182,10 +182,6 @@ def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None])
 
     ``client``, ``facts``, ``say``: as for ``News``. ``say`` is called with the reason if there can be no page: the scheduler
     has no dashboard or no Bokeh, cannot import this module, or accepts no plugins. The run continues without the page.
-
-    Returns
-    -------
-    News or None
     """
     try:
         client.register_plugin(KeplerPage(own=client.cluster is not None))

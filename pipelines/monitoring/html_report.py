@@ -34,7 +34,9 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
 
     ``manifest``: manifest of a run that has ended in any way. ``resume_command``: the command that finishes the run.
     """
-    batches, pauses = closed_up(_timed(manifest))
+    # Part files that an earlier run left without a manifest have no times.
+    timed = [summarize_batch(part_number(part["file"]) or 0, part) for part in manifest["parts"]]
+    batches, pauses = closed_up(sorted(filter(None, timed), key=lambda batch: batch["started"]))
     stats = _collect(manifest, batches)
     return (
         html_fragments.environment()
@@ -59,20 +61,10 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
     )
 
 
-def _timed(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return the batches with times; part files that an earlier run left without a manifest have none."""
-    batches = (summarize_batch(part_number(part["file"]) or 0, part) for part in manifest["parts"])
-    return sorted((batch for batch in batches if batch is not None), key=lambda batch: batch["started"])
-
-
 def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
     """Remove the pauses between a run and its resumption from the times of batches, which are ordered by their start.
 
-    Returns
-    -------
-    batches : list of dict
-    pauses : list of float
-        Seconds removed, each longer than ``PAUSE``.
+    Returns the batches, and the seconds that were removed, each more than ``PAUSE``.
     """
     closed: list[dict[str, Any]] = []
     pauses: list[float] = []
@@ -87,10 +79,8 @@ def closed_up(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list
 
 
 def _collect(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
-    timed = sum(batch["sources"] for batch in batches)
-    there = sum(len(part["sources"]) for part in manifest["parts"])
-    started = batches[0]["started"] if batches else 0.0
-    stats = RunStats(started, manifest["sources"], there - timed)
+    timed, there = sum(batch["sources"] for batch in batches), sum(len(part["sources"]) for part in manifest["parts"])
+    stats = RunStats(batches[0]["started"] if batches else 0.0, manifest["sources"], there - timed)
     failed = [{**each, "part": part_number(each["file"]), "n": len(each["sources"])} for each in manifest["failed"]]
     retried = [{**each, "part": part_number(each["file"])} for each in manifest["retried"]]
     stats.take({"batches": batches, "failed": failed, "retried": retried})

@@ -44,13 +44,10 @@ def _counts() -> _Counts | None:
 
 @contextlib.contextmanager
 def watched(algorithm: str) -> Iterator[Note]:
-    """Count one batch that a task of Dask answers within the block.
+    """Count one batch that a task of Dask answers within the block. A batch that raises as a whole is one failure.
 
-    Yields
-    ------
-    callable
-        ``note(summary, n_sources, failed)`` records the outcome: the summary of the part file, None without one; the number
-        of its sources; and ``(source, reason)`` of those that failed. A batch that raises as a whole is one failure.
+    ``note(summary, n_sources, failed)``, which it yields, records the outcome: the summary of the part file, None without
+    one; the number of its sources; and ``(source, reason)`` of those that failed.
     """
     if "distributed" not in sys.modules:  # no server of this process has metrics
         yield lambda *_: None

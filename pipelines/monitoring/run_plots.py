@@ -26,11 +26,6 @@ MAX_BARS = 3000  # batches drawn apart; of more, neighbors become one bar
 _ROW = 18  # height of a row with a name
 
 
-def worker_colour(i: int, name: str) -> str:
-    """Return the colour of the worker ``i``."""
-    return COLOURS[-1] if name == OTHERS else COLOURS[i % (len(COLOURS) - 1)]
-
-
 def time_unit(span: float) -> tuple[str, float]:
     """The unit in which a time axis of so many seconds is read easily, and the seconds of it."""
     return ("hours", 3600.0) if span > 7200 else ("minutes", 60.0) if span > 300 else ("seconds", 1.0)
@@ -108,10 +103,11 @@ def make_rates(stats: RunStats, what: str) -> Bars:
     bottom = np.zeros(begins.size)
     bars = []
     for i, (name, rate) in enumerate(rates.items()):
+        colour = COLOURS[-1] if name == OTHERS else COLOURS[i % (len(COLOURS) - 1)]
         for k in np.flatnonzero(rate):
             left, right = begins[k] / second, (begins[k] + stats.width) / second
             tip = f"{name}: {rate[k]:,.1f} {what}/s, from {left:.3g} to {right:.3g}"
-            bars.append(Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, worker_colour(i, name), tip, name))
+            bars.append(Bar(left, right, bottom[k] / size, (bottom[k] + rate[k]) / size, colour, tip, name))
         bottom += rate
     x, y = (0, begins.size * stats.width / second), (0, 1.05 * total.max() / size or 1)
     title, labels = f"{what} per second, by worker", (f"{unit} from the start", f"{word}{what}/s")
@@ -143,11 +139,8 @@ def _summarize_bins(distances: Histogram, hops: bool) -> tuple[np.ndarray, np.nd
     """Return the smallest and the largest distance of each bin, and its count."""
     counts = np.asarray(distances["counts"], np.float64)
     firsts = (distances["first"] + np.arange(counts.size)) * distances["width"]
-    return (
-        firsts,
-        firsts + distances["width"] - hops,
-        counts,
-    )  # hops are whole, and a distance ends where the next bin begins
+    # Hops are whole, and a distance ends where the next bin begins.
+    return firsts, firsts + distances["width"] - hops, counts
 
 
 def make_histogram(distances: Histogram, algorithm: str) -> Bars:

@@ -28,13 +28,7 @@ _LATELY = 60.0  # seconds over which the current rate is averaged
 
 
 def summarize_batch(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the times in the summary of a part file, small enough to be sent.
-
-    Returns
-    -------
-    dict or None
-        None if the summary has no times: the part file is of an earlier run.
-    """
+    """Return the times in the summary of a part file, small enough to be sent; None if an earlier run has written it."""
     if "started" not in summary or "worker" not in summary:
         return None
     return {
@@ -79,38 +73,19 @@ def _push_bounded(heap: list[Any], entry: tuple[Any, ...]) -> None:
 class RunStats:
     """Sums statistics of batches as they finish.
 
-    Parameters
-    ----------
-    started : float
-        Seconds since the epoch.
-    total : int
-        Sources of the whole run.
-    kept : int
-        Of these, the sources that an earlier run computed.
-
-    Attributes
-    ----------
-    whole : Share
-        Totals of all workers.
-    workers : dict of str to Share
-    done, failed_sources, failures, retries : int
-    failed, retried : deque of dict
-        The newest ones.
-    distances : dict or None
-        Histogram; the caller of ``add`` merges it.
-    width : float
-        Seconds per bin of time.
+    ``started``: seconds since the epoch. ``total``: sources of the whole run. ``kept``: of these, the sources that an
+    earlier run computed.
     """
 
     def __init__(self, started: float, total: int, kept: int = 0):
         self.started, self.total, self.kept = started, total, kept
-        self.whole = Share()
+        self.whole = Share()  # totals of all workers
         self.workers: dict[str, Share] = {}
         self.failed_sources = self.failures = self.retries = 0
-        self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
+        self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)  # the newest ones
         self.retried: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
-        self.distances: Histogram | None = None
-        self.width = _FIRST_WIDTH
+        self.distances: Histogram | None = None  # the caller of ``add`` merges it
+        self.width = _FIRST_WIDTH  # seconds per bin of time
         self.ended = started
         self._bins: dict[str, dict[str, np.ndarray]] = {}
         self._slowest: list[tuple[float, int, dict[str, Any]]] = []
@@ -188,16 +163,9 @@ class RunStats:
         return [*sorted(named[: most - 1], key=_by_number), OTHERS]
 
     def series(self, what: str, most: int = MAX_LISTED) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return rates over time.
+        """Return the seconds from the start at which each bin of ``width`` begins, and the rates per second by worker.
 
         ``what`` is "sources" or "edges"; ``most`` is the maximum number of workers listed, and the others are summed.
-
-        Returns
-        -------
-        begins : float64 array
-            Seconds from the start at which each bin begins; a bin is ``width`` long.
-        rates : dict of str to float64 array
-            Per second, by worker.
         """
         n = max(1, int(np.ceil((self.ended - self.started) / self.width)))
         names = self.busiest(most)

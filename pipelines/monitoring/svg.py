@@ -53,21 +53,11 @@ def _text(value: object) -> Markup:
     return escape(printed(value))
 
 
-def _titled(title: str) -> str:
-    return f"<title>{_text(title)}</title>" if title else ""
-
-
 class Plane:
     """A plot under construction: a plane between margins, in pixels of an image ``width`` wide.
 
-    Parameters
-    ----------
-    x, y : tuple of float
-        The values at the left and the right, and at the bottom and the top.
-    legend : sequence of tuple
-        Names with the colour, and the shape if it is no square, of what they stand for; above the plane.
-    log : str
-        The axes that are logarithmic: ``"x"`` or ``"y"``.
+    ``x`` and ``y``: the values at the left and the right, and at the bottom and the top. ``legend``, above the plane: names
+    with the colour, and the shape if it is no square, of what they stand for. ``log``: the axes that are logarithmic.
     """
 
     def __init__(
@@ -143,7 +133,7 @@ class Plane:
     def bar(self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str = "") -> None:
         left, right, low, high = self.at_x(x[0]), self.at_x(x[1]), self.at_y(y[0]), self.at_y(y[1])
         place = f'x="{left:.2f}" y="{high:.2f}" width="{max(right - left, 0.3):.2f}" height="{low - high:.2f}"'
-        self.parts.append(f'<rect {place} fill="{colour}">{_titled(title)}</rect>')
+        self._shape("rect", place, colour, title)
 
     def line(self, path: Iterable[tuple[float, float]], colour: str) -> None:
         corners = " ".join(f"{self.at_x(x):.1f},{self.at_y(y):.1f}" for x, y in path)
@@ -158,7 +148,11 @@ class Plane:
             "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
             "triangle": ("path", f'd="M{x - 5:.1f} {y + 4:.1f}h10l-5 -9z"'),
         }[shape]
-        self.parts.append(f'<{tag} {place} fill="{colour}">{_titled(title)}</{tag}>')
+        self._shape(tag, place, colour, title)
+
+    def _shape(self, tag: str, place: str, colour: str, title: str) -> None:
+        tip = f"<title>{_text(title)}</title>" if title else ""
+        self.parts.append(f'<{tag} {place} fill="{colour}">{tip}</{tag}>')
 
 
 def picture(*planes: Plane, file: bool = False) -> Markup:

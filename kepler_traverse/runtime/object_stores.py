@@ -42,20 +42,12 @@ T = TypeVar("T")
 
 
 class Traffic:
-    """Counts requests to stores and the bytes of objects, those that failed included.
-
-    Attributes
-    ----------
-    requests : Counter
-        By ``get``, ``head``, ``put``, ``list`` and ``delete``.
-    sent, received : int
-        Bytes.
-    """
+    """Counts requests to stores and the bytes of objects, those that failed included."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.requests: Counter[str] = Counter()
-        self.sent = self.received = 0
+        self.requests: Counter[str] = Counter()  # by get, head, put, list and delete
+        self.sent = self.received = 0  # bytes
 
     def add(self, kind: str, requests: int = 1, sent: int = 0, received: int = 0) -> None:
         with self._lock:
@@ -80,7 +72,11 @@ class StoredObject(NamedTuple):
 
     url: str
     size: int  # bytes
-    e_tag: str
+    e_tag: str  # or the time of its last change
+
+    @classmethod
+    def of(cls, url: str, meta: Any) -> StoredObject:
+        return cls(url, meta["size"], meta["e_tag"] or str(meta["last_modified"]))
 
 
 def has_secrets(url: str) -> bool:
@@ -91,12 +87,8 @@ def has_secrets(url: str) -> bool:
 def open_store(url: str) -> Any:
     """Return obstore's store of the objects below a URL; its requests are made by ``send``.
 
-    Raises
-    ------
-    InputError
-        obstore is not installed, or the address holds more than a bucket and a path.
-    OSError
-        The environment has no valid configuration for it.
+    Raises InputError (obstore is not installed, or the address holds more than a bucket and a path) or OSError (the
+    environment has no valid configuration for it).
     """
     _obstore(url)
     from obstore.store import from_url
@@ -125,17 +117,8 @@ def _obstore(url: str) -> Any:
 def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes: int) -> T:
     """Return ``call()``, which makes a request and reads the answer; make it again after faults that may pass.
 
-    Parameters
-    ----------
-    kind : str
-        Of ``Traffic.requests``.
-    **nbytes : int
-        Bytes that each attempt sends or receives, as ``Traffic.add`` takes them.
-
-    Raises
-    ------
-    FileNotFoundError, FileExistsError, PermissionError, OSError
-        With the words of the store.
+    ``kind`` is of ``Traffic.requests``. ``nbytes``: bytes that each attempt sends or receives, see ``Traffic.add``. Raises
+    FileNotFoundError, FileExistsError, PermissionError or OSError, with the words of the store.
     """
     until, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
     while True:
@@ -208,15 +191,10 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
 
     while found := send("list", page):
         for each in found:
-            yield StoredObject(f"{url}/{each['path']}", each["size"], get_version(each))
+            yield StoredObject.of(f"{url}/{each['path']}", each)
         if len(found) < _PAGE:
             break
         last = found[-1]["path"]
-
-
-def get_version(meta: Any) -> str:
-    """Return the version of an object: its entity tag, or the time of its last change."""
-    return meta["e_tag"] or str(meta["last_modified"])
 
 
 def find_object(url: str) -> StoredObject | None:
@@ -226,10 +204,9 @@ def find_object(url: str) -> StoredObject | None:
         return None
     obstore, store = _obstore(url), open_store(folder)
     try:
-        found = send("head", lambda: obstore.head(store, name))
+        return StoredObject.of(url, send("head", lambda: obstore.head(store, name)))
     except FileNotFoundError:
         return None
-    return StoredObject(url, found["size"], get_version(found))
 
 
 def objects_below(url: str) -> list[StoredObject]:
@@ -247,11 +224,7 @@ def local_copies(objects: list[StoredObject]) -> list[Path]:
 def local_path(path: str | os.PathLike[str]) -> str:
     """Return a path as it is, and for a URL that of a copy on this host, which is made once for each version of an object.
 
-    Raises
-    ------
-    InputError
-    OSError
-        The object cannot be read, or no copy can be made.
+    Raises as ``open_store`` and ``send``; and OSError: no copy can be made.
     """
     text = os.fspath(path)
     if not URL.match(text):
@@ -265,12 +238,8 @@ def local_path(path: str | os.PathLike[str]) -> str:
 def cache_folder(name: str) -> Path:
     """Return a folder of this host for copies of objects, which is made if it does not exist; no other user can write to it.
 
-    It is in ``KEPLER_CACHE_DIR``, by default ``kepler_traverse`` in ``XDG_CACHE_HOME`` or ``~/.cache``.
-
-    Raises
-    ------
-    InputError
-        It cannot be made, or others can write to it.
+    It is in ``KEPLER_CACHE_DIR``, by default ``kepler_traverse`` in ``XDG_CACHE_HOME`` or ``~/.cache``. Raises InputError:
+    it cannot be made, or others can write to it.
     """
     default = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "kepler_traverse"
     folder = Path(os.environ.get("KEPLER_CACHE_DIR") or default).absolute()
@@ -309,17 +278,9 @@ def alone(lock: Path) -> Iterator[None]:
 
 
 def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None) -> None:
-    """Copy an object to a file, which is there as a whole or not at all.
+    """Copy an object, of a certain version if one is given, to a file, which is there as a whole or not at all.
 
-    Parameters
-    ----------
-    version : StoredObject, optional
-        The version to copy.
-
-    Raises
-    ------
-    OSError
-        As ``send``; or the object is another version.
+    Raises as ``send``; and OSError: the object is another version.
     """
     import obstore
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,9 +64,7 @@ def frames_on(device: str) -> FrameKind:
 
 def arrow_tables() -> FrameKind:
     """Return the kind of pyarrow tables, in host memory."""
-    import pyarrow
-
-    return FrameKind(arrow_table, pyarrow.concat_tables)
+    return FrameKind(arrow_table, import_module("pyarrow").concat_tables)
 
 
 def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
@@ -86,20 +85,13 @@ def attach_query(frame: Frame, plan: Any) -> Any:
 class Selection:
     """The vertices whose records a result holds, of one source or of several that have the same.
 
-    Attributes
-    ----------
-    number : integer array of shape (size,), or None
-        Vertex numbers, ascending; None for all vertices.
-    mask : bool array
-        Which of all vertices, or of all targets, they are.
-    size : int
-    is_shared : bool
-        Whether several sources have it.
+    ``mask``: which of all vertices, or of all targets, they are. ``number``: vertex numbers, ascending, of shape (size,);
+    None for all vertices.
     """
 
     def __init__(self, graph: Graph, mask: Array, number: Array | None, size: int, empty: Callable[..., np.ndarray]) -> None:
-        self.mask, self.number, self.size, self.is_shared = mask, number, size, False
-        self._graph, self._empty = graph, empty
+        self.mask, self.number, self.size, self._graph, self._empty = mask, number, size, graph, empty
+        self.is_shared = False  # whether several sources have it
 
     @cached_property
     def ids(self) -> Any:
@@ -130,14 +122,9 @@ def select(
 ) -> Selection:
     """Return the vertices that a search has reached within a limit, or those of the targets that it has.
 
-    Parameters
-    ----------
-    distance : array of shape (n_vertices,)
-    targets : int64 array of vertex numbers, ascending, or None
-    last : Selection, optional
-        That of another source, which is returned if both are equal. In host memory.
-    empty : callable, optional
-        ``empty(size, dtype)`` returns memory of the host for masks and values. With it ``number`` may be None.
+    ``distance`` has shape (n_vertices,); ``targets`` are vertex numbers, ascending. ``last``, in host memory, is the
+    selection of another source, which is returned if both are equal. ``empty(size, dtype)`` returns memory of the host for
+    masks and values; with it ``number`` may be None.
     """
     xp = namespace(distance)
     if xp is np:
@@ -172,15 +159,9 @@ def make_columns(
 ) -> dict[str, Column]:
     """Return the records of one traversal as columns ``vertex, distance[, predecessor]``, ordered by vertex.
 
-    With ``unreached="cugraph"``, types and order of the columns are those of cuGraph's functions.
-
-    Parameters
-    ----------
-    unreached : {"omit", "null", "cugraph"}
-    selection : Selection, optional
-        The vertices, if they are known. Columns may then share memory with it and with the traversal.
-    names : collection of str
-        The columns that are needed.
+    With ``unreached="cugraph"``, types and order of the columns are those of cuGraph's functions. ``selection``: the
+    vertices, if they are known; columns may then share memory with it and with the traversal. ``names``: the columns that
+    are needed.
     """
     if unreached != "omit":
         return {name: column for name, column in _columns_of_all(graph, result, query, unreached).items() if name in names}
@@ -222,12 +203,7 @@ def _columns_of_all(graph: Graph, result: Traversal, query: Query, unreached: st
 def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
     """Return distances in the type of the result: those of integer weights are integers, in whatever type they were summed.
 
-    Parameters
-    ----------
-    distance : array
-        Hops, or weighted distances.
-    missing : bool array, optional
-        True for vertices that were not reached. None means that all were reached.
+    ``missing`` is True for vertices that were not reached; None means that all were.
     """
     if is_hops(distance.dtype) or not graph.returns_integers:
         return distance
@@ -344,14 +320,9 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
 
 
 def _rows_of_steps(graph: Graph, vertices: Any, walk: Array, begins: Array) -> Array:
-    """Return the row of the edge of each step of some walks; 0 where a walk begins.
+    """Return the row of the edge of each step of some walks, which are positions in a series of ids; 0 where a walk begins.
 
-    Parameters
-    ----------
-    vertices : Series of ids
-    walk : integer array of shape (steps,)
-        Positions in ``vertices``.
-    begins : bool array of shape (steps,)
+    ``walk`` and ``begins``, bool, have shape (steps,).
     """
     xp = namespace(begins)
     ids = vertices.to_arrow().to_pylist() if hasattr(vertices, "to_arrow") else vertices
@@ -399,16 +370,16 @@ def _has_cugraph_marks(frame: Frame) -> bool:
     """Whether a frame marks missing predecessors by -1, as ``unreached="cugraph"`` does."""
     if _kind_of_ids(frame["predecessor"]) != "integers":
         return False
-    is_none = frame["predecessor"] == NO_PREDECESSOR
-    return bool(is_none.any()) and not bool((frame["vertex"] == NO_PREDECESSOR).any())
+    has_mark, is_vertex = (bool((frame[name] == NO_PREDECESSOR).any()) for name in ("predecessor", "vertex"))
+    return has_mark and not is_vertex
 
 
 def _kind_of_ids(column: Any) -> str:
     """``"integers"``, ``"strings"``, or ``""`` for a column that cannot hold ids."""
     kind = getattr(column.dtype, "kind", "")
-    return (
-        "integers" if kind and kind in "iu" else "strings" if kind == "O" or str(column.dtype) in ("str", "string") else ""
-    )
+    if kind in ("i", "u"):
+        return "integers"
+    return "strings" if kind == "O" or str(column.dtype) in ("str", "string") else ""
 
 
 def _found_targets(vertex: Any, targets: Ids, graph: Graph | None, library: Any) -> Any:
@@ -455,17 +426,10 @@ def holds_hops(graph: Graph, frame: Frame) -> bool:
 
 
 def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any:
-    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into traversals over vertex numbers.
+    """Turn a frame of ``bfs`` or ``sssp`` (or of their ``_many``) back into a traversal of each source, in its order.
 
-    Yields
-    ------
-    Traversal
-        One for each source, in the order of the frame.
-
-    Raises
-    ------
-    InputError
-        The frame is no result of a traversal: a vertex occurs twice or is not in the graph, or there is no source.
+    Raises InputError: the frame is no result of a traversal: a vertex occurs twice or is not in the graph, or there is no
+    source.
     """
     import pandas
 
@@ -542,13 +506,7 @@ def check_unreached(unreached: str, graph: Graph) -> None:
 
 
 def _library(device: str) -> Any:
-    if device == "cuda":
-        import cudf
-
-        return cudf
-    import pandas
-
-    return pandas
+    return import_module("cudf" if device == "cuda" else "pandas")
 
 
 def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Column]:

@@ -24,7 +24,7 @@ from kepler_traverse.runtime.file_locks import NoLocksError, open_lock, take_loc
 from kepler_traverse.runtime.object_stores import URL, cache_folder, fetch, objects_below, open_store
 from kepler_traverse.runtime.regular_files import require_private
 
-from ..output.object_store import ObjectStore
+from ..output.store import ObjectStore
 
 _FILE = re.compile(r"(\w+/)?\w+\.\w+")  # of a stored graph
 _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph

@@ -14,8 +14,7 @@ from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import TRAFFIC
 from pipelines import batch_sources, finish, run_job, verify
 from pipelines.output.commits import CommitLog
-from pipelines.output.object_store import ObjectStore
-from pipelines.output.store import Store, open_store
+from pipelines.output.store import ObjectStore, Store, open_store
 from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, numbers_in  # noqa: F401
 from tests.support.jobs import manifest_of

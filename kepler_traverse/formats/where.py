@@ -13,7 +13,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,49 +39,26 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false"})
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_FUNCTIONS = {
-    "==": "equal",
-    "!=": "not_equal",
-    "<": "less",
-    "<=": "less_equal",
-    ">": "greater",
-    ">=": "greater_equal",
+# The sign of a comparison: what it means for two numbers, and the function of pyarrow.
+_COMPARISONS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "==": (operator.eq, "equal"),
+    "!=": (operator.ne, "not_equal"),
+    "<": (operator.lt, "less"),
+    "<=": (operator.le, "less_equal"),
+    ">": (operator.gt, "greater"),
+    ">=": (operator.ge, "greater_equal"),
 }
 _SPELLED = {"=": "==", "<>": "!="}
 _REVERSED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 Literal = str | int | float | bool
+Mask = Callable[[Any], Any]  # makes a chunked array of true, false and null for each row of a table
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     at: int  # the first character, from 0
-
-
-@dataclass(frozen=True)
-class _Node:
-    """One operation of a filter."""
-
-    kind: str  # {"and", "or", "not", "is null", "in", "compare", "compare columns", "column"}
-    column: str = ""  # the column that it is about
-    sign: str = ""  # of a comparison
-    values: tuple[Any, ...] = ()  # of a comparison with a value, and of ``in``; for ``"compare columns"`` the other column
-    parts: tuple[_Node, ...] = ()  # of ``and``, ``or`` and ``not``
-
-    def nodes(self) -> Iterator[_Node]:
-        yield self
-        for part in self.parts:
-            yield from part.nodes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +67,8 @@ class RowFilter:
 
     text: str  # as it was given
     columns: tuple[str, ...] | None  # the columns that it is about; None if that is not known (an expression of pyarrow)
-    _node: _Node | None = field(default=None, repr=False)
-    _expression: Any = field(default=None, repr=False)
+    mask: Mask = field(repr=False)
+    compared: dict[str, set[str]] = field(default_factory=dict, repr=False)  # what columns are compared with
 
     def kept(self, table: Any, file: DataFile) -> np.ndarray:
         """Return the numbers of the rows for which the condition is true.
@@ -99,7 +77,7 @@ class RowFilter:
         one is compared with what it does not hold.
         """
         try:
-            mask = self._mask_of_expression(table) if self._node is None else _mask(self._node, table)
+            mask = self.mask(table)
         except _WrongColumnError as error:
             raise EdgeListError(f"{file}: {option_text('where')}: {error}") from None
         except (pyarrow.ArrowException, TypeError, KeyError) as error:
@@ -107,27 +85,21 @@ class RowFilter:
             raise EdgeListError(f"{file}: {problem}") from None
         return np.flatnonzero(compute.fill_null(mask, False).to_numpy())
 
-    def _mask_of_expression(self, table: Any) -> Any:
-        mask = pyarrow.dataset.dataset(table).scanner(columns={"kept": self._expression}).to_table()["kept"]
-        if mask.type != pyarrow.bool_():
-            raise _WrongColumnError(f"the expression gives {mask.type}, and it must be true or false")
-        return mask
-
     def text_kind(self, column: str) -> str:
         """Return what the values of a column of text are compared with: text, numbers, booleans, or ``""`` if unknown."""
-        if self._node is None:
-            return ""
-        kinds = set()
-        for node in self._node.nodes():
-            if node.column == column and node.kind in ("compare", "in"):
-                kinds |= {_classify(value) for value in node.values}
-            elif node.column == column and node.kind == "column":
-                kinds.add("booleans")
-        return kinds.pop() if len(kinds) == 1 else ""
+        compared = self.compared.get(column, ())
+        return next(iter(compared)) if len(compared) == 1 else ""
 
 
 class _WrongColumnError(Exception):
     """A column that a filter cannot compare as it wants to."""
+
+
+def _mask_of_expression(expression: Any, table: Any) -> Any:
+    mask = pyarrow.dataset.dataset(table).scanner(columns={"kept": expression}).to_table()["kept"]
+    if mask.type != pyarrow.bool_():
+        raise _WrongColumnError(f"the expression gives {mask.type}, and it must be true or false")
+    return mask
 
 
 def row_filter(where: Any) -> RowFilter:
@@ -135,7 +107,7 @@ def row_filter(where: Any) -> RowFilter:
     if isinstance(where, str):
         return _parsed(where)
     if isinstance(where, compute.Expression):
-        return RowFilter(str(where), None, _expression=where)
+        return RowFilter(str(where), None, partial(_mask_of_expression, where))
     kind = type(where).__name__
     raise InputError(f"{option_text('where')} must be text or an expression of pyarrow, not a value of type {kind}")
 
@@ -146,18 +118,18 @@ def _parsed(text: str) -> RowFilter:
         raise InputError(
             f"{option_text('where')} has {len(text)} characters, and {MAX_LENGTH} are the most; filter the edge list before"
         )
-    node = _Parser(text).whole()
-    columns = [name for one in node.nodes() for name in (one.column, *(one.values if one.kind == "compare columns" else ()))]
-    return RowFilter(text, tuple(dict.fromkeys(name for name in columns if name)), node)
+    parser = _Parser(text)
+    mask = parser.whole()
+    return RowFilter(text, tuple(parser.compared), mask, parser.compared)
 
 
 class _Parser:
     """Recursive descent: or, and, not, comparison."""
 
     def __init__(self, text: str):
-        self.text, self.depth = text, 0
+        self.text, self.depth, self.at = text, 0, 0
         self.tokens = list(self._tokens())
-        self.at = 0
+        self.compared: dict[str, set[str]] = {}  # columns, and the kinds of values that each is compared with
 
     def _tokens(self) -> Iterator[_Token]:
         at = 0
@@ -205,65 +177,69 @@ class _Parser:
         what = "the end" if self.next.kind == "end" else repr(self.next.text[:40])
         return self.error(self.next.at, f"{problem}, before {what}")
 
-    def whole(self) -> _Node:
+    def whole(self) -> Mask:
         if self.next.kind == "end":
             raise InputError(f"{option_text('where')} is empty; give a condition such as \"highway != 'motorway'\"")
-        node = self.parse_or()
+        mask = self.parse_or()
         if self.next.kind != "end":
             raise self.wrong("'and' or 'or' is missing")
-        return node
+        return mask
 
-    def parse_or(self) -> _Node:
+    def parse_or(self) -> Mask:
         parts = [self.parse_and()]
         while self.take("or"):
             parts.append(self.parse_and())
-        return parts[0] if len(parts) == 1 else _Node("or", parts=tuple(parts))
+        return _joined("or_kleene", parts)
 
-    def parse_and(self) -> _Node:
+    def parse_and(self) -> Mask:
         parts = [self.negation()]
         while self.take("and"):
             parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else _Node("and", parts=tuple(parts))
+        return _joined("and_kleene", parts)
 
-    def negation(self) -> _Node:
+    def negation(self) -> Mask:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(self.next.at, f"more than {MAX_DEPTH} levels of parentheses and 'not'")
         if self.take("not"):
-            node = _Node("not", parts=(self.negation(),))
+            mask = _inverted(self.negation())
         elif self.take("("):
-            node = self.parse_or()
+            mask = self.parse_or()
             self.expect(")")
         else:
-            node = self.comparison()
+            mask = self.comparison()
         self.depth -= 1
-        return node
+        return mask
 
-    def comparison(self) -> _Node:
+    def comparison(self) -> Mask:
         token = self.next
         if token.kind in ("number", "string") or self.is_next("true", "false", "null"):
             value = self.literal()
             sign = self.sign()
             if sign is None:
                 raise self.error(token.at, f"{token.text[:40]!r} is no column; a condition compares a column")
-            return _Node("compare", self.column(), _REVERSED.get(sign, sign), (value,))
+            return self.compare(self.column(), _REVERSED.get(sign, sign), value)
         column = self.column()
         if self.take("is"):
             negated = self.take("not")
             self.expect("null")
-            node = _Node("is null", column)
-            return _Node("not", parts=(node,)) if negated else node
+            return _inverted(partial(_is_null, column)) if negated else partial(_is_null, column)
         negated = self.take("not")
         if negated or self.is_next("in"):
             self.expect("in")
-            node = _Node("in", column, values=self.values())
-            return _Node("not", parts=(node,)) if negated else node
+            mask = self.compare(column, "in", *self.values())
+            return _inverted(mask) if negated else mask
         sign = self.sign()
         if sign is None:
-            return _Node("column", column)
+            self.compared[column].add("booleans")
+            return partial(_condition, column)
         if self.next.kind == "quoted" or (self.next.kind == "word" and self.next.text.lower() not in _KEYWORDS):
-            return _Node("compare columns", column, sign, (self.column(),))
-        return _Node("compare", column, sign, (self.literal(),))
+            return partial(_compared_columns, column, sign, self.column())
+        return self.compare(column, sign, self.literal())
+
+    def compare(self, column: str, sign: str, *values: Literal) -> Mask:
+        self.compared[column].update(map(_classify, values))
+        return partial(_compared, column, sign, values)
 
     def sign(self) -> str | None:
         text = _SPELLED.get(self.next.text, self.next.text)
@@ -274,13 +250,12 @@ class _Parser:
 
     def column(self) -> str:
         token = self.next
-        if token.kind == "quoted":
-            self.at += 1
-            return token.text[1:-1].replace("``", "`")
-        if token.kind != "word" or token.text.lower() in _KEYWORDS:
+        if token.kind != "quoted" and (token.kind != "word" or token.text.lower() in _KEYWORDS):
             raise self.wrong("the name of a column is missing")
         self.at += 1
-        return token.text
+        name = token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
+        self.compared.setdefault(name, set())
+        return name
 
     def values(self) -> tuple[Literal, ...]:
         close = {"(": ")", "[": "]"}.get(self.next.text, "")
@@ -324,35 +299,60 @@ def _classify(value: Literal) -> str:
     return "text" if isinstance(value, str) else "booleans" if isinstance(value, bool) else "numbers"
 
 
-def _mask(node: _Node, table: Any) -> Any:
-    """Return a chunked array of true, false and null for each row."""
-    if node.kind in ("and", "or"):
-        combine = compute.and_kleene if node.kind == "and" else compute.or_kleene
-        return functools.reduce(combine, (_mask(part, table) for part in node.parts))
-    if node.kind == "not":
-        return compute.invert(_mask(node.parts[0], table))
-    column = plain_column(table.column(node.column))
-    if node.kind == "is null":
-        return column.is_null()
-    what, name = _kind_of_column(column), shown(node.column)
-    if what == "nothing":
+def _joined(function: str, parts: list[Mask]) -> Mask:
+    def mask(table: Any) -> Any:
+        each = (part(table) for part in parts)
+        return functools.reduce(lambda one, other: compute.call_function(function, [one, other]), each)
+
+    return parts[0] if len(parts) == 1 else mask
+
+
+def _inverted(mask: Mask) -> Mask:
+    return lambda table: compute.invert(mask(table))
+
+
+def _is_null(name: str, table: Any) -> Any:
+    return plain_column(table.column(name)).is_null()
+
+
+def _condition(name: str, table: Any) -> Any:
+    column = plain_column(table.column(name))
+    kind = _kind_of_column(column)
+    if kind not in ("booleans", "nothing"):
+        raise _WrongColumnError(f"column {shown(name)} is {column.type} and no condition; compare it with a value")
+    return column if kind == "booleans" else _constant(column, None)
+
+
+def _compared(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
+    """Compare a column with the one value of a sign, or with those of a list (``"in"``)."""
+    column = plain_column(table.column(name))
+    kind = _kind_of_column(column)
+    if kind == "nothing":
         return _constant(column, None)
-    if node.kind == "column":
-        if what != "booleans":
-            raise _WrongColumnError(f"column {name} is {column.type} and no condition; compare it with a value")
-        return column
-    if node.kind == "compare columns":
-        return _compared_columns(node, column, plain_column(table.column(node.values[0])))
-    for value in node.values:
-        if _classify(value) != what and not (what == "times" and isinstance(value, str)):
-            raise _WrongColumnError(f"column {name} is {column.type} and is compared with {value!r}")
-    if what == "times":
-        node = _Node(node.kind, node.column, node.sign, tuple(_time(value, column, name) for value in node.values))
-    if what == "booleans" and node.sign not in ("==", "!=", ""):
-        raise _WrongColumnError(f"column {name} is {column.type}, which {node.sign} does not order")
-    if node.kind == "in":
-        return _is_member(column, node.values, what)
-    return _compared(column, node.sign, node.values[0], what)
+    for value in values:
+        if _classify(value) != kind and not (kind == "times" and isinstance(value, str)):
+            raise _WrongColumnError(f"column {shown(name)} is {column.type} and is compared with {value!r}")
+    if kind == "times":
+        values = tuple(_time(value, column, shown(name)) for value in values)
+    elif kind == "booleans" and sign not in ("==", "!=", "in"):
+        raise _WrongColumnError(f"column {shown(name)} is {column.type}, which {sign} does not order")
+    elif kinds.is_floating(column.type):
+        column, values = column.cast(pyarrow.float64()), tuple(_exact_float(value, column) for value in values)
+    if sign == "in":
+        return _is_member(column, list(values))
+    (value,) = values
+    if kinds.is_integer(column.type):
+        limits = np.iinfo(column.type.to_pandas_dtype())
+        if value != math.floor(value):
+            # No integer lies between a number and the integer below it.
+            if sign in ("==", "!="):
+                return _constant(column, sign == "!=")
+            sign = "<=" if sign in ("<", "<=") else ">"
+        value = math.floor(value)
+        if not limits.min <= value <= limits.max:
+            return _constant(column, _COMPARISONS[sign][0](0, value))
+    value = value if isinstance(value, pyarrow.Scalar) else pyarrow.scalar(value, column.type)
+    return compute.call_function(_COMPARISONS[sign][1], [column, value])
 
 
 def _kind_of_column(column: Any) -> str:
@@ -376,32 +376,13 @@ def _constant(like: Any, value: bool | None) -> Any:
     return compute.if_else(like.is_null(), nothing, pyarrow.scalar(value, pyarrow.bool_()))
 
 
-def _compared(column: Any, sign: str, value: Any, what: str) -> Any:
-    if what == "numbers" and kinds.is_integer(column.type):
+def _is_member(column: Any, values: list[Any]) -> Any:
+    if kinds.is_integer(column.type):
         limits = np.iinfo(column.type.to_pandas_dtype())
-        if value != math.floor(value):
-            # No integer lies between a number and the integer below it.
-            if sign in ("==", "!="):
-                return _constant(column, sign == "!=")
-            sign = "<=" if sign in ("<", "<=") else ">"
-        value = math.floor(value)
-        if not limits.min <= value <= limits.max:
-            return _constant(column, _COMPARISONS[sign](0, value))
-    elif what == "numbers":
-        column, value = column.cast(pyarrow.float64()), _exact_float(value, column)
-    value = value if isinstance(value, pyarrow.Scalar) else pyarrow.scalar(value, column.type)
-    return compute.call_function(_FUNCTIONS[sign], [column, value])
-
-
-def _is_member(column: Any, values: tuple[Any, ...], what: str) -> Any:
-    chosen = list(values)
-    if what == "numbers" and kinds.is_integer(column.type):
-        limits = np.iinfo(column.type.to_pandas_dtype())
-        chosen = [int(value) for value in values if value == math.floor(value) and limits.min <= value <= limits.max]
-    elif what == "numbers":
-        column, chosen = column.cast(pyarrow.float64()), [_exact_float(value, column) for value in values]
-        chosen += [-value for value in chosen if value == 0]  # pyarrow looks values up by their bits
-    is_member = compute.is_in(column, value_set=pyarrow.array(chosen, column.type))
+        values = [int(value) for value in values if value == math.floor(value) and limits.min <= value <= limits.max]
+    elif kinds.is_floating(column.type):
+        values += [-value for value in values if value == 0]  # pyarrow looks values up by their bits
+    is_member = compute.is_in(column, value_set=pyarrow.array(values, column.type))
     return compute.if_else(column.is_null(), pyarrow.scalar(None, pyarrow.bool_()), is_member)
 
 
@@ -418,15 +399,16 @@ def _time(text: str, column: Any, name: str) -> Any:
         raise _WrongColumnError(f"column {name} is {column.type}, and {text!r} is none ({one_line(error, 120)})") from None
 
 
-def _compared_columns(node: _Node, column: Any, other: Any) -> Any:
+def _compared_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
+    column, other = (plain_column(table.column(each)) for each in (name, other_name))
     kind, other_kind = _kind_of_column(column), _kind_of_column(other)
     if "nothing" in (kind, other_kind):
         return compute.and_kleene(_constant(column, None), _constant(other, None))
     if kind != other_kind or (kind == "times" and column.type != other.type):
-        names = f"{shown(node.column)} is {column.type} and column {shown(node.values[0])} is {other.type}"
+        names = f"{shown(name)} is {column.type} and column {shown(other_name)} is {other.type}"
         raise _WrongColumnError(f"column {names}; they cannot be compared")
     if kind == "numbers" and kinds.is_floating(column.type) != kinds.is_floating(other.type):
         column, other = column.cast(pyarrow.float64()), other.cast(pyarrow.float64())  # refuses integers that it rounds
     elif kind == "text":
         column, other = column.cast(pyarrow.large_string()), other.cast(pyarrow.large_string())
-    return compute.call_function(_FUNCTIONS[node.sign], [column, other])
+    return compute.call_function(_COMPARISONS[sign][1], [column, other])

@@ -79,14 +79,18 @@ def write_geoparquet(
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
     if hulls:
-        table, kinds = make_hulls(table, coordinates, _checked_ratio(ratio)), HULLS
+        arguments.real("ratio", ratio)
+        if not 0 <= ratio <= 1:
+            raise InputError(f"ratio must be from 0 to 1, not {arguments.describe(ratio)}")
+        table, kinds = make_hulls(table, coordinates, float(ratio)), HULLS
         bounds = bounds_of_hulls(table)
     elif "position" in table.column_names and {"pair", "target"} & set(table.column_names):
         table, bounds = make_lines(table, coordinates)
         kinds = ["LineString", "Point"]
     else:
+        names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
+        bounds = find_bounds(np.concatenate([coordinates.points(table[name]) for name in names]))
         table, kinds = make_shapes(table, coordinates)
-        bounds = find_bounds(table[GEOMETRY])
     metadata = geo_metadata(kinds, entry, bounds)
     try:
         pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
@@ -125,15 +129,9 @@ def to_numbers(name: str, column: Any) -> np.ndarray:
 
 
 class Coordinates:
-    """Where vertices are.
+    """Where vertices are: a pyarrow array of ids, and float64 arrays of the same length, with the names of their columns.
 
-    Parameters
-    ----------
-    vertices : pyarrow array
-        Ids, each once; else InputError.
-    x, y : float64 arrays of the same length
-    names : tuple of str
-        Of the columns of x and y, for errors.
+    InputError if an id is there twice.
     """
 
     def __init__(self, vertices: Any, x: np.ndarray, y: np.ndarray, names: tuple[str, str] = ("x", "y")):
@@ -153,6 +151,10 @@ class Coordinates:
                 f"the vertices of the graph are {vertices.type}, those of vertices {self._known.type}"
             ) from None
         return compute.is_in(vertices, value_set=self._known).to_numpy(zero_copy_only=False)
+
+    def points(self, vertices: Any) -> np.ndarray:
+        """Return the coordinates of a column of ids, of shape (k, 2)."""
+        return np.stack(self.of(vertices), axis=1)
 
     def of(self, vertices: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the coordinates of a column of ids.
@@ -178,7 +180,7 @@ class Coordinates:
 def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
     """Return a table with a column ``geometry``, and its types: the point of each row's vertex, or the line of its edge."""
     names = ("vertex",) if "vertex" in table.column_names else ("src", "dst")
-    at = np.stack([np.stack(coordinates.of(table[name]), axis=1) for name in names], axis=1)
+    at = np.stack([coordinates.points(table[name]) for name in names], axis=1)
     shapes = np.zeros(len(at), _LINE if len(names) == 2 else _POINT)
     shapes["order"], shapes["kind"], shapes["at"] = 1, len(names), at
     if len(names) == 2:
@@ -201,7 +203,7 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
     begins = position == 0
     if position.size and not (begins[0] and (begins[1:] | (position[1:] == position[:-1] + 1)).all()):
         raise InputError("frame has paths in another order of rows than that of paths(); sort it by path and position")
-    points = np.stack(coordinates.of(table["vertex"]), axis=1).astype("<f8")
+    points = coordinates.points(table["vertex"]).astype("<f8")
     first = np.flatnonzero(begins)
     end = np.append(first[1:], position.size)[: first.size]
     lines = []
@@ -212,17 +214,12 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
     kept = [name for name in table.column_names if name not in ("position", "vertex", "edge")]
     columns = {name: table[name].take(pyarrow.array(end - 1)) for name in kept if name != "vertices"}
     columns |= {"vertices": pyarrow.array(end - first), GEOMETRY: pyarrow.array(lines, pyarrow.binary())}
-    bounds = [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()] if points.size else None
-    return pyarrow.table(columns), bounds
+    return pyarrow.table(columns), find_bounds(points)
 
 
-def find_bounds(shapes: Any) -> list[float] | None:
-    """Return the smallest x and y and the largest ones of a column of ``make_shapes``; None if it has no row."""
-    if not len(shapes):
-        return None
-    kind = _POINT if len(shapes[0].as_buffer()) == _POINT.itemsize else _LINE
-    points = np.concatenate([np.frombuffer(value.as_buffer(), kind)["at"] for value in shapes])
-    return [float(value) for f in (np.min, np.max) for value in f(points, axis=(0, 1))]
+def find_bounds(points: np.ndarray) -> list[float] | None:
+    """Return the smallest x and y and the largest ones of points of shape (k, 2); None if there is none."""
+    return [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()] if points.size else None
 
 
 def shapely_module() -> Any:
@@ -242,8 +239,7 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     The table has the columns ``source, vertex, band``; the rows of a source stand together.
     """
     shapely = shapely_module()
-    x, y = coordinates.of(table["vertex"])
-    points = np.stack([x, y], axis=1)
+    points = coordinates.points(table["vertex"])
     source, band = table["source"].combine_chunks(), table["band"].to_numpy()
     place = compute.index_in(source, value_set=compute.unique(source)).to_numpy()
     order = np.lexsort([band, place])  # stable: within a band as in the table
@@ -286,13 +282,6 @@ def geo_metadata(kinds: Sequence[str], crs: Mapping[str, Any], bounds: list[floa
     if bounds is not None:
         column["bbox"] = bounds
     return {"geo": json.dumps({"version": "1.1.0", "primary_column": GEOMETRY, "columns": {GEOMETRY: column}})}
-
-
-def _checked_ratio(ratio: Any) -> float:
-    arguments.real("ratio", ratio)
-    if not 0 <= ratio <= 1:
-        raise InputError(f"ratio must be from 0 to 1, not {arguments.describe(ratio)}")
-    return float(ratio)
 
 
 def _path(path: Any) -> str:

@@ -232,7 +232,7 @@ def _streets(graph: Graph, places: Coordinates) -> _Streets:
         raise InputError("vertices has the coordinates of no edge of the graph; it needs the ids of the graph's vertices")
     src, dst = src[kept][known[kept]], dst[kept][known[kept]]
     begin, end = ids.take(pa.array(src)), ids.take(pa.array(dst))
-    lines = np.stack([np.stack(places.of(begin), axis=1), np.stack(places.of(end), axis=1)], axis=1)
+    lines = np.stack([places.points(begin), places.points(end)], axis=1)
     return _Streets(begin, end, lines)
 
 
@@ -280,7 +280,7 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
     colours = _Colours.of(table[column])
     if colours.norm is None:
         raise InputError(f"the column {column!r} of frame has no numbers, which widths of edges could show")
-    lines = np.stack([np.stack(places.of(table[end]), axis=1) for end in ("src", "dst")], axis=1)
+    lines = np.stack([places.points(table[end]) for end in ("src", "dst")], axis=1)
     widths = 0.3 + 5 * np.clip(colours.values / (colours.values.max(initial=0) or 1), 0, 1)
     ax.add_collection(LineCollection(list(lines), colors=colours.rgba, linewidths=widths, capstyle="round", zorder=2))
     ax.figure.colorbar(ScalarMappable(colours.norm, colours.cmap), ax=ax, label=column, shrink=0.6)
@@ -288,7 +288,7 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str) -> None:
 
 def _draw_paths(ax: Any, table: Any, places: Coordinates) -> None:
     """Draw each path as a line between its two ends."""
-    at = np.stack(places.of(table["vertex"]), axis=1)
+    at = places.points(table["vertex"])
     lines, _ = make_lines(table, places)
     label = next(name for name in ("pair", "target") if name in table.column_names)
     cuts = np.cumsum(lines["vertices"].to_numpy())

@@ -6,7 +6,7 @@ graph (``attr``) to NetworkX.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -109,35 +109,24 @@ def eccentricity(G: KeplerGraph, v: Any = None, sp: None = None, weight: Weight 
     return by_node[v] if v in G else by_node
 
 
-def diameter(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
-    """Largest eccentricity."""
-    return _extreme(G, weight, "diameter") or 0
+def _extreme(name: str) -> Callable[..., Any]:
+    """Return the function of an extreme eccentricity, or of its nodes, with searches from a few nodes on most graphs."""
+
+    def function(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
+        if name == "center" and not usebounds:
+            _refuse_no_tree(G, weight)
+        if not len(G):
+            return (max if name in ("diameter", "periphery") else min)([])  # raises what NetworkX raises
+        if not _is_strongly_connected(G):  # before all sources are searched in vain
+            raise _infinite_path(G)
+        made = extremes(G.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,))
+        extreme = getattr(made, name)
+        return G.names(extreme) if name in ("center", "periphery") else extreme or 0
+
+    return function
 
 
-def radius(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
-    """Smallest eccentricity."""
-    return _extreme(G, weight, "radius") or 0
-
-
-def periphery(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> list[Any]:  # noqa: ARG001
-    """Nodes of the largest eccentricity."""
-    return G.names(_extreme(G, weight, "periphery"))
-
-
-def center(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> list[Any]:  # noqa: ARG001
-    """Nodes of the smallest eccentricity."""
-    if not usebounds:
-        _refuse_no_tree(G, weight)
-    return G.names(_extreme(G, weight, "center"))
-
-
-def _extreme(graph: KeplerGraph, weight: Weight, name: str) -> Any:
-    """One of the extreme eccentricities, or the numbers of its nodes, with searches from a few nodes on most graphs."""
-    if not len(graph):
-        return (max if name in ("diameter", "periphery") else min)([])  # raises what NetworkX raises
-    if not _is_strongly_connected(graph):  # before all sources are searched in vain
-        raise _infinite_path(graph)
-    return getattr(extremes(graph.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,)), name)
+diameter, radius, periphery, center = map(_extreme, ("diameter", "radius", "periphery", "center"))
 
 
 def _refuse_no_tree(graph: KeplerGraph, weight: Weight) -> None:

@@ -93,6 +93,10 @@ def can_run(
     return _weight_problem(graph, name, weight) or True
 
 
+def _may_be_tree(graph: Any) -> bool:
+    return not graph.is_directed() and graph.number_of_edges() == len(graph) - 1
+
+
 def _limit_problem(argument: str, value: Any) -> str:
     if value is None or type(value) in (int, bool):
         return "" if value is None or abs(value) < 2**53 else f"{argument} is beyond 2^53"
@@ -120,10 +124,6 @@ def _load_problem(graph: Any, name: str, given: dict[str, Any]) -> str:
         except TypeError:
             return "sources or targets are not lists of nodes"
     return ""
-
-
-def _may_be_tree(graph: Any) -> bool:
-    return not graph.is_directed() and graph.number_of_edges() == len(graph) - 1
 
 
 def _weight_problem(graph: Any, name: str, weight: Any) -> str:
@@ -164,23 +164,15 @@ def _checked_weights(graph: Any, weight: Any) -> Weights:
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Return True, or why NetworkX itself is faster: the graph is small, and converting it takes longer than the search."""
     graph = args[0] if args else kwargs["G"]
-    if isinstance(graph, KeplerGraph) or _is_converted(graph):
+    cache = getattr(graph, "__networkx_cache__", None) or {}
+    converted = (graph, *cache.get("backends", {}).get("kepler", {}).values())
+    if any(isinstance(each, KeplerGraph) for each in converted):
         return True
-    if name in _ONE_PAIR or (name.startswith(("dijkstra_path", "shortest_path")) and _has_both_ends(args, kwargs)):
+    ends = [args[at] if len(args) > at else kwargs.get(end) for at, end in ((1, "source"), (2, "target"))]
+    if name in _ONE_PAIR or (name.startswith(("dijkstra_path", "shortest_path")) and all(end is not None for end in ends)):
         return "one pair is searched faster than the graph is converted"
     size = len(graph) + graph.number_of_edges()
     least = MIN_SIZE_FOR_ALL_SOURCES if name in _ALL_SOURCES or name.startswith("all_pairs") else MIN_SIZE_FOR_ONE_SEARCH
     if size < least:
         return f"the graph has {size} nodes and edges, and the conversion pays from {least} on"
     return True
-
-
-def _has_both_ends(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    source = args[1] if len(args) > 1 else kwargs.get("source")
-    target = args[2] if len(args) > 2 else kwargs.get("target")
-    return source is not None and target is not None
-
-
-def _is_converted(graph: Any) -> bool:
-    cache = getattr(graph, "__networkx_cache__", None) or {}
-    return any(isinstance(each, KeplerGraph) for each in cache.get("backends", {}).get("kepler", {}).values())

@@ -29,16 +29,9 @@ _SEARCHES_PER_THREAD = 16
 class Paths(Mapping[Any, list[Any]]):
     """A path for each node that a search reached, computed when it is read: a dictionary of lists would hold every path.
 
-    It is equal to NetworkX's dictionary of lists; ``dict`` makes one.
-
-    Parameters
-    ----------
-    order : array of the vertices that are reached
-        The order of iteration.
-    walk : callable
-        ``walk(vertex)`` returns the vertex numbers of the path from the source to a vertex that is reached.
-    reverse : bool
-        Return every path from its end to the source.
+    It is equal to NetworkX's dictionary of lists; ``dict`` makes one. It iterates over the array ``order`` of the vertices
+    that are reached. ``walk(vertex)`` returns the vertex numbers of the path from the source to one of them; with
+    ``reverse`` every path is from its end to the source.
     """
 
     def __init__(self, graph: KeplerGraph, order: np.ndarray, walk: Callable[[int], list[int]], reverse: bool = False):

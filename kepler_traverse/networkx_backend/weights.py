@@ -48,7 +48,9 @@ def read_weights(adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_
     kinds = set(map(type, listed))
     wrong = kinds - _INTEGERS - _FLOATS
     if wrong:
-        return _refused(f"edge attribute {name!r} has {_described(listed, wrong)}; weights must be integers or floats")
+        value = next(value for value in listed if type(value) in wrong)
+        what = f"the value {value!r} of type {type(value).__name__}"
+        return _refused(f"edge attribute {name!r} has {what}; weights must be integers or floats")
     try:
         return _as_arrays(listed, kinds, name, len(adjacency))
     except OverflowError:
@@ -82,18 +84,10 @@ def _as_arrays(listed: list[Any], kinds: set[type], name: Hashable, n_nodes: int
     # A Bellman-Ford search may try walks of n^2 edges before it reports a cycle.
     if kind == "int" and int(heaviest) * (n_nodes + 1) ** 2 >= _MAX_SUM:
         return _refused(f"sums of the integers of edge attribute {name!r} may exceed int64")
-    if kind == "mixed" and _heaviest_integer(listed) * (n_nodes + 1) ** 2 >= FLOAT64_EXACT:
+    integers = (abs(int(value)) for value in listed if type(value) in _INTEGERS)
+    if kind == "mixed" and max(integers, default=0) * (n_nodes + 1) ** 2 >= FLOAT64_EXACT:
         return _refused(f"edge attribute {name!r} mixes floats with integers whose sums float64 may round")
     return Weights(values=values, floats=flags, kind=kind, has_negative=bool((values < 0).any()), problem="")
-
-
-def _heaviest_integer(listed: list[Any]) -> int:
-    return max((abs(int(value)) for value in listed if type(value) in _INTEGERS), default=0)
-
-
-def _described(listed: list[Any], wrong: set[type]) -> str:
-    value = next(value for value in listed if type(value) in wrong)
-    return f"the value {value!r} of type {type(value).__name__}"
 
 
 def _refused(problem: str) -> Weights:

@@ -80,18 +80,16 @@ def choose_columns(
     known = [name for name in dict.fromkeys(names) if is_weight_name(name) and name not in (src, dst) and name not in dates]
     weight = _weight(names, options, file, positions, known)
     if weight is None and options.weighted:
-        raise _no_weight(names, (src, dst), file, numeric)
+        others = [name for name in names if name not in (src, dst) and name in numeric]
+        held = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers" if others else ""
+        raise EdgeListError(
+            f"{file}: no weight column is known by its name; it has {listed(names)}{held}; "
+            f"name one with {option_text('weight_column')}",
+            column="weight",
+        )
     columns = EdgeColumns(src=src, dst=dst, weight=weight)
     for role, name in columns.roles.items():
-        if name not in names:
-            option = option_text(f"{role}_column")
-            raise EdgeListError(
-                f"{file}: no column {shown(name)}, which {option} names; it has {listed(names)}", column=role
-            )
-        if names.count(name) > 1:
-            raise EdgeListError(
-                f"{file}: column {shown(name)} occurs {names.count(name)} times; rename all but one", column=role
-            )
+        _require_once(name, names, file, f"{role}_column", role)
     if weight in (src, dst):
         raise EdgeListError(
             f"{file}: column {shown(weight)} is {'src' if weight == src else 'dst'} and cannot be the weight, too; "
@@ -99,16 +97,20 @@ def choose_columns(
             column="weight",
         )
     columns = replace(columns, **_more_columns(names, options, file, columns))
-    known_columns = {*columns.roles.values(), *(columns.more if _names_columns(options) else [columns.oneway])}
+    known_columns = {*columns.roles.values(), *(columns.more if options.names_columns else [columns.oneway])}
     unused = [name for name in dict.fromkeys(names) if name not in known_columns]
     # A data frame's index is no column that anyone gave.
     numbers = [name for name in unused if name in numeric and not name.startswith("__")]
     return replace(columns, unused=tuple(unused), unused_numbers=tuple(numbers))
 
 
-def _names_columns(options: ReadOptions) -> bool:
-    """Whether the filter, if there is one, says which columns it reads."""
-    return options.row_filter is None or options.row_filter.columns is not None
+def _require_once(name: str, names: list[str], file: DataFile, option: str, role: str | None = None) -> None:
+    if name not in names:
+        problem = f"no column {shown(name)}, which {option_text(option)} names; it has {listed(names)}"
+        raise EdgeListError(f"{file}: {problem}", column=role)
+    if names.count(name) > 1:
+        problem = f"column {shown(name)} occurs {names.count(name)} times; rename all but one"
+        raise EdgeListError(f"{file}: {problem}", column=role)
 
 
 def _more_columns(names: list[str], options: ReadOptions, file: DataFile, columns: EdgeColumns) -> dict[str, Any]:
@@ -119,12 +121,7 @@ def _more_columns(names: list[str], options: ReadOptions, file: DataFile, column
         filters = tuple(dict.fromkeys(names)) if condition.columns is None else condition.columns
     by_option = [("where", name) for name in filters] + ([("oneway_column", oneway)] if oneway is not None else [])
     for option, name in by_option:
-        if name not in names:
-            raise EdgeListError(
-                f"{file}: no column {shown(name)}, which {option_text(option)} names; it has {listed(names)}"
-            )
-        if names.count(name) > 1:
-            raise EdgeListError(f"{file}: column {shown(name)} occurs {names.count(name)} times; rename all but one")
+        _require_once(name, names, file, option)
     if oneway in columns.roles.values():
         raise EdgeListError(
             f"{file}: column {shown(str(oneway))} is an end or the weight and cannot be {option_text('oneway_column')}"
@@ -163,16 +160,6 @@ def _weight(names: list[str], options: ReadOptions, file: DataFile, positions: i
         could_be = " or ".join(map(shown, known[:5]))
         raise EdgeListError(f"{file}: the weight could be {could_be}; {how}{without}", column="weight")
     return known[0] if known else None
-
-
-def _no_weight(names: list[str], ends: tuple[str, str], file: DataFile, numeric: frozenset[str]) -> EdgeListError:
-    others = [name for name in names if name not in ends and name in numeric]
-    numbers = f"; {listed(others)} {'hold' if len(others) > 1 else 'holds'} numbers" if others else ""
-    return EdgeListError(
-        f"{file}: no weight column is known by its name; it has {listed(names)}{numbers}; "
-        f"name one with {option_text('weight_column')}",
-        column="weight",
-    )
 
 
 def listed(names: list[str]) -> str:

@@ -173,8 +173,7 @@ class _TextColumn:
         """Take further rows (a pyarrow string array or chunked array); returns itself."""
         if strings.null_count:
             raise null_error(strings, self.where, self.rows)
-        converted = self._converted(strings)
-        self.chunks += list_chunks(converted)
+        self.chunks += list_chunks(self._converted(strings))
         self.rows += len(strings)
         return self
 
@@ -187,22 +186,13 @@ class _TextColumn:
 
 
 class IdText(_TextColumn):
-    """Ids written as text, converted block by block.
+    """Ids written as text, converted block by block to a type of ``ID_TYPES``, which is never ``"auto"``.
 
-    Parameters
-    ----------
-    id_type : str
-        A type of ``ID_TYPES``, never ``"auto"``.
-    plain : bool
-        The type was not declared. Integers are taken only as a program writes them, as ``"007"`` and ``"+7"`` may be
-        names, and strings only where it is sure what belongs to them.
-    trim, blanks : bool
-        Blanks before an id follow the delimiter and do not belong to the id; or blanks are the delimiter, so that a comma at
-        an end of an id would be another one.
-    numbered : bool
-        The format numbers its vertices from 1, so that no other type helps.
-    into : list or ColumnFile, optional
-        What collects the chunks.
+    With ``plain`` the type was not declared: integers are taken only as a program writes them, as ``"007"`` and ``"+7"`` may
+    be names, and strings only where it is sure what belongs to them. With ``trim``, blanks before an id follow the delimiter
+    and do not belong to the id. With ``blanks`` these are the delimiter, so that a comma at an end of an id would be another
+    one. ``numbered``: the format numbers its vertices from 1, so that no other type helps. A list or a ColumnFile (``into``)
+    collects the chunks.
     """
 
     def __init__(
@@ -302,7 +292,9 @@ class WeightText(_TextColumn):
                 row = next(i for i, text in enumerate(clean.to_pylist()) if not _is_within(text, -(2**63), 2**63 - 1))
                 problem = f"has the integer {clean[row].as_py()[:40]}, beyond int64; scale down"
                 raise self.where.error(problem, self.rows + row) from None
-        self._to_floats()
+        if self.type == pyarrow.int64():  # the rows so far are integers
+            self.type = pyarrow.float64()
+            self.chunks = cast_exactly(self.chunks, self.type, self.where, self._new_chunks())
         try:
             floats = compute.cast(clean, self.type)
         except pyarrow.ArrowInvalid:
@@ -311,12 +303,6 @@ class WeightText(_TextColumn):
             raise self.where.error(f"has {_shown(clean[row])}, which is not a number{comma}", self.rows + row) from None
         self._refuse_rounded(clean, floats)
         return floats
-
-    def _to_floats(self) -> None:
-        """Take the rows so far, which are integers, for floats."""
-        if self.type == pyarrow.int64():
-            self.type = pyarrow.float64()
-            self.chunks = cast_exactly(self.chunks, self.type, self.where, self._new_chunks())
 
     def _refuse_rounded(self, strings: pyarrow.ChunkedArray, floats: pyarrow.ChunkedArray) -> None:
         """Refuse integers that float64 cannot hold, and numbers that are not 0 and would become 0."""

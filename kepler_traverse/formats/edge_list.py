@@ -65,6 +65,11 @@ class ReadOptions:
         """The filter of ``where``."""
         return None if self.where is None else row_filter(self.where)
 
+    @property
+    def names_columns(self) -> bool:
+        """Whether the filter, if there is one, says which columns it reads."""
+        return self.row_filter is None or self.row_filter.columns is not None
+
     def chunks(self) -> Any:
         """Return what collects the chunks of a column: a list, or a file."""
         from .columns import ColumnFile
@@ -201,18 +206,12 @@ def _joined(parts: list[EdgeList], options: ReadOptions) -> EdgeList:
         for piece, place in zip(pieces, places, strict=True):
             chunks += piece.chunks if piece.type == kind else cast_exactly(piece.chunks, kind, place, options.chunks())
         columns[role] = pyarrow.chunked_array(chunks, kind)
+    before = np.cumsum([0, *(part.n_rows for part in parts)])
+    kept = [part.kept + first for part, first in zip(parts, before, strict=False) if part.kept is not None]
     return EdgeList(
         table=pyarrow.table(columns),
         columns=columns_of_all([part.columns for part in parts]),
         rows=tuple(entry for part in parts for entry in part.rows),
-        kept=_joined_rows(parts),
+        kept=None if parts[0].kept is None else np.concatenate(kept),
         directions=None if parts[0].directions is None else np.concatenate([part.directions for part in parts]),
     )
-
-
-def _joined_rows(parts: list[EdgeList]) -> np.ndarray | None:
-    """Return the rows that are kept, counted over all files."""
-    if parts[0].kept is None:
-        return None
-    before = np.cumsum([0, *(part.n_rows for part in parts)])
-    return np.concatenate([part.kept + first for part, first in zip(parts, before, strict=False)])

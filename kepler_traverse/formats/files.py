@@ -190,7 +190,9 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
 
     try:
         if URL.match(path):
-            return _copied(stored_objects(path, endings))
+            objects, here = stored_objects(path, endings), fsspec.filesystem("file")
+            copies = zip(objects, local_copies(objects), strict=True)
+            return [DataFile(here, str(copy), each.url, _parse_partitions(each.url)) for each, copy in copies]
         filesystem, root = fsspec.core.url_to_fs(path)
         if filesystem.isfile(root):  # before globs: a name may hold [ or *
             return [_data_file(filesystem, root)]
@@ -243,15 +245,6 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
     if not objects:
         raise EdgeListError(f"{url}: " + ("no object matches this pattern" if is_pattern else "no such object or folder"))
     return objects
-
-
-def _copied(objects: list[StoredObject]) -> list[DataFile]:
-    """Files with the names of objects, whose bytes are those of copies on this host."""
-    import fsspec
-
-    here = fsspec.filesystem("file")
-    copies = zip(objects, local_copies(objects), strict=True)
-    return [DataFile(here, str(copy), each.url, _parse_partitions(each.url)) for each, copy in copies]
 
 
 def _inside(filesystem: Any, root: str, path: str, endings: set[str]) -> list[DataFile]:

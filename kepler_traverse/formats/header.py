@@ -49,13 +49,6 @@ def has_words_over_numbers(rows: list[list[str]]) -> bool:
     return False
 
 
-def numeric_columns(names: list[str], rows: list[list[str]]) -> frozenset[str]:
-    """The columns that hold numbers in the first rows, as far as these go."""
-    return frozenset(
-        name for at, name in enumerate(names) if rows and all(at < len(row) and is_number(row[at]) for row in rows)
-    )
-
-
 def layout_of_rows(
     file: DataFile, options: ReadOptions, names: list[str], rows: list[list[str]], header: bool, id_type: str
 ) -> TextLayout:
@@ -64,7 +57,8 @@ def layout_of_rows(
     if not data:
         raise no_rows(file)
     positions = 0 if header else len(names)
-    numeric = numeric_columns(names, data)
-    columns = choose_columns([*names, *file.partition_names], options, file, positions=positions, numeric=numeric)
+    numbers = (name for at, name in enumerate(names) if all(at < len(row) and is_number(row[at]) for row in data))
+    every = [*names, *file.partition_names]
+    columns = choose_columns(every, options, file, positions=positions, numeric=frozenset(numbers))
     id_type = detect_id_type(file, columns, names, data[0]) if id_type == "auto" else id_type
     return TextLayout(names=tuple(names), columns=columns, id_type=id_type, found=options.id_type == "auto", header=header)

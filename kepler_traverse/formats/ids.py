@@ -91,23 +91,22 @@ class IdFile:
 
 
 def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
-    """Read a file of vertex ids.
+    """Read a file of vertex ids: UTF-8 text with an id per line, where lines that begin with ``#`` are comments, or Parquet.
 
-    Parameters
-    ----------
-    path : path
-        Text (UTF-8) with one id per line, where lines that begin with ``#`` are comments, or Parquet. It is a local file or
-        an object of S3, Google Cloud Storage or Azure (``s3://...``).
-    what : {"sources", "targets", "vertices", "only_vertices"}
-        What the ids are for, to name in errors and to find the column among several. InputError if it is not sure which, or
-        the file cannot be read.
+    It is a local file or an object of S3, Google Cloud Storage or Azure (``s3://...``). ``what`` the ids are for names them
+    in errors and finds the column among several. InputError if it is not sure which, or the file cannot be read.
     """
     with _refused(path, what):
         here = local_path(path)
         with open_regular(here, follow=True) as file:
             data = file.read(4)
             if data != b"PAR1" and not (what == "vertices" and is_id_table(here, "vertices")):
-                return IdFile(str(path), what, _lines(data + file.read()), is_text=True)
+                data += file.read()
+                if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
+                    raise ValueError("it is no UTF-8 text; save it as UTF-8")
+                # Not by splitlines: other signs that end a line may stand in an id.
+                lines = [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
+                return IdFile(str(path), what, lines, is_text=True)
         if data != b"PAR1":
             table = _table(path, here)
             return _ids_of_column(path, what, table[column_of_ids(path, table.schema.names, what)])
@@ -198,13 +197,6 @@ def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.Chun
         if float(text) == np.inf or int(float(text)) != int(text):
             said = f"float64 cannot hold the integer {text.strip()[:40]} exactly; scale down"
             raise InputError(f"{path}: column {name!r}, row {row}: {said}")
-
-
-def _lines(data: bytes) -> list[str]:
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in data:
-        raise ValueError("it is no UTF-8 text; save it as UTF-8")
-    # Not by splitlines: other signs that end a line may stand in an id.
-    return [line.removesuffix("\r") for line in data.decode("utf-8-sig").split("\n")]
 
 
 def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:

@@ -60,24 +60,10 @@ class RowSelection:
 def select_rows(
     table: Any, columns: EdgeColumns, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter and read the directions.
+    """Apply the filter to all rows of a file and read the directions, in columns under their own names.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        All rows of a file, with the columns of the filter and of the directions under their own names.
-
-    Returns
-    -------
-    kept : int64 array or None
-        Numbers of the rows for which the filter is true; None without a filter.
-    directions : int8 array or None
-        Of those rows; None without a column of directions.
-
-    Raises
-    ------
-    EdgeListError
-        The filter cannot be evaluated, or a value is no direction.
+    Return the int64 numbers of the rows for which the filter is true, and their int8 directions; None without a filter, or
+    without a column of directions. EdgeListError if the filter cannot be evaluated, or a value is no direction.
     """
     condition = options.row_filter
     kept = None if condition is None else condition.kept(table, file)

@@ -24,6 +24,7 @@ TABLES = (
     "mapping of columns, a SciPy sparse matrix, a list of (src, dst[, weight]) or an edge_index of shape (2, n_edges)"
 )
 _ROLES = ("src", "dst", "weight")
+_STREAM = "__arrow_c_stream__"
 
 
 def is_table(value: Any) -> bool:
@@ -35,7 +36,7 @@ def is_table(value: Any) -> bool:
     if is_sparse(value) or any(_has(value, name) for name in ("columns", "schema", "__dataframe__")):
         return True
     is_column = _has(value, "to_pylist") or _has(value, "dtype")
-    if not is_column and any(_has(value, name) for name in ("__arrow_c_stream__", "__arrow_c_array__")):
+    if not is_column and any(_has(value, name) for name in (_STREAM, "__arrow_c_array__")):
         return True
     if is_edge_index(value) or _has_edge_index(value) or getattr(value, "ndim", 1) == 2:
         return True
@@ -79,30 +80,12 @@ def _is_dask(value: Any) -> bool:
     return _has(value, "npartitions") and _has(value, "compute")
 
 
-def _is_lazy(value: Any) -> bool:
-    return _has(value, "collect_schema") and _has(value, "lazy") and not _has(value, "__arrow_c_stream__")
-
-
 def read_table(value: Any, options: ReadOptions) -> EdgeList:
-    """Return the edges of a table; only their columns are converted.
+    """Return the edges of a table of those of ``TABLES``; only their columns are converted.
 
-    Parameters
-    ----------
-    value : table
-        See ``TABLES``. Columns of a data frame's index that have names, as ``u`` and ``v`` of OSMnx, are columns of the
-        table.
-
-    Returns
-    -------
-    EdgeList
-        Its table is a pyarrow table, a dict of arrays, or a cuDF frame if the value is one with integer ids.
-
-    Raises
-    ------
-    EdgeListError
-        Columns are missing, or their types cannot be ids or weights; nulls; no rows.
-    InputError
-        The value is no table.
+    Columns of a data frame's index that have names, as ``u`` and ``v`` of OSMnx, are columns of the table. That of the edges
+    is a pyarrow table, a dict of arrays, or a cuDF frame if the value is one with integer ids. EdgeListError if columns are
+    missing, or cannot be ids or weights, for nulls, or without rows; InputError if the value is no table.
     """
     name = f"the {_classify(value)}"
     try:
@@ -125,15 +108,11 @@ def _edges_of_arrow(value: Any, source: DataFile, options: ReadOptions) -> EdgeL
     return _edges_of_batches(reader, columns, source, options, _has(value, "read_next_batch"))
 
 
-def _edges_of_frame(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    return _edges_of_pandas([frame], typed_columns(_schema_of_pandas(frame), options, source), source, options)
-
-
 def _reader(value: Any, source: DataFile) -> Any:
     """A reader of record batches of whatever has an Arrow or a data frame interface."""
     if isinstance(value, pyarrow.RecordBatchReader):
         return value
-    if hasattr(value, "__arrow_c_stream__"):
+    if hasattr(value, _STREAM):
         return pyarrow.RecordBatchReader.from_stream(value)
     if hasattr(value, "__arrow_c_array__"):
         batch = pyarrow.record_batch(value)
@@ -147,20 +126,18 @@ def _edges_of_batches(
     batches: Iterable[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions, is_reader: bool = False
 ) -> EdgeList:
     """Edges of record batches. Batch by batch, what they hold beside the edges is never in memory at once."""
-    chosen = columns.read
-    selected = [batch.select(chosen) for batch in batches]
+    selected = [batch.select(columns.read) for batch in batches]
     if not any(batch.num_rows for batch in selected):
-        raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else "")
+        raise _no_rows(source, "; a reader can be read once: make a new one" if is_reader else _IF_NONE)
     table = pyarrow.Table.from_batches(selected)
     del selected
     return check_edges(table, options, source, columns)
 
 
-def _no_rows(source: DataFile, advice: str = "") -> EdgeListError:
-    advice = (
-        advice
-        or "; for a graph without edges give empty columns and the vertices, as graph_from_edges([], [], vertices=ids)"
-    )
+_IF_NONE = "; for a graph without edges give empty columns and the vertices, as graph_from_edges([], [], vertices=ids)"
+
+
+def _no_rows(source: DataFile, advice: str = _IF_NONE) -> EdgeListError:
     return EdgeListError(f"{source} holds no edges (0 rows){advice}")
 
 
@@ -189,8 +166,10 @@ def _schema_of_pandas(frame: Any) -> Any:
     return pyarrow.schema([pyarrow.field(name, detect_type(values)) for name, values in _columns_of_pandas(frame.head(0))])
 
 
-def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Edges of frames of pandas, column by column: a stream of them would convert all columns, geometries too."""
+def _edges_of_pandas(parts: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None) -> EdgeList:
+    """Edges of a frame of pandas, or a list of them, column by column: a stream would convert all, geometries too."""
+    parts = parts if isinstance(parts, list) else [parts]
+    columns = columns or typed_columns(_schema_of_pandas(parts[0]), options, source)
     if not any(map(len, parts)):
         raise _no_rows(source)
     may_lack = _of_unknown_filter(columns, options)
@@ -225,8 +204,8 @@ def _edges_of_pandas(parts: list[Any], columns: EdgeColumns, source: DataFile, o
 
 def _of_unknown_filter(columns: EdgeColumns, options: ReadOptions) -> set[str]:
     """Columns that are read only because a filter does not say which it needs; of those that Arrow lacks it needs none."""
-    known = options.row_filter is None or options.row_filter.columns is not None
-    return set() if known else set(columns.filters) - {*columns.roles.values(), columns.oneway}
+    unknown = set() if options.names_columns else set(columns.filters)
+    return unknown - {*columns.roles.values(), columns.oneway}
 
 
 def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -248,7 +227,7 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
     # Dask would put all partitions into one frame: a second copy of the edges beside them.
     cells = chosen.map_partitions(in_a_cell, meta={"part": object}).compute()
     parts = [cell.pop("frame") for cell in cells["part"]]
-    return _edges_of_pandas(parts, columns, source, options)
+    return _edges_of_pandas(parts, source, options, columns)
 
 
 def _with_levels(frame: Any, source: DataFile) -> Any:
@@ -349,16 +328,11 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
-    edges = _edges_of_arrays(chosen, columns, source, n_vertices=_stated_nodes(data))
-    return edges if not columns.more else _selected(edges, table, options, source)
-
-
-def _stated_nodes(data: Any) -> int | None:
-    """The number of nodes if the graph holds it; PyTorch Geometric warns where it takes the largest end of an edge."""
-    with warnings.catch_warnings(record=True) as guesses:
+    with warnings.catch_warnings(record=True) as guesses:  # PyTorch Geometric warns where it takes the largest end
         warnings.simplefilter("always")
         n = data.num_nodes
-    return None if guesses or n is None else int(n)
+    edges = _edges_of_arrays(chosen, columns, source, n_vertices=None if guesses or n is None else int(n))
+    return edges if not columns.more else _selected(edges, table, options, source)
 
 
 def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions) -> EdgeList:
@@ -568,7 +542,7 @@ _ADAPTERS: tuple[tuple[Callable[[Any], bool], Callable[[Any, DataFile, ReadOptio
     (lambda value: isinstance(value, (list, tuple)), _edges_of_pairs),
     (_is_dask, _edges_of_dask),
     (lambda value: _library(value) == "cudf", _edges_of_cudf),
-    (lambda value: _library(value) == "pandas", _edges_of_frame),
-    (_is_lazy, _edges_of_lazy),
+    (lambda value: _library(value) == "pandas", _edges_of_pandas),
+    (lambda value: _has(value, "lazy") and _has(value, "collect_schema") and not _has(value, _STREAM), _edges_of_lazy),
     (lambda _: True, _edges_of_arrow),
 )

@@ -96,8 +96,7 @@ def graph_from_numbers(
 
     ``all_are_ends`` states that each vertex is an end of some edge, so that without self-loops none can be isolated.
     """
-    on_gpu = get_device(src) == "cuda"
-    backend = _backend(src, scratch)
+    xp, on_gpu, backend = namespace(src), get_device(src) == "cuda", _backend(src, scratch)
     selection = selection or RowSelection(total=src.size)
     if only_vertices is not None:
         src, dst, weight, ids, selection = _between(src, dst, weight, ids, only_vertices, selection)
@@ -106,11 +105,16 @@ def graph_from_numbers(
     negative_zeros, loops, integers = 0, {}, False
     if weight is not None:
         weight, negative_zeros, integers = checked_weights(weight, weight_type, selection, scratch)
-        loops = _negative_loops(src, dst, weight, integers)
+        if not on_gpu or edge_weights.count_negative_loops(src, dst, weight):
+            at = positions(lambda u, v, w: is_negative(w) & (u == v), src, dst, weight)
+            loops = smallest_weights(src[at], weight[at], integers)
     back = None
     if selection.directions is not None:
         src, dst, back = _directed(src, dst, selection.directions)
-    edges = (src, dst, weight) if back is None else _with_edges_back(src, dst, weight, back)
+    edges = src, dst, weight
+    if back is not None:  # append the edges in the other direction of some rows
+        ends = xp.concatenate([src, dst[back]]), xp.concatenate([dst, src[back]])
+        edges = *ends, None if weight is None else xp.concatenate([weight, weight[back]])
     offsets, targets, weights, self_loops, parallel = backend.assemble(*edges, len(ids), not directed)
     del edges
     edge_rows = edges_of_rows = None
@@ -121,13 +125,17 @@ def graph_from_numbers(
         if not directed:
             row_edges.append(rows.find_edges(offsets, targets, dst, src, index))
         elif back is not None:
-            row_edges.append(namespace(src).full(src.size, no_edge(len(ids)), index))
+            row_edges.append(xp.full(src.size, no_edge(len(ids)), index))
             row_edges[1][back] = rows.find_edges(offsets, targets, dst[back], src[back], index)
         edge_rows = rows.rows_that_count(row_edges, weight, weights, targets.size, index_dtype(selection.total))
         if selection.kept is not None:
-            edge_rows = namespace(src).asarray(selection.kept.astype(edge_rows.dtype))[edge_rows]
+            edge_rows = xp.asarray(selection.kept.astype(edge_rows.dtype))[edge_rows]
         if self_loops or parallel or selection.kept is not None:
-            edges_of_rows = _edges_of_all_rows(row_edges, selection, len(ids))
+            edges_of_rows = xp.stack(row_edges)
+            if selection.kept is not None:
+                every = xp.full((len(row_edges), selection.total), no_edge(len(ids)), row_edges[0].dtype)
+                every[:, xp.asarray(selection.kept)] = edges_of_rows
+                edges_of_rows = every
     none_isolated = all_are_ends and not self_loops
     graph = Graph(
         offsets=offsets,
@@ -218,23 +226,6 @@ def _directed(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array, Ar
     return src, dst, positions(lambda way, u, v: (way == BOTH_WAYS) & (u != v), way, src, dst)
 
 
-def _with_edges_back(src: Array, dst: Array, weight: Any, back: Array) -> tuple[Array, Array, Any]:
-    """Append the edges in the other direction of some rows."""
-    xp = namespace(src)
-    ends = xp.concatenate([src, dst[back]]), xp.concatenate([dst, src[back]])
-    return *ends, None if weight is None else xp.concatenate([weight, weight[back]])
-
-
-def _edges_of_all_rows(row_edges: list[Array], selection: RowSelection, n_vertices: int) -> Array:
-    """Return the edges of the rows that are left, as ``Graph.edges_of_rows`` has those of all rows."""
-    xp = namespace(row_edges[0])
-    if selection.kept is None:
-        return xp.stack(row_edges)
-    edges = xp.full((len(row_edges), selection.total), no_edge(n_vertices), row_edges[0].dtype)
-    edges[:, xp.asarray(selection.kept)] = xp.stack(row_edges)
-    return edges
-
-
 def _one_integer_type(ends: dict[str, Array]) -> list[Array]:
     """Convert ids to one integer type. NumPy's promotion would convert int64 and uint64 to float64."""
     for name, column in ends.items():
@@ -311,7 +302,12 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
             cast = weight.astype(kind, copy=False)
         else:
             cast = csr_build.filled(lambda part: part, weight, kind, scratch)
-    bad, row, negative_zeros = _counts_of_floats(cast)
+    if get_device(cast) == "cuda":
+        bad, row, negative_zeros = edge_weights.check(cast)
+    else:
+        bad, row = _where(lambda part: ~np.isfinite(part), cast)
+        bits = cast.view(f"i{cast.itemsize}")
+        negative_zeros, _ = _where(lambda part: part == np.iinfo(bits.dtype).min, bits)
     if bad:
         what = "NaN" if bool(xp.isnan(weight[row])) else f"{float(weight[row]):g}, infinite as {kind}"
         raise EdgeListError(
@@ -326,16 +322,6 @@ def _float_weights(weight: Any, weight_type: str, scratch: Scratch | None) -> An
     if get_device(cast) == "cuda":
         return edge_weights.without_negative_zeros(cast), negative_zeros
     return csr_build.filled(lambda part: np.where(part == 0, 0, part), cast, cast.dtype, scratch), negative_zeros
-
-
-def _counts_of_floats(weight: Any) -> tuple[int, int, int]:
-    """Count numbers that are not finite, the position of the first of them, and negative zeros."""
-    if get_device(weight) == "cuda":
-        return edge_weights.check(weight)
-    bad, row = _where(lambda part: ~np.isfinite(part), weight)
-    bits = weight.view(f"i{weight.itemsize}")
-    negative_zeros, _ = _where(lambda part: part == np.iinfo(bits.dtype).min, bits)
-    return bad, row, negative_zeros
 
 
 def _refuse_lost_weights(weight: Any, cast: Any) -> None:
@@ -354,14 +340,6 @@ def _refuse_lost_weights(weight: Any, cast: Any) -> None:
             row=row,
             column="weight",
         )
-
-
-def _negative_loops(src: Array, dst: Array, weight: Any, integers: bool) -> dict[int, Any]:
-    """Map each vertex with a self-loop of negative weight to the smallest such weight."""
-    if get_device(weight) == "cuda" and not edge_weights.count_negative_loops(src, dst, weight):
-        return {}
-    at = positions(lambda u, v, w: is_negative(w) & (u == v), src, dst, weight)
-    return smallest_weights(src[at], weight[at], integers)
 
 
 def smallest_weights(vertices: Array, weights: Array, integers: bool) -> dict[int, Any]:

@@ -192,7 +192,10 @@ class Graph:
             if not _is_array(array, "i") or array.shape not in shapes:
                 raise InputError(f"{name} must be an array as read_graph makes it, not {arguments.describe(array)}")
         if known_fingerprint is not None:
-            self._kept["fingerprint"] = _checked_fingerprint(known_fingerprint)
+            if not re.fullmatch("[0-9a-f]{64}", arguments.text("known_fingerprint", known_fingerprint)):
+                given = arguments.describe(known_fingerprint)
+                raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {given}")
+            self._kept["fingerprint"] = known_fingerprint
 
     @property
     def n_vertices(self) -> int:
@@ -381,10 +384,3 @@ def _is_array(value: Any, kinds: str = "") -> bool:
     """Whether a value is a plain array of NumPy or CuPy, of one of some kinds of types."""
     is_array = type(value) is np.ndarray or get_device(value) == "cuda"
     return is_array and (not kinds or value.dtype.kind in kinds)
-
-
-def _checked_fingerprint(value: str) -> str:
-    text = arguments.text("known_fingerprint", value)
-    if not re.fullmatch("[0-9a-f]{64}", text):
-        raise InputError(f"known_fingerprint must be a SHA-256 of 64 hexadecimal digits, not {arguments.describe(value)}")
-    return text

@@ -214,7 +214,11 @@ def _from_table(
         del table
         if directions is not None:
             edges = [replace(edges.pop(), directions=directions)]
-        columns, device = edges[0].columns, _find_device(edges[0].table)
+        columns, held = edges[0].columns, edges[0].table
+        # A dict of arrays, a pyarrow table or a frame of cuDF.
+        in_gpu = get_device(held["src"]) == "cuda" if isinstance(held, dict) else type(held).__module__.startswith("cudf.")
+        device = "cuda" if in_gpu else "cpu"
+        del held
         graph = make_graph(edges.pop(), device, _ids(vertices), rules)  # pop: make_graph can then free the edges early
     return replace(graph, report=graph.report.with_columns(columns))
 
@@ -222,13 +226,6 @@ def _from_table(
 def _directions(oneway: Any, rows: Any) -> Any:
     """The directions of rows by a column of their own; None without one."""
     return None if oneway is None else make_directions(as_arrow_column("oneway", oneway), len(rows))
-
-
-def _find_device(table: Any) -> str:
-    """The device of an edge list's table: dict of arrays, pyarrow table or cuDF frame."""
-    if isinstance(table, dict):
-        return get_device(table["src"])
-    return "cuda" if type(table).__module__.partition(".")[0] == "cudf" else "cpu"
 
 
 def _ids(vertices: Any) -> Any:

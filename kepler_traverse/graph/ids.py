@@ -145,7 +145,7 @@ class VertexIds:
         """Translate vertex numbers to ids; see ``Graph.ids_at``."""
         if get_device(numbers) == "cpu":
             numbers = arguments.vertex_numbers(numbers, len(self.array))
-        return self.array.take(_arrow_indices(numbers)) if self.are_strings else self.array[numbers]
+        return self.array.take(pyarrow.array(to_host(numbers))) if self.are_strings else self.array[numbers]
 
     def hash_strings(self, digest: Any) -> None:
         """Hash the lengths of the ids and then their bytes, so that the boundaries of ids are unambiguous."""
@@ -153,7 +153,3 @@ class VertexIds:
             piece = self.array.slice(begin, _HASHED_AT_ONCE)
             digest.update(np.asarray(compute.binary_length(piece)).astype(np.int64).data)
             digest.update("".join(piece.to_pylist()).encode())
-
-
-def _arrow_indices(numbers: np.ndarray) -> Any:
-    return pyarrow.array(to_host(numbers))

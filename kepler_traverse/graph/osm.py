@@ -145,9 +145,13 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
     try:
         if osmium.io.File(str(file)).has_multiple_object_versions:
             raise EdgeListError(f"{file}: it holds changes or a history; give a file of one state (osmium time-filter)")
-        ways = _Ways(_open_ways(osmium, file), MODES[mode])
-        missing = ways.check(file)
-        late = _first_node(osmium, file, missing) if missing.size else None
+        # The place of a node is kept before the filter of kinds drops it.
+        elements = osmium.FileProcessor(str(file), osmium.osm.NODE | osmium.osm.WAY).with_locations()
+        elements = elements.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY))
+        ways = _Ways(elements.with_filter(osmium.filter.KeyFilter("highway")), MODES[mode])
+        missing, nodes = ways.check(file), osmium.FileProcessor(str(file), osmium.osm.NODE)
+        there = nodes.with_filter(osmium.filter.IdFilter(missing.tolist())) if missing.size else ()
+        late = next((node.id for node in there), None)
     except (RuntimeError, UnicodeDecodeError, osmium.InvalidLocationError) as error:
         raise EdgeListError(f"{file}: it cannot be read as OpenStreetMap: {error}") from None
     if late is not None:
@@ -162,19 +166,6 @@ def from_osm(path: str | os.PathLike[str], mode: str = "drive", weight: str = "m
     roads.insert(2, "weight", np.rint(length).astype(np.int64))
     graph = graph_from_edges(roads["src"], roads["dst"], roads["weight"], vertices=junctions["vertex"], edge_ids=True)
     return Streets(graph, roads, junctions)
-
-
-def _open_ways(osmium: Any, file: Path) -> Iterable[Any]:
-    """Ways with a tag ``highway``, whose nodes have their places; nothing else comes into Python."""
-    # The place of a node is kept before the filter of kinds drops it.
-    elements = osmium.FileProcessor(str(file), osmium.osm.NODE | osmium.osm.WAY).with_locations()
-    return elements.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY)).with_filter(osmium.filter.KeyFilter("highway"))
-
-
-def _first_node(osmium: Any, file: Path, ids: np.ndarray) -> int | None:
-    """The first node of some ids that the file has anywhere."""
-    nodes = osmium.FileProcessor(str(file), osmium.osm.NODE).with_filter(osmium.filter.IdFilter(ids.tolist()))
-    return next((node.id for node in nodes), None)
 
 
 def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:

@@ -80,7 +80,9 @@ def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") 
 def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     arrays = {name: getattr(graph, name) for name in ("offsets", "targets", "weights", "edge_rows", "edges_of_rows")}
     if graph.has_string_ids:
-        _save_strings(graph.ids, partial / _STRINGS)
+        table = pyarrow.table({"ids": graph.ids})
+        with pyarrow.ipc.new_file(str(partial / _STRINGS), table.schema) as writer:
+            writer.write_table(table)
     else:
         arrays["ids"] = graph.ids
     arrays = {name: array for name, array in arrays.items() if array is not None}
@@ -274,12 +276,6 @@ def _is_like(value: object, default: object) -> bool:
     if isinstance(default, tuple):
         return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
     return type(value) is type(default) and not (isinstance(value, int) and value < 0)
-
-
-def _save_strings(ids: pyarrow.Array, path: Path) -> None:
-    table = pyarrow.table({"ids": ids})
-    with pyarrow.ipc.new_file(str(path), table.schema) as writer:
-        writer.write_table(table)
 
 
 def _open_strings(path: Path) -> pyarrow.Array:

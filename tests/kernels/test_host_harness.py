@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.simt import harness
-from tests.kernels.simt.launching import every_mode, fails, integers, launch
+from tests.kernels.simt.launching import FOLDER, every_mode, fails, launch
 from tests.support.processes import ran
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
@@ -27,99 +27,6 @@ def test_every_thread_of_every_block_runs_once(mode):
     out = np.zeros(5 * 40, np.int64)
     run("ids", 5, 40, out, mode=mode)
     assert out.tolist() == [5 * i for i in range(200)]
-
-
-@every_mode
-@pytest.mark.parametrize("width", [32, 8])
-@pytest.mark.parametrize("argument", [0, 1, 5, 20])
-def test_shuffles_give_the_value_of_the_lane_that_cuda_defines(argument, width, mode):
-    values, out = integers(64), np.zeros((4, 64))
-    run("shuffles", 1, 64, values, np.int32(argument), np.int32(width), out, mode=mode)
-    for t in range(64):
-        warp, lane = t // 32 * 32, t % 32
-        first = lane // width * width
-        up, down, across = lane - argument, lane + argument, lane ^ argument
-        sources = [
-            first + argument % width,
-            up if up >= first else lane,
-            down if down < first + width else lane,
-            across if across < first + width else lane,
-        ]
-        assert out[:, t].tolist() == [values[warp + s] for s in sources]
-
-
-@every_mode
-@pytest.mark.parametrize("values", [integers(64, -2, 3), np.full(64, 4, np.int32)], ids=["mixed", "equal"])
-def test_votes_and_matches_see_the_lanes_of_their_mask(values, mode):
-    out = np.zeros((6, 64), np.uint32)
-    run("votes", 1, 64, values, out, mode=mode)
-    for warp in (0, 32):
-        lanes = range(24)
-        mine = [int(values[warp + i]) for i in lanes]
-        ballot = sum(1 << i for i in lanes if mine[i] > 0)
-        equal = len(set(mine)) == 1
-        for i in lanes:
-            match = sum(1 << j for j in lanes if mine[j] == mine[i])
-            expected = [ballot, ballot != 0, ballot == 0xFFFFFF, match, 0xFFFFFF * equal, equal]
-            assert out[:, warp + i].tolist() == expected
-
-
-@every_mode
-def test_reductions_are_those_of_signed_and_unsigned_numbers(mode):
-    values, out = integers(64), np.zeros((7, 64), np.int32)
-    run("reductions", 1, 64, values, out, mode=mode)
-    for warp in (slice(0, 32), slice(32, 64)):
-        mine, bits = values[warp], values[warp].view(np.uint32)
-        folds = [np.bitwise_and.reduce(bits), np.bitwise_or.reduce(bits), np.bitwise_xor.reduce(bits)]
-        expected = [mine.sum(), mine.min(), mine.max(), *(np.uint32(x).view(np.int32) for x in (bits.min(), *folds))]
-        assert (out[:, warp] == np.array(expected, np.int32)[:, None]).all()
-
-
-@every_mode
-def test_barriers_count_what_their_block_says(mode):
-    values, out = np.array([0] * 40 + [1] * 40 + [0, 1] * 20, np.int32), np.zeros((3, 3, 40), np.int32)
-    run("counting_barriers", 3, 40, values, out, mode=mode)
-    assert out.tolist() == [[[n] * 40 for n in block] for block in ([0, 0, 0], [40, 1, 1], [20, 0, 1])]
-
-
-@every_mode
-def test_atomics_of_all_types_lose_nothing(mode):
-    i = np.arange(3 * 40)
-    values = {
-        np.int32: i - 20,
-        np.uint32: i,
-        np.int64: (i - 20) << 33 | 7,
-        np.uint64: i << 33 | 7,
-        np.float32: i - 20,
-        np.float64: i - 20,
-    }
-    start = 50
-    out = {kind: np.full(5, start, kind) for kind in values}
-    bits = np.array([0xFFFFFFFF, 0, 0], np.uint32)
-    run("atomics", 3, 40, *out.values(), bits, mode=mode)
-    for kind, added in values.items():
-        least, most, total = min(added.min(), start), max(added.max(), start), start + added.sum()
-        exchanged = 7 if 7 in added else start
-        assert out[kind].tolist() == np.array([total, least, most, exchanged, total], kind).tolist()
-    assert bits.tolist() == [0, 0xFFFFFFFF, np.bitwise_xor.reduce(np.left_shift(1, i % 32))]
-
-
-@every_mode
-def test_each_block_has_shared_memory_of_its_own(mode):
-    values = integers(5 * 64)
-    expected = values.reshape(5, 64).cumsum(axis=1).ravel()
-    run("scan_in_shared_memory", 5, 64, values, shared_mem=64 * 4, mode=mode)
-    assert np.array_equal(values, expected)
-
-
-@every_mode
-def test_a_grid_barrier_holds_all_blocks(mode):
-    values, others = integers(3 * 8), np.zeros(3 * 8, np.int32)
-    expected = values.copy()
-    for _ in range(4):
-        expected = expected + np.roll(expected, -8)
-    run("passes_round", 3, 8, values, others, np.int32(4), cooperative=True, mode=mode)
-    assert np.array_equal(values, expected)
 
 
 @every_mode
@@ -157,68 +64,69 @@ def test_the_seed_alone_decides_the_order():
 # --- faulty kernels ---------------------------------------------------------------------------------------------------
 
 A = np.zeros(64, np.int32)
+ARRIVED = np.zeros(4, np.uint32)
+TOGETHER, SHARED = {"cooperative": True}, {"shared_mem": 256}
 FAULTS = {
-    "writes_one_too_far": (
-        1,
-        8,
-        (A[:10], np.int32(10)),
-        r"block 0, thread 2: writes 4 bytes out of bounds at byte 40 of argument 0",
-    ),
+    "writes_one_too_far": (1, 8, (A[:10], np.int32(10)), r"block 0, thread 2: writes 4 bytes out of bounds at byte 40 "),
     "reads_one_too_far": (1, 8, (A[:10], np.int32(10), A[20:21]), r"block 0, thread 2: reads 4 bytes out of bounds"),
     "atomic_too_far": (2, 8, (A[:10], np.int32(10)), r"block \d, thread \d: writes 4 bytes out of bounds"),
-    "forgets_the_barrier": (1, 64, (A,), r"block 0, thread \d+: rea.*shared memory of block 0"),
-    "reads_unwritten_shared_memory": (
-        1,
-        64,
-        (A,),
-        r"block 0, thread 63: reads what nobody wrote: 4 bytes at byte 252 of shared",
+    "forgets_the_block_barrier": (1, 64, (A,), r"thread \d+: rea.*shared memory of block 0", SHARED),
+    "reads_past_dynamic_shared_memory": (
+        *(1, 64, (A,)),
+        r"thread 63: reads 4 bytes out of bounds at byte 256 of shared memory of block \d, which has 256",
+        SHARED,
     ),
+    "reads_unwritten_shared_memory": (1, 64, (A,), r"block 0, thread 63: reads what nobody wrote: 4 bytes at byte 252"),
     "exits_before_a_shuffle": (1, 32, (A[:32],), r"thread \d+: .*__shfl_sync of lanes 0xffffffff"),
     "shuffles_in_one_branch": (
-        1,
-        64,
-        (A,),
+        *(1, 64, (A,)),
         r"no thread can go on;\n  block 0, thread 0 to 15: waits in __shfl_sync of lanes 0xffffffff .*"
         r"\n  block 0, thread 16 to 31: waits at a block barrier",
     ),
     "votes_where_others_shuffle": (
-        1,
-        32,
-        (A[:32],),
+        *(1, 32, (A[:32],)),
         r"block 0, thread \d+: __\w+_sync of lanes 0xffffffff .* meets thread \d+ in __",
     ),
-    "shuffles_from_a_lane_outside": (
-        1,
-        32,
-        (A[:32],),
-        r"block 0, thread \d+: __shfl_sync reads lane 20, which is not of its lanes",
+    "shuffles_from_a_lane_outside": (1, 32, (A[:32],), r"__shfl_sync reads lane 20, which is not of its lanes"),
+    "shuffles_up_from_outside": (1, 32, (A,), r"__shfl_up_sync reads lane [4-7], which is not of its lanes 0xffffff00"),
+    "matches_without_itself": (1, 16, (A,), r"__match_any_sync of lanes 0x0000fffe .* is none of the calling lane|exited"),
+    "stores_streaming_beside_another": (
+        *(2, 8, (A[:16],)),
+        r"races, both writing 4 bytes at byte 0 of argument 0, .*; the other is block",
     ),
-    "shuffles_without_itself": (
-        1,
-        32,
-        (A[:32],),
-        r"block 0, thread [1-9]\d*: __shfl_sync of lanes 0x00000001 .* none of the calling",
-    ),
-    "all_write_one_word": (
-        2,
-        8,
-        (A[:1],),
-        r"block \d, thread \d: races, both writing 4 bytes at byte 0 of argument 0, .*; the other is block",
-    ),
-    "counts_without_an_atomic": (
-        1,
-        8,
-        (A[:1],),
-        r"block 0, thread \d: races, .* of argument 0, .*; the other is block 0, thread \d",
-    ),
+    "counts_without_an_atomic": (1, 8, (A[:1],), r"races, .* of argument 0, .*; the other is block 0, thread \d"),
     "reads_beside_an_atomic": (1, 8, (A[:2],), r"block 0, thread \d: races, (reading|writing) what another"),
-    "takes_a_vote_for_a_barrier": (1, 32, (A,), r"block 0, thread \d+: races, reading what another writes"),
+    "stores_beside_a_racy_load": (
+        *(1, 32, (A,)),
+        r"races, (reading|writing) what another (reads|writes), 4 bytes at byte 0 of shared memory of block 0",
+    ),
+    "adds_beside_an_atomic_in_shared_memory": (1, 32, (A,), r"thread \d+: races, .*shared memory of block 0"),
+    "takes_a_shuffle_for_a_barrier": (
+        1,
+        32,
+        (A,),
+        r"races, .* of argument 0",
+    ),
     "writes_what_it_loads_as_constant": (1, 8, (A[:8],), r"block 0, thread \d: writes what this launch loads as constant"),
     "exits_before_the_barrier": (2, 64, (), r"block \d, thread \d+: .*barrier"),
-    "waits_at_two_barriers": (1, 64, (), r"block 0, thread \d+: waits at another block barrier than \d+ threads"),
-    "grid_barrier_alone": (2, 8, (), r"block \d, thread \d: waits at a grid barrier, and the launch is not cooperative"),
+    "waits_at_two_block_barriers": (1, 64, (), r"block 0, thread \d+: waits at another block barrier than \d+ threads"),
+    "counts_where_others_wait": (1, 64, (A,), r"thread \d+: waits at another block barrier than \d+ threads"),
+    "exits_before_the_grid_barrier": (2, 8, (), r"grid barrier.*exited|exits.* wait at a grid barrier", TOGETHER),
+    "waits_at_a_grid_barrier_with_a_count_of": (
+        *(2, 8, (ARRIVED[:1] + np.uint32(2),)),
+        r"block \d, thread 0: waits at a grid barrier whose count of blocks is 2, and should be 0",
+        TOGETHER,
+    ),
+    "waits_at_two_counts": (2, 8, (ARRIVED[:2],), r"a grid barrier with another count of blocks than \d+ threads", TOGETHER),
+    "forgets_the_grid_barrier": (2, 8, (ARRIVED[:1], A[:17]), r"races, (reading|writing) what another", TOGETHER),
     "waits_for_ever": (1, 2, (A[:1],), r"block 0, thread \d: no end after 100000 steps"),
     "announces_without_a_fence": (2, 1, (A[:1], A[1:2], A[2:3]), r"block 1, thread 0: races, reading what another writes,"),
+    "hands_out_shared_memory": (
+        *(1, 32, (A,)),
+        r"kernel add_one_child, launched by block 0, thread 0 of hands_out_shared_memory, block 0, thread \d+: "
+        r"touches shared memory of block 0 of kernel hands_out_shared_memory",
+    ),
+    "hands_out_a_local_variable": (1, 32, (A,), r"kernel add_one_child, .*: (reads|writes) 4 bytes out of bounds"),
 }
 
 
@@ -226,22 +134,20 @@ FAULTS = {
 @pytest.mark.parametrize("entry", FAULTS)
 def test_a_fault_is_reported_with_kernel_block_thread_and_line(entry, mode):
     report = fails(FAULTS[entry], entry, mode)
-    assert f"kernel {entry}" in report
-    assert "at faults.cu:" in report
+    assert f" {entry}" in report
+    assert "exits, and" in report or "at faults.cu:" in report
     assert ("seed" in report) == ("stress" in mode)
 
 
-@every_mode
-def test_a_thread_that_exits_before_a_grid_barrier_is_reported(mode):
-    with pytest.raises(
-        harness.SimtError, match=r"block \d, thread \d: .*grid barrier.*exited|exits.* wait at a grid barrier"
-    ):
-        launch("faults.cu", "exits_before_the_grid_barrier", 2, 8, cooperative=True, mode=mode)
+def test_barriers_of_two_branches_are_distinguished_by_their_lines():
+    report = fails(FAULTS["waits_at_two_block_barriers"], "waits_at_two_block_barriers", {})
+    text = (FOLDER / "faults.cu").read_text().split("waits_at_two_block_barriers")[0]
+    assert f"at faults.cu:{text.count(chr(10)) + 5}" in report
 
 
 def test_a_cooperative_grid_that_does_not_fit_is_refused():
     with pytest.raises(harness.SimtError, match="cooperative grid of 17 blocks, and 16 fit at once"):
-        launch("faults.cu", "grid_barrier_alone", 17, 8, cooperative=True)
+        launch("faults.cu", "waits_at_two_counts", 17, 8, ARRIVED.copy(), cooperative=True)
 
 
 def test_arguments_must_have_the_width_of_their_parameters():
@@ -289,7 +195,8 @@ def test_the_sanitizers_see_faults_too(entry, found):
 @pytest.mark.parametrize(
     ("file", "chosen"),
     [
-        ("test_strategies_on_host.py", "named or assembled or turned or wrong"),
+        ("test_strategies_on_host.py", "named or wrong"),
+        ("test_graph_kernels.py", "host and (assembled or turned)"),
         ("test_host_cuda_api.py", "turn and not (three or stress or fault)"),
     ],
 )

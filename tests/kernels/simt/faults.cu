@@ -15,12 +15,6 @@ extern "C" __global__ void atomic_too_far(int* values, int n) { atomicAdd(values
 
 extern "C" __global__ void overflows_an_integer(int* values, int n) { values[threadIdx.x] = n + 2147483647; }
 
-extern "C" __global__ void forgets_the_barrier(int* out) {
-  SIMT_SHARED(int, tile, [64]);
-  tile[threadIdx.x] = static_cast<int>(threadIdx.x);
-  out[threadIdx.x] = tile[63 - threadIdx.x];
-}
-
 extern "C" __global__ void reads_unwritten_shared_memory(int* out) {
   SIMT_SHARED(int, tile, [64]);
   if (threadIdx.x < 63) tile[threadIdx.x] = 1;
@@ -49,10 +43,6 @@ extern "C" __global__ void shuffles_from_a_lane_outside(int* out) {
   if (threadIdx.x % 32 < 16) out[threadIdx.x] = __shfl_sync(0xffffu, 1, 20);
 }
 
-extern "C" __global__ void shuffles_without_itself(int* out) { out[threadIdx.x] = __shfl_sync(1u, 1, 0); }
-
-extern "C" __global__ void all_write_one_word(int* out) { out[0] = static_cast<int>(threadIdx.x); }
-
 extern "C" __global__ void counts_without_an_atomic(int* out) { out[0] = out[0] + 1; }
 
 extern "C" __global__ void reads_beside_an_atomic(int* out) {
@@ -62,12 +52,6 @@ extern "C" __global__ void reads_beside_an_atomic(int* out) {
     atomicAdd(out, 1);
 }
 
-extern "C" __global__ void takes_a_vote_for_a_barrier(int* out) {
-  out[threadIdx.x] = 1;
-  __any_sync(0xffffffffu, 1);
-  out[32 + threadIdx.x] = out[31 - threadIdx.x];
-}
-
 extern "C" __global__ void writes_what_it_loads_as_constant(int* out) {
   out[threadIdx.x] = __ldg(out + threadIdx.x) + 1;
 }
@@ -75,15 +59,6 @@ extern "C" __global__ void writes_what_it_loads_as_constant(int* out) {
 extern "C" __global__ void exits_before_the_barrier() {
   if (threadIdx.x < 48) __syncthreads();
 }
-
-extern "C" __global__ void waits_at_two_barriers() {
-  if (threadIdx.x < 48)
-    __syncthreads();
-  else
-    __syncthreads();
-}
-
-extern "C" __global__ void grid_barrier_alone() { simt::grid_barrier(); }
 
 extern "C" __global__ void exits_before_the_grid_barrier() {
   if (blockIdx.x != 1 || threadIdx.x != 3) simt::grid_barrier();
@@ -113,14 +88,6 @@ extern "C" __global__ void waits_at_two_block_barriers() {
     kt::block_barrier();
   else
     kt::block_barrier();
-}
-
-extern "C" __global__ void counts_at_two_block_barriers(int* out) {
-  const bool mine = kt::thread_in_block() < 48;
-  if (mine)
-    out[kt::thread_in_block()] = kt::block_count(mine);
-  else
-    out[kt::thread_in_block()] = kt::block_count(mine);
 }
 
 extern "C" __global__ void counts_where_others_wait(int* out) {
@@ -161,11 +128,6 @@ extern "C" __global__ void adds_beside_an_atomic_in_shared_memory(int* out) {
     kt::atomic_add(word, out[0]);
 }
 
-extern "C" __global__ void reduces_in_one_branch(int* out) {
-  if (kt::lane() < 16) out[kt::thread_in_block()] = kt::reduce_add(kt::ALL_LANES, 1);
-  kt::block_barrier();
-}
-
 extern "C" __global__ void matches_without_itself(int* out) {
   out[kt::thread_in_block()] = static_cast<int>(kt::match(0xfffeu, 1));
 }
@@ -181,10 +143,6 @@ extern "C" __global__ void takes_a_shuffle_for_a_barrier(int* out) {
 
 extern "C" __global__ void stores_streaming_beside_another(int* out) {
   kt::store_streaming(out, kt::thread_in_block());
-}
-
-extern "C" __global__ void loads_from_l2_too_far(const int* in, int n, int* out) {
-  if (kt::thread_in_block() <= n) kt::store_l2(out + kt::thread_in_block(), kt::load_l2(in + kt::thread_in_block()));
 }
 
 extern "C" __global__ void waits_at_a_grid_barrier_with_a_count_of(kt::uint32* arrived) { kt::grid_barrier(arrived); }

@@ -10,11 +10,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from kepler_traverse import bfs, cuda, graph_from_edges, paths, read_graph, sssp, sssp_many, with_weights
+from kepler_traverse import bfs, graph_from_edges, paths, read_graph, sssp, sssp_many, with_weights
 from kepler_traverse._arrays import to_host
 from kepler_traverse.errors import DeviceError, EdgeListError, InputError
 from kepler_traverse.graph.storage import load_graph, write_graph
 from tests.kernels.simt import device, harness
+from tests.support.devices import each_namespace
 
 ON_HOST = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 WAYS = {"yes": [(0, 1)], "no": [(0, 1), (1, 0)], "-1": [(1, 0)]}
@@ -27,18 +28,7 @@ WEIGHTS = {
 }
 
 
-@pytest.fixture(
-    params=["cpu", pytest.param("host", marks=ON_HOST), pytest.param("gpu", marks=pytest.mark.gpu)], scope="module"
-)
-def on_device(request):
-    """Return a function that moves an array to the device of a graph."""
-    if request.param == "cpu":
-        yield np.asarray
-    elif request.param == "gpu":
-        yield cuda.cp.asarray
-    else:
-        with device.present(), harness.settings(stress=True, seed=5, block=64, resident=2):
-            yield device.cp.asarray
+xp = each_namespace("cpu", "host", "gpu")
 
 
 def random_rows(seed, m=60, n=9):
@@ -82,10 +72,10 @@ def same(graph, other):
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("kind", [None, *WEIGHTS])
-def test_edge_rows_are_the_first_rows_of_the_smallest_weight(on_device, kind, directed):
+def test_edge_rows_are_the_first_rows_of_the_smallest_weight(xp, kind, directed):
     rng, src, dst = random_rows(1)
     weight = None if kind is None else WEIGHTS[kind](rng, src.size)
-    columns = [on_device(column) for column in (src, dst, weight) if column is not None]
+    columns = [xp.asarray(column) for column in (src, dst, weight) if column is not None]
     graph = graph_from_edges(*columns, directed=directed, edge_ids=True)
     assert stored(graph) == counting_rows(src, dst, weight, directed)
     without = graph_from_edges(*columns, directed=directed)
@@ -97,41 +87,41 @@ def test_edge_rows_are_the_first_rows_of_the_smallest_weight(on_device, kind, di
     ("kind", "weight_type"),
     [(kind, name) for kind in WEIGHTS for name in ("auto", "float64") if (kind, name) != ("large integers", "float64")],
 )
-def test_with_weights_is_the_graph_that_a_build_with_them_gives(on_device, kind, directed, weight_type):
+def test_with_weights_is_the_graph_that_a_build_with_them_gives(xp, kind, directed, weight_type):
     rng, src, dst = random_rows(2)
-    new = on_device(WEIGHTS[kind](rng, src.size))
-    src, dst = on_device(src), on_device(dst)
+    new = xp.asarray(WEIGHTS[kind](rng, src.size))
+    src, dst = xp.asarray(src), xp.asarray(dst)
     built = graph_from_edges(src, dst, new, directed=directed, edge_ids=True, weight_type=weight_type)
-    for before in (None, on_device(rng.random(src.size))):
+    for before in (None, xp.asarray(rng.random(src.size))):
         graph = graph_from_edges(src, dst, before, directed=directed, edge_ids=True)
         made = with_weights(graph, new, weight_type=weight_type)
         same(made, built)
         assert made.targets is graph.targets
 
 
-def test_with_weights_without_dropped_rows_keeps_no_edges_of_rows(on_device):
-    src, dst = on_device(np.array([5, 1, 3])), on_device(np.array([1, 3, 5]))
+def test_with_weights_without_dropped_rows_keeps_no_edges_of_rows(xp):
+    src, dst = xp.asarray(np.array([5, 1, 3])), xp.asarray(np.array([1, 3, 5]))
     graph = graph_from_edges(src, dst, directed=False, edge_ids=True)
     assert graph.edges_of_rows is None
-    new = on_device(np.array([1.5, 2.5, -1.0]))
+    new = xp.asarray(np.array([1.5, 2.5, -1.0]))
     same(with_weights(graph, new), graph_from_edges(src, dst, new, directed=False, edge_ids=True))
 
 
-def test_with_weights_twice_is_with_weights_once(on_device):
+def test_with_weights_twice_is_with_weights_once(xp):
     rng, src, dst = random_rows(3)
-    graph = graph_from_edges(on_device(src), on_device(dst), edge_ids=True)
-    one, two = (on_device(rng.integers(0, 9, src.size)) for _ in range(2))
+    graph = graph_from_edges(xp.asarray(src), xp.asarray(dst), edge_ids=True)
+    one, two = (xp.asarray(rng.integers(0, 9, src.size)) for _ in range(2))
     same(with_weights(with_weights(graph, one), two), with_weights(graph, two))
 
 
-def test_with_weights_per_stored_edge(on_device):
+def test_with_weights_per_stored_edge(xp):
     _, src, dst = random_rows(4)
-    graph = graph_from_edges(on_device(src), on_device(dst))
-    weights = on_device(np.arange(graph.n_edges) % 7)
+    graph = graph_from_edges(xp.asarray(src), xp.asarray(dst))
+    weights = xp.asarray(np.arange(graph.n_edges) % 7)
     made = with_weights(graph, weights, per="edge")
     np.testing.assert_array_equal(to_host(made.weights), to_host(weights))
     ends = stored_ends(graph)
-    assert made.fingerprint == graph_from_edges(*map(on_device, ends), weights, vertices=graph.ids).fingerprint
+    assert made.fingerprint == graph_from_edges(*map(xp.asarray, ends), weights, vertices=graph.ids).fingerprint
 
 
 def stored_ends(graph):
@@ -139,12 +129,12 @@ def stored_ends(graph):
     return ids[np.repeat(np.arange(graph.n_vertices), np.diff(to_host(graph.offsets)))], ids[to_host(graph.targets)]
 
 
-def test_with_weights_per_stored_edge_refuses_two_weights_of_an_undirected_edge(on_device):
-    graph = graph_from_edges(on_device(np.array([1, 2])), on_device(np.array([2, 7])), directed=False)
-    made = with_weights(graph, on_device(np.array([4, 4, 6, 6])), per="edge")
+def test_with_weights_per_stored_edge_refuses_two_weights_of_an_undirected_edge(xp):
+    graph = graph_from_edges(xp.asarray(np.array([1, 2])), xp.asarray(np.array([2, 7])), directed=False)
+    made = with_weights(graph, xp.asarray(np.array([4, 4, 6, 6])), per="edge")
     assert to_host(made.weights).tolist() == [4, 4, 6, 6]
     with pytest.raises(InputError, match=r"edge between 2 and 7 has the weight 6.0 in one direction and 5.0 in the other"):
-        with_weights(graph, on_device(np.array([4, 4, 6, 5])), per="edge")
+        with_weights(graph, xp.asarray(np.array([4, 4, 6, 5])), per="edge")
 
 
 def test_with_weights_keeps_its_weights_from_later_changes_of_the_array():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import importlib
 import itertools
 import random
-import warnings
 
 import networkx as nx
 import numpy as np
@@ -18,16 +16,17 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import cuda, graph_from_edges, read_graph, with_weights
+from kepler_traverse import graph_from_edges, read_graph, with_weights
 from kepler_traverse._arrays import get_device, to_host
 from kepler_traverse.errors import EdgeListError, InputError, UnknownVertexError
 from kepler_traverse.formats.files import DataFile
 from kepler_traverse.formats.selection import DIRECTIONS
 from kepler_traverse.formats.where import MAX_DEPTH, MAX_LENGTH, row_filter
-from tests.kernels.simt import device, harness
 from tests.support import tiers
+from tests.support.devices import each_namespace
+from tests.support.edge_files import need
 
-ON_HOST = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
+xp = each_namespace("cpu", "host", "gpu")
 FILE = DataFile.named("roads")
 
 ROADS = pd.DataFrame(
@@ -97,14 +96,6 @@ def sources(tmp_path_factory):
         "csv": as_csv(folder / "roads.csv"),
         "tsv": as_csv(folder / "roads.tsv", "\t"),
     }
-
-
-def need(name):
-    """Import an optional package; what it says about its own dependencies is not ours."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip(name, exc_type=ImportError)
-        return importlib.import_module(name)
 
 
 def polars_frame():
@@ -462,8 +453,8 @@ def test_frames_of_cudf_are_filtered(ids):
         graph_from_edges(table, where="highway == 'none'")
 
 
-def test_columns_in_gpu_memory_are_filtered_there(on_device):
-    columns = {name: on_device(ROADS[name].to_numpy()) for name in ("src", "dst", "weight", "max speed")}
+def test_columns_in_gpu_memory_are_filtered_there(xp):
+    columns = {name: xp.asarray(ROADS[name].to_numpy()) for name in ("src", "dst", "weight", "max speed")}
     columns["highway"] = ROADS.highway.tolist()
     where, kept = "highway != 'motorway' and `max speed` < 60", [0, 5, 6]
     graph = graph_from_edges(columns, where=where, edge_ids=True)
@@ -558,23 +549,9 @@ def test_oneway_contradicts_undirected_and_other_roles():
 # Vertices to keep
 
 
-@pytest.fixture(
-    params=["cpu", pytest.param("host", marks=ON_HOST), pytest.param("gpu", marks=pytest.mark.gpu)], scope="module"
-)
-def on_device(request):
-    """Return a function that moves an array to the device of a graph."""
-    if request.param == "cpu":
-        yield np.asarray
-    elif request.param == "gpu":
-        yield cuda.cp.asarray
-    else:
-        with device.present(), harness.settings(stress=True, seed=5, block=64, resident=2):
-            yield device.cp.asarray
-
-
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("oneway", [False, True])
-def test_only_vertices_is_the_subgraph_of_networkx(on_device, directed, oneway):
+def test_only_vertices_is_the_subgraph_of_networkx(xp, directed, oneway):
     rng = np.random.default_rng(3)
     src, dst, weight = rng.integers(0, 30, 200) * 5, rng.integers(0, 30, 200) * 5, rng.integers(1, 99, 200)
     ways = rng.choice(np.array([-1, 0, 1], np.int8), 200) if oneway and directed else None
@@ -589,9 +566,9 @@ def test_only_vertices_is_the_subgraph_of_networkx(on_device, directed, oneway):
     whole.add_weighted_edges_from((u, v, w) for (u, v), w in best.items() if u != v)
     chosen = sorted(set(rng.choice(src, 14).tolist()))
     part = whole.subgraph(chosen)
-    columns = [on_device(column) for column in (src, dst, weight)]
+    columns = [xp.asarray(column) for column in (src, dst, weight)]
     graph = graph_from_edges(
-        *columns, directed=directed, only_vertices=chosen, edge_ids=True, oneway=None if ways is None else on_device(ways)
+        *columns, directed=directed, only_vertices=chosen, edge_ids=True, oneway=None if ways is None else xp.asarray(ways)
     )
     assert to_host(graph.ids).tolist() == chosen
     starts = np.repeat(np.arange(graph.n_vertices), np.diff(to_host(graph.offsets)))
@@ -603,9 +580,9 @@ def test_only_vertices_is_the_subgraph_of_networkx(on_device, directed, oneway):
     assert graph.report.filtered_rows == 200 - sum(np.isin(src, chosen) & np.isin(dst, chosen))
     rows = to_host(graph.edge_rows)
     np.testing.assert_array_equal(weight[rows], to_host(graph.weights))
-    new = on_device(rng.random(200))
+    new = xp.asarray(rng.random(200))
     rebuilt = graph_from_edges(
-        *columns[:2], new, directed=directed, only_vertices=chosen, oneway=None if ways is None else on_device(ways)
+        *columns[:2], new, directed=directed, only_vertices=chosen, oneway=None if ways is None else xp.asarray(ways)
     )
     assert with_weights(graph, new).fingerprint == rebuilt.fingerprint
 

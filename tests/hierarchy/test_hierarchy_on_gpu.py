@@ -19,12 +19,12 @@ from kepler_traverse.search.query import TargetLists
 from kepler_traverse.sssp import REGISTRY
 from kepler_traverse.sssp.multi_source import hierarchy_sweep_gpu
 from tests.support import tiers
-from tests.support.devices import host, on_a_device, orders, running
+from tests.support.devices import FIRST, MODES, host, in_each, in_one, on_a_device, running
 from tests.support.graphs import build, lattice, path, rmat, star, weighted_rows, weights_for
 
 pytestmark = on_a_device
 
-MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
+mode, one_order = in_each(MODES), in_one(FIRST)
 CLIQUE = [(u, v) for u in range(12) for v in range(12) if u != v]
 GRAPHS = {
     "tree": [(v // 2, v) for v in range(1, 60)],
@@ -35,20 +35,6 @@ GRAPHS = {
     "star": star(70),
     "power law": rmat(5, 4, seed=3),
 }
-
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
-
-
-@pytest.fixture
-def one_order():
-    """A GPU, or the harness in its first order."""
-    with running(next(iter(MODES.values()))):
-        yield
 
 
 @pytest.fixture
@@ -66,18 +52,8 @@ def moved(rows, weights, directed=False, **options):
     return graph, graph.to("cuda")
 
 
-def plan_of(graph, k, *, forms=(), limit=None, result="distances", targets=None):
-    return REGISTRY.plan_multi_source(
-        graph,
-        n_sources=k,
-        result=result,
-        strategy="hierarchy_sweep",
-        limit=limit,
-        targets=targets,
-        knobs=None,
-        memory=None,
-        forms=forms,
-    )
+def plan_of(graph, k, *, result="distances", **options):
+    return REGISTRY.plan_multi_source(graph, n_sources=k, result=result, strategy="hierarchy_sweep", **options)
 
 
 def within(distances, limit, dtype=np.float32):
@@ -98,7 +74,7 @@ def test_distances_are_those_of_scipy(name, directed):
 @settings(max_examples=tiers.examples(15))
 @given(weighted_rows(st.integers(0, 9), max_rows=40), st.booleans())
 def test_distances_of_any_graph_are_those_of_scipy(drawn, directed):
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         graph, there = moved(*drawn, directed)
         sources = np.arange(graph.n_vertices)
         group = plan_of(there, sources.size, forms=("interleaved",)).run(sources)

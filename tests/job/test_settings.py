@@ -10,9 +10,7 @@ from typing import get_args
 
 import pytest
 
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.multi_source.outputs import RESULTS
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from pipelines.cli.options import OPTIONS, Settings, UsageError, parse_flags
 from pipelines.cli.settings import KNOWN_KEYS, merge_settings
 from pipelines.output.layout import Layout
@@ -20,10 +18,8 @@ from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
 from pipelines.run import prepare
 from pipelines.run.question import make_question
 from pipelines.worker import planning, plugin
+from tests.support.plans import BFS, SSSP
 from tests.support.processes import ran
-
-BFS = BFS_REGISTRY.with_plugins()[0]
-SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 CONF = Path(__file__).parents[2] / "conf"
 ENOUGH = ["edges.csv", "--output", "out", "--sources", "1"]

@@ -11,15 +11,11 @@ import numpy as np
 import pytest
 
 import kepler_traverse
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from tests.support.import_graph import statements_of
+from tests.support.plans import BFS, SSSP
 from tests.support.processes import ran
-
-BFS = BFS_REGISTRY.with_plugins()[0]
-SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = sorted((ROOT / "kepler_traverse").rglob("*.py"))

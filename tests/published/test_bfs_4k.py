@@ -10,15 +10,14 @@ import pytest
 
 from kepler_traverse import plan_bfs
 from kepler_traverse.bfs import gpu_steps
-from kepler_traverse.certificate import certify
 from kepler_traverse.cuda import csr_build
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.published.bfs import bfs_4k
 from kepler_traverse.published.bfs.params import Bfs4kKnobs
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
-from tests.support import oracle, tiers
-from tests.support.devices import distances, host, on_a_device, orders, running
+from tests.support import tiers
+from tests.support.devices import host, in_each, on_a_device, orders, require_hops
 from tests.support.graphs import NAMED, build, lattice, path, rmat, star
 
 MODES = orders(  # of one block size, so that kernels are compiled once; test_strategies_on_host.py has others
@@ -26,13 +25,7 @@ MODES = orders(  # of one block size, so that kernels are compiled once; test_st
     stress_1={"stress": True, "seed": 1, "block": 64, "resident": 3},
     stress_2={"stress": True, "seed": 2, "block": 64, "resident": 2},
 )
-
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
+mode = in_each(MODES)
 
 
 @pytest.fixture
@@ -51,11 +44,7 @@ def run(rows, knobs, source=None, directed=True, **options):
     graph = build(rows, directed=directed).to("cuda")
     source = rows[0][0] if source is None else source
     result = plan_bfs(graph, strategy="bfs_4k", knobs=knobs, **options)(source)
-    certify(graph, result).require()
-    limit = np.inf if result.limit is None else result.limit
-    expected = oracle.bfs(oracle.edges_of(rows, directed), source)
-    found = distances(result, graph)
-    assert found == {v: d for v, d in expected.items() if d <= limit}
+    require_hops(result, graph, rows, source, directed)
     return result
 
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from kepler_traverse import plan_bfs
 from kepler_traverse.bfs.host_loop import levels
-from kepler_traverse.certificate import certify
 from kepler_traverse.cuda.kernel_spec import WARP
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.published.bfs import expand_contract, hierarchical_queues, hybrid_and_spmv
@@ -23,8 +22,7 @@ from kepler_traverse.published.bfs.row_splitting import split
 from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import harness
-from tests.support import oracle
-from tests.support.devices import distances, host, on_a_device, running
+from tests.support.devices import host, on_a_device, require_hops, running
 from tests.support.graphs import build, edge_rows, lattice, path, rmat, star
 
 EXPAND_CONTRACT, CONTRACT_EXPAND, TWO_PHASE, SWITCH = GATHERING = (
@@ -85,10 +83,7 @@ def _three_multiprocessors(monkeypatch):
 
 def check(result, graph, rows, source, directed=True):
     """Certified, equal to the oracle up to where the search went, and to the CPU bit for bit."""
-    certify(graph, result).require()
-    limit = np.inf if result.limit is None else result.limit
-    expected = oracle.bfs(oracle.edges_of(rows, directed), source)
-    assert distances(result, graph) == {v: d for v, d in expected.items() if d <= limit}
+    require_hops(result, graph, rows, source, directed)
     on_cpu = plan_bfs(graph.to("cpu"), max_depth=result.limit)(source)
     assert np.array_equal(host(result.predecessor), on_cpu.predecessor)
 

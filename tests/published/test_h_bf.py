@@ -19,23 +19,13 @@ from kepler_traverse.published.sssp.params import HBfKnobs
 from kepler_traverse.search.query import Query
 from kepler_traverse.sssp.host_loop import rounds
 from tests.support import devices, oracle, tiers
-from tests.support.devices import distances, host, orders, running
+from tests.support.devices import distances, host, in_each, orders
 from tests.support.graphs import NAMED, build, lattice, path, rmat, star, weighted_rows, weights_for
 
 # One block size for all, since each is compiled apart.
-MODES = orders(
-    in_turn={"resident": 1, "block": 64},
-    stress={"stress": True, "seed": 1, "block": 64, "resident": 3},
-)
-
+MODES = orders(in_turn={"resident": 1, "block": 64}, stress={"stress": True, "seed": 1, "block": 64, "resident": 3})
+mode = in_each(MODES)
 pytestmark = devices.on_a_device
-
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
 
 
 on_a_device = pytest.mark.usefixtures("mode")

@@ -13,19 +13,13 @@ from kepler_traverse.published.sssp import h_bf
 from kepler_traverse.published.sssp.params import HBfKnobs
 from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
-from tests.support.devices import on_a_device, running
+from tests.support.devices import in_one, on_a_device
 from tests.support.graphs import NAMED, build, lattice, star, weights_for
 
 pytestmark = on_a_device
 
 
-@pytest.fixture
-def gpu():
-    """A GPU, or the harness in its place."""
-    with running(None if HAS_GPU else {"block": 64}):
-        yield
-
-
+gpu = in_one(None if HAS_GPU else {"block": 64})
 on_a_device = pytest.mark.usefixtures("gpu")
 
 LAYERS = [(0, v) for v in range(1, 41)] + [(v, 41 + v) for v in range(1, 41)]  # 81 vertices

@@ -10,17 +10,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from scripts.bench import __main__ as bench
 from scripts.papers import measure as papers_measure
 from scripts.papers import measure_systems, results, systems_page
 from scripts.papers import page as papers_page
 from scripts.papers.comparisons import COMPARISONS, OURS, compared
 from scripts.papers.experiments import GRAPHS, GraphSource, rows_for, systems_of
-
-BFS = BFS_REGISTRY.with_plugins()[0]
-SSSP = SSSP_REGISTRY.with_plugins()[0]
+from tests.support.plans import BFS, SSSP
 
 RUN = {
     "kind": "run",

@@ -14,6 +14,7 @@ from scripts.papers import experiments, measure, results
 from scripts.papers import page as papers_page
 from scripts.papers.experiments import GraphSource, Setting, settings_for
 from tests.kernels.simt import device, harness
+from tests.support.plans import BFS, SSSP
 from tests.support.processes import PATIENCE
 
 RUN = {
@@ -380,12 +381,6 @@ def test_the_suite_runs_on_the_host_harness(suite, monkeypatch):
 
 @pytest.mark.parametrize(("algorithm", "strategy"), [("bfs", "bfs_4k"), ("sssp", "h_bf")])
 def test_every_setting_has_knobs_that_the_strategy_takes(algorithm, strategy):
-    from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
-    from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-
-    BFS = BFS_REGISTRY.with_plugins()[0]
-    SSSP = SSSP_REGISTRY.with_plugins()[0]
-
     (found,) = [row for row in (BFS if algorithm == "bfs" else SSSP) if row.name == strategy]
     settings = settings_for(algorithm, "cuda", experiments.DETAILED[0], experiments.PARTS)
     for setting in settings:

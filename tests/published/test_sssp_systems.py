@@ -9,18 +9,17 @@ from kepler_traverse import plan_bfs, plan_sssp
 from kepler_traverse.errors import InputError, StrategyError
 from kepler_traverse.published import SSSP as PAPERS
 from kepler_traverse.published.sssp.params import BucketKnobs, DeltaSteppingKnobs, NearFarKnobs, ThresholdKnobs
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.launching import launch
-from tests.support.devices import host, on_a_device, orders, running
+from tests.support.devices import host, in_each, on_a_device, orders, running
 from tests.support.graphs import build, lattice, path, rmat, star, weights_for
-
-SSSP = SSSP_REGISTRY.with_plugins()[0]
+from tests.support.plans import SSSP
 
 # With blocks as in test_strategies_on_host.py, so that nothing is compiled twice.
 IN_TURN = {"block": 64}
 MODES = orders(in_turn=IN_TURN, stress={"stress": True, "seed": 3, "block": 64, "resident": 2})
+mode = in_each(MODES)
 ON_GPU = [row for row in PAPERS if row.device == "cuda"]
 SHAPE = [*lattice(5, 8), *((0, v) for v in range(60, 110)), *((v, 45) for v in range(60, 70))]
 KNOBS = {
@@ -30,13 +29,6 @@ KNOBS = {
     "threshold_front": [{"threshold": "lightest_edges"}, {"threshold": "minimum"}],
 }
 CHOSEN = [pytest.param(name, knobs, id=f"{name}-{knobs}") for name, values in KNOBS.items() for knobs in values]
-
-
-@pytest.fixture(params=MODES)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
 
 
 def awkward(kind, n_edges):

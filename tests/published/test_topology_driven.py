@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from kepler_traverse import plan_bfs
-from kepler_traverse.certificate import certify
 from kepler_traverse.errors import InputError
 from kepler_traverse.published.bfs import topology_driven
 from kepler_traverse.published.bfs.params import DeferKnobs, VirtualWarpKnobs
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
-from tests.support import oracle, tiers
-from tests.support.devices import distances, host, on_a_device, orders, running
+from tests.support import tiers
+from tests.support.devices import host, in_each, on_a_device, orders, require_hops
 from tests.support.graphs import NAMED, build, lattice, path, rmat, star
 
 MODES = orders(in_turn={"resident": 1, "block": 64}, stress={"stress": True, "seed": 3, "block": 64, "resident": 3})
+mode = in_each(MODES)
 GRAPHS = {
     "power law": rmat(8, 8, seed=3),
     "star of 1025 behind a path": [(v + 1030, v + 1031) for v in range(4)] + [(1034, 0), *star(1025)],
@@ -24,21 +24,11 @@ GRAPHS = {
 }
 
 
-@pytest.fixture(params=MODES)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
-
-
 def run(strategy, rows, knobs=None, directed=True, **options):
     """Traverse on the device, certified and equal to the oracle."""
     graph = build(rows, directed=directed).to("cuda")
     result = plan_bfs(graph, strategy=strategy, knobs=knobs, **options)(rows[0][0])
-    certify(graph, result).require()
-    limit = np.inf if result.limit is None else result.limit
-    expected = oracle.bfs(oracle.edges_of(rows, directed), rows[0][0])
-    assert distances(result, graph) == {v: d for v, d in expected.items() if d <= limit}
+    require_hops(result, graph, rows, rows[0][0], directed)
     return result
 
 

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from kepler_traverse import certify, cuda
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
-from tests.support import tiers
+from tests.support import oracle, tiers
 
 on_a_device = (
     pytest.mark.gpu
@@ -33,6 +34,51 @@ def running(settings: dict | None):
     else:
         with device.present(), harness.settings(**settings):
             yield
+
+
+# Of one block size, so that kernels are compiled once.
+MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
+FIRST = next(iter(MODES.values()))
+
+
+def in_each(modes: dict, **options):
+    """Return a fixture whose tests run on a GPU, or on the harness in each of these orders; its value is the order."""
+
+    @pytest.fixture(params=modes, **options)
+    def mode(request):
+        with running(modes[request.param]):
+            yield request.param
+
+    return mode
+
+
+def in_one(settings: dict | None):
+    """Return a fixture whose tests run on a GPU, or on the harness with these settings."""
+
+    @pytest.fixture
+    def one_order():
+        with running(settings):
+            yield
+
+    return one_order
+
+
+def each_namespace(*kinds: str):
+    """Return a fixture: NumPy for "cpu", the harness's stand-in for CuPy for "host", CuPy for "gpu"."""
+    marks = {
+        "gpu": pytest.mark.gpu,
+        "host": pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels"),
+    }
+
+    @pytest.fixture(params=[pytest.param(kind, marks=marks.get(kind, ())) for kind in kinds], scope="module")
+    def namespace(request):
+        if request.param == "host":
+            with device.present(), harness.settings(stress=True, seed=5, block=64, resident=2):
+                yield device.cp
+        else:
+            yield np if request.param == "cpu" else cuda.cp
+
+    return namespace
 
 
 def host(array) -> np.ndarray:
@@ -61,6 +107,14 @@ def count_allocations(monkeypatch, *modules) -> list[int]:
     for module in modules:
         monkeypatch.setattr(module, "cp", Counting())
     return taken
+
+
+def require_hops(result, graph, rows, source, directed=True) -> None:
+    """Raise unless a search is certified, and equal to the oracle up to where it went."""
+    certify(graph, result).require()
+    limit = np.inf if result.limit is None else result.limit
+    expected = oracle.bfs(oracle.edges_of(rows, directed), source)
+    assert distances(result, graph) == {v: d for v, d in expected.items() if d <= limit}
 
 
 def distances(result, graph) -> dict:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,14 @@ from kepler_traverse.errors import EdgeListError
 # Every vertex 1..5 has an edge, so formats that know n agree with those that do not; with a duplicate and a loop.
 ROWS = [(1, 2, 5), (2, 3, 1), (3, 1, 7), (4, 4, 2), (3, 4, 0), (5, 1, 3), (1, 2, 4)]
 SRC, DST, WEIGHT = (np.array(column, np.int64) for column in zip(*ROWS, strict=True))
+
+
+def need(name):
+    """Import an optional package; what it says about its own dependencies is not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pytest.importorskip(name, exc_type=ImportError)
+        return importlib.import_module(name)
 
 
 def table(src=SRC, dst=DST, weight=WEIGHT, names=("src", "dst", "weight")):

@@ -1,17 +1,26 @@
-"""Plans for many sources with tuning parameters other than the defaults, which force a path on small graphs."""
+"""Every strategy for one source, and the table of one traversal."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.search.frames import Column, arrow_table, make_columns
+from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
+
+BFS, SSSP = (registry.with_plugins()[0] for registry in (BFS_REGISTRY, SSSP_REGISTRY))
 
 
-def tuned_plan(registry, graph, tuning, *, n_sources, strategy, result="distances", limit=None, targets=None, **others):
-    """Plan as ``plan_bfs_many`` or ``plan_sssp_many`` does, with ``tuning`` for the strategy."""
-    options = {"knobs": None, "memory": None, **others}
-    return registry.plan_multi_source(
-        graph, n_sources=n_sources, strategy=strategy, result=result, limit=limit, targets=targets, tuning=tuning, **options
+def rows_of(catalogue, without=()):
+    """Parametrize ``row`` by the strategies of a catalogue that have none of these needs; those of a GPU are marked."""
+    return pytest.mark.parametrize(
+        "row",
+        [
+            pytest.param(row, marks=pytest.mark.gpu if row.device == "cuda" else (), id=f"{row.name}-{row.device}")
+            for row in catalogue
+            if row.needs.isdisjoint(without)
+        ],
     )
 
 

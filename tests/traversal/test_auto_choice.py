@@ -12,15 +12,13 @@ import pytest
 from kepler_traverse import graph_from_edges, plan_bfs_many, plan_sssp_many
 from kepler_traverse.auto.choice import Choice
 from kepler_traverse.auto.costs import Costs, Machine
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.multi_source import planning as many_module
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.search.query import Query
 from kepler_traverse.search.strategy import MultiSourceOutcome, MultiSourceStrategy
 from tests.support import tiers
 from tests.support.graphs import build
-
-STRATEGIES = BFS_REGISTRY.with_plugins()[0]
+from tests.support.plans import BFS as STRATEGIES
 
 N = 8  # vertices of a directed cycle
 MACHINE = Machine(cores=1, cache=1 << 20, copy=1.0, load=1.0, step=1.0)

@@ -10,17 +10,13 @@ import pytest
 
 from kepler_traverse.auto import calibration, survey
 from kepler_traverse.auto.costs import SPEED_OF_TERM, Costs, Machine, load_costs
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.multi_source.planning import one_at_a_time
 from kepler_traverse.search.strategy import Shape
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from scripts.regret import fit
 from tests.support.graphs import build
-
-BFS = BFS_REGISTRY.with_plugins()[0]
-SSSP = SSSP_REGISTRY.with_plugins()[0]
+from tests.support.plans import BFS, SSSP
 
 CPU = Machine(cores=2, cache=1 << 20, copy=1e-10, load=1e-7, step=2e-9)
 ROWS = [

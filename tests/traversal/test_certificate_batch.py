@@ -22,13 +22,10 @@ from pipelines.worker.batch_context import BatchContext
 from pipelines.worker.traverse import BatchTraverser
 from scripts.evidence.fault_injection import DISTANCE_FAULTS, with_fault
 from tests.support import tiers
-from tests.support.devices import on_a_device, orders, running
+from tests.support.devices import FIRST, MODES, on_a_device, running
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, star, weighted_rows, weights_for
 
 INTEGERS = (np.int8, np.int16, np.int32)
-MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
-IN_TURN = next(iter(MODES.values()))
-KINDS = {order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32") for order in MODES}
 KINDS = {order: ("hops", "float32", "float64") if order != "stress" else ("hops", "float32") for order in MODES}
 
 
@@ -163,7 +160,7 @@ def small_pieces(monkeypatch):
 @on_a_device
 @pytest.mark.parametrize("fault", DISTANCE_FAULTS, ids=lambda fault: fault.__name__)
 def test_a_gpu_names_every_seeded_fault_as_the_cpu_does(fault):
-    with running(IN_TURN):
+    with running(FIRST):
         named = 0
         for kind in ("hops", "zeros", "negative"):
             case = with_fault(fault, 1, kind)
@@ -202,7 +199,7 @@ def test_a_gpu_counts_as_far_as_a_type_goes(length, limit):
     graph = build([(v, v + 1) for v in range(length)])
     exact = np.arange(length + 1)[None]
     within = np.where(exact <= limit, exact, -1).astype(np.int16)
-    with running(IN_TURN):
+    with running(FIRST):
         on_the_gpu(graph, np.array([0]), exact.astype(np.int16)).require()
         on_the_gpu(graph, np.array([0]), within, limit).require()
         lost = np.where(exact == min(int(limit), length), -1, within)
@@ -244,7 +241,7 @@ def test_a_job_proves_groups_on_a_gpu_without_predecessors(monkeypatch):
         limits=None,
         chosen="",
     )
-    with running(IN_TURN):
+    with running(FIRST):
         there = graph.to("cuda")
         moved = replace(traversals, distance=namespace(there.offsets).asarray(traversals.distance))
         plan = SimpleNamespace(group=5, query=Query(predecessors=False), run=lambda _numbers: moved)
@@ -283,7 +280,7 @@ def test_certify_many_checks_each_source_to_its_own_limit(kind, device):
     def rules(changed, limits=limits):
         if device == "cpu":
             return set(certify_many(graph, sources, changed, limits).failures)
-        with running(IN_TURN):
+        with running(FIRST):
             return set(on_the_gpu(graph, sources, changed, limits).failures)
 
     assert len({limit for limit in limits if limit is not None}) > 3

@@ -15,10 +15,9 @@ from pipelines.output.part_stats import histogram_of_group, histogram_of_levels,
 from pipelines.output.rows import make_rows as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
-from tests.support.devices import count_allocations, host, on_a_device, orders, running
+from tests.support.devices import FIRST, MODES, count_allocations, host, on_a_device, running
 from tests.support.graphs import NAMED, build, weights_for
 
-MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
 SIZES = [1, 31, 1023, 1024, 1025, 3000]
 N_LEVELS = [1, 2, 31, 33, 1023, 1025, 3000]
 KINDS = [np.float32, np.float64]
@@ -118,7 +117,7 @@ def test_gpu_folds_the_sums_of_reduction_blocks_in_several_passes():
     row = np.random.default_rng(2).exponential(1, (1, n)).astype(np.float32)
     offsets = np.arange(n + 1) * 2
     expected, histograms = counted(row, offsets, None)
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         found, same = counted(cuda.cp.asarray(row), cuda.cp.asarray(offsets), None)
     assert bits(found) == bits(expected)
     assert same == histograms
@@ -214,7 +213,7 @@ def test_a_gpu_finds_the_bits_of_a_cpu_of_levels(monkeypatch, n, kind, mode):
 @on_a_device
 def test_a_gpu_folds_more_levels_than_a_block_has_shared_memory_for():
     counts = levels_by_row(40_000)
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         assert summary_of_levels(cuda.cp.asarray(counts)).tobytes() == summary_of_levels(counts).tobytes()
 
 
@@ -227,7 +226,7 @@ def test_histograms_of_levels_are_those_of_the_hops():
     farthest = np.array(sizes) - 1
     expected = [histogram_of_rows("bfs", np.repeat(np.arange(3000), row), np.array([row.sum()])) for row in counts]
     assert histogram_of_levels(counts, farthest) == merged(*expected)
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         assert histogram_of_levels(cuda.cp.asarray(counts), farthest) == merged(*expected)
     for i, row in enumerate(counts):
         assert histogram_of_levels(row[None, : sizes[i]], farthest[i : i + 1]) == expected[i]
@@ -247,7 +246,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(result, limit):
         question = Question(algorithm=plan.algorithm, result=result.split()[-1], certify="none", limit=None)
         return list(made(question, graph, plan.query, plan.run(sources)))
 
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         found = of(graph.to("cuda"))
     for one, other in zip(found, of(graph), strict=True):
         assert one.answer.table.equals(other.answer.table)
@@ -265,7 +264,7 @@ def test_bytes_needed_by_statistics_cover_their_allocations(monkeypatch, algorit
         rows = np.tile(np.arange(n, dtype=np.int16), (k, 1))  # as many levels as there can be
     else:
         rows = np.random.default_rng(n).exponential(1, (k, n)).astype(np.float32)
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         taken, most = count_allocations(monkeypatch, on_gpu), 0
         there, offsets = cuda.cp.asarray(rows), cuda.cp.asarray(offsets_of(n))
         if algorithm == "bfs":

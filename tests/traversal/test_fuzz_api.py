@@ -18,20 +18,16 @@ import pytest
 
 import kepler_traverse
 from kepler_traverse import Graph, KeplerError, bfs, convert, graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp, sssp
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS_MULTI_SOURCE
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.multi_source.stream import ResultStream
 from kepler_traverse.search.plan import Plan
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
 from tests.support import tiers
+from tests.support.plans import BFS, SSSP
 from tests.support.wrong_values import NOTHING, values
-
-BFS = BFS_REGISTRY.with_plugins()[0]
-SSSP = SSSP_REGISTRY.with_plugins()[0]
 
 VALUES = list(values())
 

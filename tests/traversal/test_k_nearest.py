@@ -28,6 +28,9 @@ MODES = orders(in_turn={"block": 64})
 STRESS = orders(in_turn={"block": 32}, stress={"stress": True, "seed": 5, "block": 64})
 
 
+SPARSE = {"result": "nearest_targets", "forms": ("sparse",), "output": "all"}
+
+
 def expected(many, graph, sources, k, **limit):
     """By a sort of all distances."""
     rows = many(graph, sorted(set(sources)), result="distances", **limit)
@@ -72,13 +75,8 @@ def test_a_search_for_the_nearest_targets_ends_at_them_and_is_certified(registry
     graph = graph_from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 0.5), directed=False)
     ends = np.arange(0, n, 5)
 
-    def planned():
-        return registry.plan_multi_source(
-            graph, n_sources=50, result="nearest_targets", strategy="auto", limit=None, targets=ends, knobs=None,
-            memory=None, forms=("sparse",), output="all", nearest=Nearest(2, [ends]),
-        )  # fmt: skip
-
-    sources, plan = np.array([102, 103, 2000]), planned()
+    plan = registry.plan_multi_source(graph, n_sources=50, targets=ends, nearest=Nearest(2, [ends]), **SPARSE)
+    sources = np.array([102, 103, 2000])
     assert {"from_targets", "short_search"} <= set(plan.why.partition("estimated: ")[2].replace(",", "").split())
     assert plan.strategy.name == "short_search"
     found = plan.run(sources)
@@ -97,10 +95,8 @@ def test_searches_that_do_not_end_at_the_nearest_targets_are_estimated_with_all_
     ends = np.arange(0, n, 5)
 
     def estimates(targets, nearest, shape):
-        plan = registry.plan_multi_source(
-            graph, n_sources=100, result="nearest_targets", strategy="auto", limit=limit, targets=targets, knobs=None,
-            memory=None, forms=("sparse",), output="all", nearest=nearest, shape=shape,
-        )  # fmt: skip
+        options = {"limit": limit, "targets": targets, "nearest": nearest, "shape": shape, **SPARSE}
+        plan = registry.plan_multi_source(graph, n_sources=100, **options)
         return plan.shape, {each.name: each.seconds for each in plan.ranked(100)}
 
     whole, far = estimates(None, None, outline(graph))

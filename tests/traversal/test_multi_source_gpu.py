@@ -25,16 +25,12 @@ from kepler_traverse.sssp.tuning import SourcePerBlockTuning as DistancesPerBloc
 from kepler_traverse.sssp.tuning import SourcePerLaneTuning
 from tests.conftest import HAS_GPU
 from tests.support import tiers
-from tests.support.devices import count_allocations, host, on_a_device, orders, running
+from tests.support.devices import FIRST, MODES, count_allocations, host, in_each, in_one, on_a_device
 from tests.support.graphs import awkward_floats, build, edge_rows, lattice, path, rmat, star, weighted_rows, weights_for
-from tests.support.plans import tuned_plan
 
 pytestmark = on_a_device
 
-MODES = orders(
-    in_turn={"block": 64},
-    stress={"stress": True, "seed": 1, "block": 64},
-)
+mode, one_order = in_each(MODES), in_one(FIRST)
 GRAPHS = {
     "power law": rmat(7, 8, seed=3),
     "star behind a path": [(v + 150, v + 151) for v in range(4)] + [(154, 0), *star(140)],
@@ -42,20 +38,20 @@ GRAPHS = {
     "two components and more": [*path(20), (50, 51), (51, 52), (60, 60), (70, 71), (71, 70)],
 }
 SHAPES = [*((name, True) for name in GRAPHS), ("power law", False), ("lattice", False)]
-FORCED_BITS = {
-    "as it is": {},
-    "push only": {"push_vertices": 0, "push_edges": 0},
-    "pull only": {"push_vertices": 1 << 30},
+FORCED = {
+    "bit_parallel": {
+        "as it is": {},
+        "push only": {"push_vertices": 0, "push_edges": 0},
+        "pull only": {"push_vertices": 1 << 30},
+    },
+    "source_per_block": {
+        "as it is": {},
+        "bits in two places": {"max_shared_bits": 8},
+        "a table": {"max_shared_bits": 0},
+        "a table and queues that overflow": {"max_shared_bits": 0, "slots_per_root": 0, "min_slots": 8}
+        | {"queue_capacity": 2, "spill_capacity": 3, "table_unroll": 4},
+    },
 }
-FORCED_BLOCKS = {
-    "as it is": {},
-    "bits in two places": {"max_shared_bits": 8},
-    "a table": {"max_shared_bits": 0},
-    "a table and queues that overflow": {"max_shared_bits": 0, "slots_per_root": 0, "min_slots": 8}
-    | {"queue_capacity": 2, "spill_capacity": 3, "table_unroll": 4},
-}
-
-
 HOPS_TUNING = {"bit_parallel": BitParallelGpuTuning(chunk=64), "source_per_block": HopsPerBlock()}
 DISTANCES_TUNING = {
     "source_per_block": DistancesPerBlock(),
@@ -63,35 +59,21 @@ DISTANCES_TUNING = {
 }
 
 
-@pytest.fixture(params=MODES)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
-
-
-@pytest.fixture
-def one_order():
-    """A GPU, or the harness in its first order."""
-    with running(next(iter(MODES.values()))):
-        yield
-
-
-def plan_hops(graph, strategy, *, max_depth=None, changes=None, **options):
+def plan_hops(graph, strategy, *, max_depth=None, changes=None, result="distances", **options):
     """Plan as ``plan_bfs_many``, with chunks that are short enough to occur on small graphs, and other changes.
 
     On the harness no kernel surveys the depth of the graph.
     """
     index = graph.targets.dtype.itemsize
     shape = None if HAS_GPU else Shape(graph.n_vertices, graph.n_edges, graph.directed, 40, index, 0)
-    tuning = replace(HOPS_TUNING[strategy], **(changes or {}))
-    return tuned_plan(BFS_REGISTRY, graph, tuning, strategy=strategy, limit=max_depth, shape=shape, **options)
+    options |= {"tuning": replace(HOPS_TUNING[strategy], **(changes or {})), "limit": max_depth, "shape": shape}
+    return BFS_REGISTRY.plan_multi_source(graph, strategy=strategy, result=result, **options)
 
 
-def plan_distances(graph, strategy, *, cutoff=None, changes=None, **options):
+def plan_distances(graph, strategy, *, cutoff=None, changes=None, result="distances", **options):
     """Plan as ``plan_sssp_many``, with short chunks, and other changes."""
-    tuning = replace(DISTANCES_TUNING[strategy], **(changes or {}))
-    return tuned_plan(SSSP_REGISTRY, graph, tuning, strategy=strategy, limit=cutoff, **options)
+    options |= {"tuning": replace(DISTANCES_TUNING[strategy], **(changes or {})), "limit": cutoff}
+    return SSSP_REGISTRY.plan_multi_source(graph, strategy=strategy, result=result, **options)
 
 
 def sources_of(graph, k: int) -> np.ndarray:
@@ -128,23 +110,14 @@ def levels(single, sources) -> list:
     return [np.bincount(distance[distance >= 0]).tolist() for distance in found]
 
 
-@pytest.mark.parametrize("forced", FORCED_BITS)
+@pytest.mark.parametrize(
+    ("strategy", "forced"), [(strategy, forced) for strategy, ways in FORCED.items() for forced in ways], ids="-".join
+)
 @pytest.mark.parametrize(("name", "directed"), SHAPES)
 @pytest.mark.usefixtures("mode")
-def test_bits_find_the_hops_of_each_alone(name, directed, forced):
-    graph = build(GRAPHS[name], directed=directed)
-    sources, asked = sources_of(graph, 50), {"strategy": "bit_parallel", "n_sources": 50, "changes": FORCED_BITS[forced]}
-    check(plan_hops(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
-    counts = counted(plan_hops(graph.to("cuda"), result="levels", **asked), sources)
-    assert counts == levels(plan_bfs(graph), sources)
-
-
-@pytest.mark.parametrize("forced", FORCED_BLOCKS)
-@pytest.mark.parametrize(("name", "directed"), SHAPES)
-@pytest.mark.usefixtures("mode")
-def test_blocks_find_the_hops_of_each_alone(name, directed, forced):
-    graph = build(GRAPHS[name], directed=directed)
-    sources, asked = sources_of(graph, 9), {"strategy": "source_per_block", "n_sources": 9, "changes": FORCED_BLOCKS[forced]}
+def test_hops_of_each_alone_are_found(name, directed, strategy, forced):
+    graph, k = build(GRAPHS[name], directed=directed), {"bit_parallel": 50, "source_per_block": 9}[strategy]
+    sources, asked = sources_of(graph, k), {"strategy": strategy, "n_sources": k, "changes": FORCED[strategy][forced]}
     check(plan_hops(graph.to("cuda"), result="predecessors", **asked), plan_bfs(graph), sources)
     counts = counted(plan_hops(graph.to("cuda"), result="levels", **asked), sources)
     assert counts == levels(plan_bfs(graph), sources)
@@ -177,7 +150,7 @@ def test_a_source_that_is_through_does_not_hold_up_the_others():
     # No source of the second component reaches the first, whose vertices are done all the same while some still search.
     tail = [(39, 200), *((v, v + 1) for v in range(200, 204))]
     graph = build([*[(u, v) for u in range(40) for v in range(40)], (100, 101), *tail], directed=False)
-    plan = plan_hops(graph.to("cuda"), "bit_parallel", n_sources=32, changes=FORCED_BITS["pull only"])
+    plan = plan_hops(graph.to("cuda"), "bit_parallel", n_sources=32, changes=FORCED["bit_parallel"]["pull only"])
     group = plan.run([0, 5, int(graph.to_numbers([101])[0])])
     assert host(group.distance)[:, :2].tolist() == [[0, 1], [1, 1], [-1, -1]]
     traverse = plan._search._owned._search

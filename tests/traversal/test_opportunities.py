@@ -21,10 +21,9 @@ from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines.output.rows import make_rows as made
 from pipelines.question import Question
 from tests.conftest import HAS_GPU
-from tests.support.devices import count_allocations, host, on_a_device, orders, running
+from tests.support.devices import FIRST, MODES, count_allocations, host, on_a_device, running
 from tests.support.graphs import NAMED, build, weights_for
 
-MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
 SIZES = [1, 31, 1023, 1024, 1025, 3000]
 KINDS = [np.int8, np.int16, np.int32, np.float32, np.float64, np.int64]
 DECAYS = {
@@ -141,7 +140,7 @@ def test_a_gpu_folds_the_sums_of_reduction_blocks_in_several_passes():
     row = np.random.default_rng(2).exponential(1, (1, n)).astype(np.float32)
     asked = Reduction(cutoffs=np.array([1, 2]), values={"a": np.arange(n), "b": np.random.default_rng(3).random(n)})
     expected = sums_within(row, asked)
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         assert bits(sums_within(cuda.cp.asarray(row), asked)) == bits(expected)
 
 
@@ -150,7 +149,7 @@ def test_a_gpu_folds_the_sums_of_reduction_blocks_in_several_passes():
 @pytest.mark.parametrize(("k", "n"), [(1, 1), (5, 1023), (5, 3000)])
 def test_bytes_needed_cover_the_allocations(monkeypatch, k, n):
     rows, asked = np.zeros((k, n), np.float32), reduction(n, np.float32)
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         taken = count_allocations(monkeypatch, on_gpu)
         sums_within(cuda.cp.asarray(rows), asked)
     assert 0 < sum(taken) <= on_gpu.bytes_needed(k, n, 3, 3)
@@ -211,7 +210,7 @@ def test_the_rows_of_a_group_are_those_of_a_cpu(algorithm, name):
 
     sums = {"result": "opportunities", "values": values}
     for call in (sums, {**sums, "decay": "gaussian:2"}, {"result": "within"}):
-        with running(next(iter(MODES.values()))):
+        with running(FIRST):
             found = of(graph.to("cuda"), **call)
         for one, other in zip(found, of(graph, **call), strict=True):
             assert one.answer.table.equals(other.answer.table)
@@ -226,7 +225,7 @@ def test_cutoffs_beyond_every_distance_hold_no_unreached_vertex():
         rows = distances(3, kind)[:1]
         rows[0] = 0, 1, {"i": -1 if rows.itemsize < 8 else 2**63 - 1, "f": np.inf}[rows.dtype.kind]
         assert sums_within(rows, asked)["a"].tolist() == [[3, 3, 3]]
-        with running(next(iter(MODES.values()))):
+        with running(FIRST):
             assert sums_within(cuda.cp.asarray(rows), asked)["a"].tolist() == [[3, 3, 3]]
         asked._on_gpu.clear()
     graph = graph_from_edges(np.array([0]), np.array([1]), vertices=np.array([2]))
@@ -241,7 +240,7 @@ def test_bands_are_those_of_a_cpu():
     rows = np.array([0, 1e-45, 1e-40, 2e-40, 5, 7, 9], np.float32)
     expected = find_bands(rows, cutoffs)
     assert expected.tolist() == [0, 1e-40, 1e-40, 5, 5, 9, 9]
-    with running(next(iter(MODES.values()))):
+    with running(FIRST):
         assert host(find_bands(cuda.cp.asarray(rows), cutoffs)).tolist() == expected.tolist()
 
 

@@ -14,10 +14,8 @@ from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexErro
 from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.kinds.paths import rows_of_edges, walk_back
 from kepler_traverse.sssp import REGISTRY
-from tests.support.devices import host, on_a_device, orders, running
+from tests.support.devices import MODES, host, on_a_device, running
 from tests.support.graphs import NAMED, build, edge_rows, lattice, rmat, weights_for
-
-MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
 
 
 def some_pairs(graph, count, seed=1):
@@ -123,16 +121,7 @@ def test_paths_on_a_gpu_are_those_on_a_cpu(mode):
     table = pair_table(*(graph.to_numbers(ids) for ids in some_pairs(graph, 30)))
 
     def routes(graph):
-        plan = REGISTRY.plan_multi_source(
-            graph,
-            n_sources=table.sources.size,
-            result="paths",
-            strategy="auto",
-            limit=None,
-            targets=None,
-            knobs=None,
-            memory=None,
-        )
+        plan = REGISTRY.plan_multi_source(graph, n_sources=table.sources.size, result="paths", strategy="auto")
         (group,) = plan.iter_groups(table.sources, table.lists)
         found = walk_back(group, table.lists, None)
         return found.sizes.tolist(), host(found.vertices).tolist(), rows_of_edges(graph, found)[0].tolist()

@@ -16,12 +16,11 @@ from kepler_traverse.errors import CapacityError, InputError, StrategyError, Unk
 from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-from tests.support.devices import host, on_a_device, orders, running
+from tests.support.devices import MODES, host, on_a_device, running
 from tests.support.graphs import NAMED, build, edge_rows, is_refused, lattice, path, rmat, weights_for
 
 SHAPES = ("lattice", "power law", "two components", "star of 33", "path")
 LOOPS = {"bfs": ("one_at_a_time", "queue"), "sssp": ("one_at_a_time", "frontier", "dijkstra_int64")}
-MODES = orders(in_turn={"block": 64}, stress={"stress": True, "seed": 1, "block": 64})
 
 
 def names(registry, algorithm, device):
@@ -113,7 +112,7 @@ def test_pairs_on_a_gpu_equal_full_distances_for_every_strategy(algorithm, mode)
             for each in BFS if algorithm == "bfs" else SSSP:
                 if each.device != "cuda" or each.sums != "float":
                     continue
-                options = {"strategy": each.name, "limit": None, "targets": None, "knobs": None, "memory": None}
+                options = {"strategy": each.name}
                 options |= {"n_sources": table.sources.size, "result": "pairs"}
                 groups = list(registry.plan_multi_source(on_gpu, **options).iter_groups(table.sources, table.lists))
                 found = np.concatenate([host(group.distance) for group in groups])
@@ -145,9 +144,7 @@ def test_frames_of_pairs_on_a_gpu_equal_those_on_a_cpu(pairs_of):
 def test_a_search_for_pairs_of_hops_stops_at_its_own_targets(strategy):
     graph = build(path(1000), directed=False)
     table = pair_table(np.array([0, 500]), np.array([3, 507]))
-    plan = BFS_REGISTRY.plan_multi_source(
-        graph, n_sources=2, result="pairs", strategy=strategy, limit=None, targets=None, knobs=None, memory=None
-    )
+    plan = BFS_REGISTRY.plan_multi_source(graph, n_sources=2, result="pairs", strategy=strategy)
     group = plan.run(table.sources, table.lists)
     assert group.distance.tolist() == [3, 7]
     assert max(group.rounds) <= 8
@@ -158,9 +155,7 @@ def test_a_search_for_pairs_of_hops_stops_at_its_own_targets(strategy):
 def test_a_search_for_weighted_pairs_stops_at_its_own_targets():
     graph = build(path(1000), [1] * 1000, directed=False)
     table = pair_table(np.array([0, 500, 0]), np.array([3, 507, 2]))
-    plan = SSSP_REGISTRY.plan_multi_source(
-        graph, n_sources=2, result="pairs", strategy="near_far_per_thread", limit=None, targets=None, knobs=None, memory=None
-    )
+    plan = SSSP_REGISTRY.plan_multi_source(graph, n_sources=2, result="pairs", strategy="near_far_per_thread")
     group = plan.run(table.sources, table.lists)
     assert group.distance.tolist() == [3, 2, 7]
     assert group.limits == [3, 7]

@@ -16,15 +16,12 @@ from kepler_traverse.search.query import Query
 from tests.conftest import HAS_GPU
 from tests.kernels.simt import device, harness
 from tests.support import oracle, tiers
-from tests.support.devices import distances, host, on_a_device, orders, running
+from tests.support.devices import MODES, distances, host, in_each, on_a_device
 from tests.support.graphs import build, lattice, path, rmat, star
 
 pytestmark = on_a_device
 
-MODES = orders(  # of one block size, so that kernels are compiled once; test_strategies_on_host.py has others
-    in_turn={"block": 64},
-    stress={"stress": True, "seed": 1, "block": 64},
-)
+mode = in_each(MODES, autouse=True)
 # What makes it go on otherwise than in one cluster, as it does on any graph of a test. QUEUE_CAPACITY and BATCH_EDGES are
 # the cluster's, all others the grid's; CHUNK is both's. No graph decides about a constant, so each way is compiled once.
 LEAVES = {"QUEUE_CAPACITY": 1, "BATCH_EDGES": 1}  # the cluster at once
@@ -43,13 +40,6 @@ GRAPHS = {
     "complete": [(u, v) for u in range(70) for v in range(70)],
     "two components": [*path(20), (50, 51), (51, 52)],
 }
-
-
-@pytest.fixture(params=MODES, autouse=True)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
 
 
 in_one_order = pytest.mark.parametrize("mode", list(MODES)[:1], indirect=True)

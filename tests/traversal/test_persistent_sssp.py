@@ -9,20 +9,17 @@ import pytest
 
 from kepler_traverse import plan_sssp
 from kepler_traverse.certificate import certify
-from kepler_traverse.errors import PrecisionError, StrategyError
+from kepler_traverse.errors import PrecisionError
 from kepler_traverse.search.query import Query
 from kepler_traverse.sssp import gpu_steps, near_far_gpu, tuning
 from tests.conftest import HAS_GPU
 from tests.support import oracle, tiers
-from tests.support.devices import host, on_a_device, orders, running
+from tests.support.devices import MODES, host, in_each, on_a_device
 from tests.support.graphs import build, lattice, path, rmat, star, weights_for
 
 pytestmark = on_a_device
 
-MODES = orders(  # of one block size, so that kernels are compiled once; test_strategies_on_host.py has others
-    in_turn={"block": 64},
-    stress={"stress": True, "seed": 1, "block": 64},
-)
+mode = in_each(MODES, autouse=True)
 # Knobs that force other paths than that of one block, which every graph of the tests takes. No graph decides about a
 # constant, so each way is compiled once.
 GRID = {"SMALL": 1, "SMALL_EDGES": 0, "SMALL_FAR": 0}
@@ -57,13 +54,6 @@ def awkward(n_edges, kind):
         "one huge": np.append(np.full(n_edges - 1, 1e-30), 1e30).astype(np.float32),
         "whole numbers": rng.integers(1, 256, n_edges).astype(np.float32),
     }[kind]
-
-
-@pytest.fixture(params=MODES, autouse=True)
-def mode(request):
-    """A GPU, or the harness in one of its orders."""
-    with running(MODES[request.param]):
-        yield request.param
 
 
 def force(monkeypatch, hops=None, **constants):
@@ -266,12 +256,6 @@ def test_marks_are_cleared_before_their_numbers_run_out(monkeypatch):
         assert int(host(plan(source).distance)[20]) == 20 - source
 
 
-def test_a_distance_too_large_for_the_type_is_an_error():
-    graph = build([(0, 1), (1, 2)], np.array([3e38, 3e38], np.float32)).to("cuda")
-    with pytest.raises(PrecisionError, match="float64"):
-        plan_sssp(graph, strategy="persistent")(0)
-
-
 def test_a_graph_without_edges_has_one_reached_vertex():
     graph = build([(4, 4)], [1.5], vertices=[1, 4, 9]).to("cuda")
     assert host(plan_sssp(graph, strategy="persistent")(4).distance).tolist() == [np.inf, 0, np.inf]
@@ -293,13 +277,6 @@ def test_trace_names_the_kind_of_each_iteration(rows, degree, monkeypatch):
     else:
         assert len(relaxed) == steps
         assert {iteration.what for iteration in iterations} >= {"relax", "small relax", "small split", "last pass", "end"}
-
-
-def test_negative_weights_are_refused():
-    graph = build([(0, 1), (1, 2)], [2, -1]).to("cuda")
-    with pytest.raises(StrategyError, match="'persistent' cannot take negative weights; these can: frontier"):
-        plan_sssp(graph, strategy="persistent")
-    assert plan_sssp(graph).strategy.name == "frontier"
 
 
 def test_a_plan_holds_no_more_than_it_says(monkeypatch):

@@ -46,9 +46,8 @@ def random_graph(seed: int, n: int, n_edges: int, fractions: bool = False):
 
 def sparse(graph, algorithm: str, limit, sources=None) -> SparseDistances:
     plan = REGISTRIES[algorithm].plan_multi_source(
-        graph, n_sources=graph.n_vertices, result="distances", strategy="short_search", limit=limit, targets=None,
-        knobs=None, memory=None, forms=("sparse",),
-    )  # fmt: skip
+        graph, n_sources=graph.n_vertices, result="distances", strategy="short_search", limit=limit, forms=("sparse",)
+    )
     return plan.run(np.arange(graph.n_vertices) if sources is None else sources).distance
 
 
@@ -137,23 +136,23 @@ def test_searches_on_a_gpu_find_what_those_on_a_cpu_do(algorithm, mode, monkeypa
         for asked in (
             *({"limit": limit, "forms": ("sparse",)} for limit in (0, reach, None)),
             {"limit": reach, "result": "predecessors"},
-            {"limit": None, "result": "predecessors", "targets": graph.ids[::300], "forms": ("sparse",)},
+            {"result": "predecessors", "targets": graph.ids[::300], "forms": ("sparse",)},
             {"limit": reach, "result": "targets", "targets": graph.ids[::7]},
-            {"limit": None, "result": "targets", "targets": graph.ids[::9]},
+            {"result": "targets", "targets": graph.ids[::9]},
             {"limit": reach, "result": "levels"},
             {
                 "limit": 2 * reach,
                 "limits": SourceValues(np.arange(600), np.arange(600) % 5 * reach / 2),
                 "forms": ("sparse",),
             },
-            {"limit": None, "targets": graph.ids[::50], "nearest": Nearest(2, nearest), "forms": ("sparse",)},
+            {"targets": graph.ids[::50], "nearest": Nearest(2, nearest), "forms": ("sparse",)},
             {"limit": 4 * reach, "targets": graph.ids[::50], "nearest": Nearest(3, nearest[:1]), "forms": ("sparse",)},
-            {"limit": None, "result": "pairs", "lists": pair_table(sources[::3], random.permutation(600)[:30]).lists},
+            {"result": "pairs", "lists": pair_table(sources[::3], random.permutation(600)[:30]).lists},
         ):
             lists = [asked.pop("lists")] if "lists" in asked else []
-            starts = sources[::3] if asked["limit"] is None else sources
+            starts = sources[::3] if asked.get("limit") is None else sources
             here, there = graphs["nearest" in asked]
-            options = {"result": "distances", "targets": None, "knobs": None, "memory": None, "n_sources": 24} | asked
+            options = {"result": "distances", "n_sources": 24} | asked
             if algorithm == "sssp" and options["result"] == "levels":
                 continue
             one, other = (
@@ -194,7 +193,7 @@ def test_searches_from_several_sources_at_once_take_weights_of_any_size(scale):
 @pytest.mark.parametrize("algorithm", MANY)
 def test_a_sample_sees_how_far_searches_reach_and_what_they_walk(algorithm):
     graph = random_graph(7, 300, 700, fractions=True)
-    query = Query(predecessors=False, limit=3, targets=None, knobs=None, tuning=None)
+    query = Query(predecessors=False, limit=3)
     found = short_search.sampled(graph, outline(graph), query, algorithm == "bfs", 1 << 30)
     rows = MANY[algorithm][0](graph, "all", **{MANY[algorithm][1]: 3})
     reached = rows.groupby("source")["vertex"].agg(list)
@@ -408,10 +407,7 @@ def test_searches_for_pairs_end_at_their_targets():
     equal(short, whole)
     near = graph_from_edges(np.arange(20000), np.arange(1, 20001), np.ones(20000, np.int64))
     table = pair_table(np.arange(0, 19000, 10), np.arange(3, 19003, 10))
-    plan = SSSP.plan_multi_source(
-        near, n_sources=1900, result="pairs", strategy="auto", limit=None, targets=None, knobs=None, memory=None,
-        sample=table.sample(),
-    )  # fmt: skip
+    plan = SSSP.plan_multi_source(near, n_sources=1900, result="pairs", strategy="auto", sample=table.sample())
     assert plan.strategy.name == "short_search"
     assert "vertices that a search reaches: 4;" in plan.why
 
@@ -421,9 +417,14 @@ def test_a_search_ends_at_the_limit_of_its_source(algorithm):
     graph = graph_from_edges(np.arange(100), np.arange(1, 101), np.ones(100, np.int64))
     sources, limits = np.array([3, 10, 40]), np.array([20, 1, 5])
     plan = REGISTRIES[algorithm].plan_multi_source(
-        graph, n_sources=3, result="distances", strategy="short_search", limit=20, targets=None, knobs=None, memory=None,
-        forms=("sparse",), limits=SourceValues(sources, limits),
-    )  # fmt: skip
+        graph,
+        n_sources=3,
+        result="distances",
+        strategy="short_search",
+        limit=20,
+        forms=("sparse",),
+        limits=SourceValues(sources, limits),
+    )
     found = plan.run(sources[::-1])
     assert found.limits == [5, 1, 20]
     assert found.distance.sizes.tolist() == [6, 2, 21]

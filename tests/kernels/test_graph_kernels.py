@@ -5,25 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kepler_traverse import cuda, graph_from_edges
+from kepler_traverse import graph_from_edges
 from kepler_traverse._arrays import to_host
 from kepler_traverse.cpu import csr_build as cpu_csr
 from kepler_traverse.cuda import copies, csr_build, edge_weights, graph_statistics, vertex_ids
-from tests.kernels.simt import device, harness
+from tests.support.devices import each_namespace
 
-ON_HOST = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
-
-
-@pytest.fixture(
-    params=[pytest.param("host", marks=ON_HOST), pytest.param("gpu", marks=pytest.mark.gpu)],
-    scope="module",
-)
-def cp(request):
-    if request.param == "gpu":
-        yield cuda.cp
-        return
-    with device.present(), harness.settings(stress=True, seed=3, block=64, resident=2):
-        yield device.cp
+cp = each_namespace("host", "gpu")
 
 
 @pytest.mark.parametrize(
@@ -66,21 +54,75 @@ def test_renumber_of_no_ids(cp):
     assert (ids.size, ids.dtype, numbers.size, numbers.dtype) == (0, np.int64, 0, np.int32)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_isolated_vertices_and_parallel_edges_are_those_of_the_cpu(cp, weighted):
+def assert_same(ours, theirs):
+    for mine, other in zip(ours, theirs, strict=True):
+        if other is None or isinstance(other, int):
+            assert mine == other
+        else:
+            assert to_host(mine).dtype == other.dtype
+            np.testing.assert_array_equal(to_host(mine), other)
+
+
+@pytest.fixture(params=[1 << 22, 100], ids=["one piece", "many pieces"])
+def pieces(request, monkeypatch):
+    """The sizes of the pieces in which a graph is built."""
+    monkeypatch.setattr(csr_build, "MIN_PIECE", request.param)
+    monkeypatch.setattr(csr_build, "SHIFTED_AT_ONCE", request.param // 10)
+
+
+def random_edges(weight_type, n=90, rows=700):
+    """Edges of which many are parallel, and weights that are negative or subnormal, of which the least must be found."""
     rng = np.random.default_rng(5)
-    src, dst = (rng.integers(0, 90, 400).astype(np.int32) for _ in range(2))
-    src[:100], dst[:100] = src[100:200], dst[100:200]
-    weight = rng.integers(-9, 9, 400).astype(np.float32) if weighted else None
-    expected = cpu_csr.assemble(src, dst, weight, 120)
-    moved = [None if a is None else cp.asarray(a) for a in (src, dst, weight)]
-    found = csr_build.assemble(*moved, 120)
-    for mine, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(mine if isinstance(mine, int | None) else to_host(mine), other)
+    src, dst = rng.integers(0, n, rows).astype(np.int32), (rng.zipf(1.3, rows) % n).astype(np.int32)
+    if weight_type is None:
+        return src, dst, None
+    weight = rng.integers(-50, 50, rows).astype(weight_type)
+    weight[::2] *= np.finfo(weight_type).smallest_subnormal
+    return src, dst, weight + weight_type(0)  # no -0.0
+
+
+def moved(cp, *arrays):
+    return [None if array is None else cp.asarray(array) for array in arrays]
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("both_ways", [False, True])
+@pytest.mark.parametrize(("weight_type", "wide"), [(None, False), (np.float32, True), (np.float64, False)])
+def test_a_graph_is_assembled_as_on_the_cpu(cp, weight_type, wide, both_ways):
+    src, dst, weight = random_edges(weight_type)
+    src, dst = (column.astype(np.int64 if wide else np.int32) for column in (src, dst))
+    expected = cpu_csr.assemble(src, dst, weight, 120, both_ways)
+    made = csr_build.assemble(*moved(cp, src, dst, weight), 120, both_ways)
+    assert_same(made, expected)
     for directed in (False, True):
-        isolated = csr_build.count_isolated(*found[:2], directed)
+        isolated = csr_build.count_isolated(*made[:2], directed)
         assert isolated == cpu_csr.count_isolated(*expected[:2], directed)
         assert isolated >= 30
+
+
+@pytest.mark.usefixtures("pieces")
+@pytest.mark.parametrize("weight_type", [None, np.float32])
+def test_a_graph_is_turned_round_as_on_the_cpu(cp, weight_type):
+    offsets, targets, weights, *_ = cpu_csr.assemble(*random_edges(weight_type), 120)
+    assert_same(csr_build.transpose(*moved(cp, offsets, targets, weights)), cpu_csr.transpose(offsets, targets, weights))
+
+
+def test_adjacency_lists_move_up_after_parallel_edges_in_an_earlier_block(cp, monkeypatch):
+    monkeypatch.setattr(csr_build, "MIN_PIECE", 4)
+    src = np.array([0, 0, 0, *range(1, 30), 35], np.int32)
+    dst = np.array([1, 1, 1, *range(2, 31), 0], np.int32)
+    weight = np.arange(src.size, 0, -1, dtype=np.float32)
+    assert_same(csr_build.assemble(*moved(cp, src, dst, weight), 40), cpu_csr.assemble(src, dst, weight, 40))
+
+
+@pytest.mark.parametrize("n_vertices", [0, 1, 5])
+@pytest.mark.parametrize("weight_type", [None, np.float32])
+def test_a_graph_without_edges_is_assembled_and_turned_round(cp, n_vertices, weight_type):
+    nothing = np.zeros(0, np.int32)
+    weight = None if weight_type is None else np.zeros(0, weight_type)
+    made = csr_build.assemble(*moved(cp, nothing, nothing, weight), n_vertices)
+    assert_same(made, cpu_csr.assemble(nothing, nothing, weight, n_vertices))
+    assert_same(csr_build.transpose(*made[:3]), [to_host(made[0]), nothing, weight])
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])

@@ -1,4 +1,4 @@
-"""GPU strategies, certificates and the building of graphs on the host harness: the contract that holds on every device."""
+"""GPU strategies and certificates on the host harness: the contract that holds on every device."""
 
 from __future__ import annotations
 
@@ -9,27 +9,22 @@ import numpy as np
 import pytest
 
 from kepler_traverse import plan_bfs, plan_sssp
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs import gpu_steps as bfs_gpu
 from kepler_traverse.bfs.host_loop import levels
 from kepler_traverse.certificate import certify
-from kepler_traverse.cpu import csr_build
-from kepler_traverse.cuda import csr_build as cuda_csr
 from kepler_traverse.errors import FrontierOverflowError, PrecisionError
 from kepler_traverse.extremes import extremes
 from kepler_traverse.published import BFS as BFS_OF_PAPERS
 from kepler_traverse.published import SSSP as SSSP_OF_PAPERS
 from kepler_traverse.search.query import Query
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import gpu_steps as sssp_gpu
 from kepler_traverse.sssp.host_loop import rounds
 from tests.kernels.simt import device, harness
 from tests.kernels.simt.contract import POWER_LAW, contract, rows_in
 from tests.support import tiers
 from tests.support.graphs import NAMED, build, lattice, path, weights_for
-
-ALL_BFS = BFS_REGISTRY.with_plugins()[0]
-ALL_SSSP = SSSP_REGISTRY.with_plugins()[0]
+from tests.support.plans import BFS as ALL_BFS
+from tests.support.plans import SSSP as ALL_SSSP
 
 pytestmark = pytest.mark.skipif(harness.COMPILER is None, reason="no g++ to compile kernels for the host")
 
@@ -77,42 +72,6 @@ def test_the_contract_is_there():
     assert len(CONTRACT) > 12
     assert rows_in(CONTRACT) == {row.name for row in ROWS}
     assert len(ROWS) == 5
-
-
-# --- graphs ------------------------------------------------------------------------------------------------------------
-
-
-def on_host(arrays):
-    return [a.get().tobytes() if isinstance(a, device.Array) else a for a in arrays]
-
-
-def as_bytes(arrays):
-    return [a.tobytes() if isinstance(a, np.ndarray) else a for a in arrays]
-
-
-@pytest.mark.parametrize("min_piece", [100, 1 << 22])
-@pytest.mark.parametrize("both_ways", [False, True])
-@pytest.mark.parametrize("kind", [None, np.float32, np.float64])
-@pytest.mark.parametrize("name", ["self-loops and parallel edges", "power law", "star of 33", "in-star"])
-def test_a_graph_is_assembled_as_on_the_cpu(name, kind, both_ways, min_piece, monkeypatch):
-    monkeypatch.setattr(cuda_csr, "MIN_PIECE", min_piece)
-    monkeypatch.setattr(cuda_csr, "SHIFTED_AT_ONCE", max(7, min_piece // 100))
-    rows = [row[:2] for row in NAMED[name]]
-    ends = np.array(rows, np.int32)
-    src, dst = ends[:, 0].copy(), ends[:, 1].copy()
-    weight = None if kind is None else np.array(weights_for(rows, 3, "floats"), kind) - kind(2)
-    n = int(ends.max()) + 1
-    expected = csr_build.assemble(src, dst, weight, n, both_ways)
-    moved = [None if a is None else device.cp.asarray(a) for a in (src, dst, weight)]
-    assert on_host(cuda_csr.assemble(*moved, n, both_ways)) == as_bytes(expected)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", NAMED)
-def test_a_graph_is_turned_round_as_on_the_cpu(name, weighted):
-    rows = [row[:2] for row in NAMED[name]]
-    graph = build(rows, weights_for(rows, 3) if weighted else None)
-    assert graph.to("cuda").reverse.fingerprint == graph.reverse.fingerprint
 
 
 # --- what only single places in the kernels decide ---------------------------------------------------------------------

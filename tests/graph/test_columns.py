@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import graph_from_edges, read_graph
+from kepler_traverse import graph_from_edges
 from kepler_traverse.errors import InputError
 from kepler_traverse.formats.column_names import end_pairs, is_weight_name
 from kepler_traverse.graph.storage import load_graph, write_graph
@@ -402,19 +402,14 @@ def test_options_that_a_format_does_not_have_are_refused_and_not_ignored(tmp_pat
 # --- the report ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_stored_graph_keeps_the_columns(tmp_path, named):
-    graph = named(EDGES)
-    write_graph(graph, tmp_path / "graph")
-    assert load_graph(tmp_path / "graph", verify=False).report == graph.report
-
-
 def test_graph_report_has_the_seconds_of_reading_which_a_stored_graph_has_not(tmp_path, named):
     graph = named(EDGES)
     assert list(graph.report.seconds) == ["read", "build"]
     assert min(graph.report.seconds.values()) >= 0
     assert "seconds" not in graph.report.facts()
     write_graph(graph, tmp_path / "graph")
-    assert load_graph(tmp_path / "graph", verify=False).report.seconds == {}
+    loaded = load_graph(tmp_path / "graph", verify=False)
+    assert (loaded.report, loaded.report.seconds) == (graph.report, {})  # seconds are not compared
 
 
 def test_a_graph_of_arrays_has_no_columns():
@@ -422,41 +417,3 @@ def test_a_graph_of_arrays_has_no_columns():
 
 
 # --- arguments -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"directed": "no"}, "directed must be True or False"),
-        ({"directed": None}, "directed must be True or False"),
-        ({"weighted": "no"}, "weighted must be True or False"),
-        ({"weighted": 1}, "weighted must be True or False"),
-        ({"src_column": 0, "dst_column": 1}, "src_column must be a string"),
-        ({"weight_column": b"w"}, "weight_column must be a string"),
-        ({"header": None}, "header=None is none of"),
-        ({"header": True}, "header=True is none of"),
-        ({"delimiter": 5}, "delimiter must be a string"),
-        ({"delimiter": "é"}, "must be an ASCII character"),
-        ({"id_type": int}, "id_type must be a string"),
-        ({"weight_type": np.float32}, "weight_type="),
-        ({"format": None}, "format must be a string"),
-        ({"vertices": 5}, "vertices must be a list of ids"),
-        ({"vertices": b"5"}, "vertices must be a list of ids"),
-        ({"vertices": [1.5]}, "vertices must be integers"),
-        ({"vertices": [True]}, "vertices must be integers"),
-        ({"vertices": [None]}, "vertices must be integers"),
-        ({"vertices": [2**70]}, "neither int64 nor uint64"),
-        ({"vertices": np.array([[1]])}, "vertices must be a list of ids"),
-        ({"device": 5}, "device must be a string"),
-    ],
-)
-def test_an_argument_of_a_wrong_type_is_refused_by_its_name(tmp_path, options, says):
-    with pytest.raises(InputError) as caught:
-        read_graph(write(tmp_path / "e.csv", "src,dst\n1,2\n"), **({"device": "cpu"} | options))
-    assert says in str(caught.value)
-
-
-@pytest.mark.parametrize("paths", [None, 5, b"e.csv", [b"e.csv"], [None], object()])
-def test_paths_of_a_wrong_type_are_refused(paths):
-    with pytest.raises(InputError, match=r"paths must (be a path or a list of|hold) paths"):
-        read(paths)

@@ -237,6 +237,7 @@ def test_options_that_contradict_each_other_are_errors(tmp_path):
         ({"header": "maybe"}, "'maybe' is none of"),
         ({"id_type": "float"}, "'float' is none of"),
         ({"delimiter": ",,"}, "one character"),
+        ({"delimiter": "é"}, "must be an ASCII character"),
         ({"src_column": "a"}, "src_column and dst_column go together: name both or neither"),
         ({"weighted": False, "weight_column": "weight"}, "take one of the two"),
         ({"src_column": "a", "dst_column": "a"}, "must differ"),

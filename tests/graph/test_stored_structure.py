@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs, graph_from_edges, sssp
+from kepler_traverse import bfs, sssp
 from kepler_traverse.cpu.csr_check import find_fault
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph.build import graph_from_numbers
@@ -185,12 +185,3 @@ def test_a_flipped_bit_is_refused_or_leaves_a_graph_that_can_be_searched(stored,
     assert bfs(graph, source)["distance"].min() == 0
     if not graph.has_negative_weights:
         assert sssp(graph, source)["distance"].min() == 0
-
-
-def test_graphs_without_edges_or_vertices_are_loaded(tmp_path):
-    nothing = np.zeros(0, np.int64)
-    for number, graph in enumerate(
-        (graph_from_edges(nothing, nothing, vertices=np.array([4, 9])), graph_from_edges(nothing, nothing))
-    ):
-        write_graph(graph, tmp_path / str(number))
-        assert load_graph(tmp_path / str(number)).n_vertices == graph.n_vertices

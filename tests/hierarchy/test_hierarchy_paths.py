@@ -98,7 +98,7 @@ def test_paths_of_large_graphs_are_those_of_searches(rows, directed):
 
 
 def planned(graph, table, **options):
-    defaults = {"result": "paths", "limit": None, "targets": None, "knobs": None, "memory": None}
+    defaults = {"result": "paths"}
     plan = REGISTRY.plan_multi_source(graph, n_sources=table.sources.size, **(defaults | options))
     assert plan.group >= table.sources.size
     return plan, plan.run(table.sources, table.lists)
@@ -160,8 +160,8 @@ def test_auto_looks_few_paths_up_and_searches_for_many():
     rows = lattice(120, 120)
     graph = build(rows, weights_for(rows, 8), directed=False)
     graph.hierarchy()
-    options = {"n_sources": 40, "result": "paths", "strategy": "auto", "limit": None, "targets": None, "knobs": None}
-    few, many = (REGISTRY.plan_multi_source(graph, memory=None, targets_per_source=k, **options) for k in (1, 100_000))
+    options = {"n_sources": 40, "result": "paths", "strategy": "auto"}
+    few, many = (REGISTRY.plan_multi_source(graph, targets_per_source=k, **options) for k in (1, 100_000))
     assert few.strategy.name == SWEEP
     assert "paths are looked up, 1 per source" in few.why
     assert many.strategy.name != SWEEP

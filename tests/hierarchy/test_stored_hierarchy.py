@@ -44,12 +44,6 @@ def test_a_hierarchy_survives_the_disk(directed, tmp_path):
     assert np.array_equal(plan.run(np.arange(4)).distance, expected)
 
 
-def test_a_graph_without_a_hierarchy_is_stored_without_one(tmp_path):
-    save_graph(build(ROWS, weights_for(ROWS, 1)), tmp_path / "graph")
-    assert load_graph(tmp_path / "graph").derived.known_hierarchy("weights") is None
-    assert not (tmp_path / "graph" / FOLDER).exists()
-
-
 def test_a_worker_finds_a_flipped_bit_of_a_hierarchy(tmp_path):
     stored(tmp_path / "graph")
     path = tmp_path / "graph" / FOLDER / "upward_weights.npy"

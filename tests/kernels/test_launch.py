@@ -286,13 +286,6 @@ def test_packed_launches_pack_once_per_set_of_arrays(struct_kernel):
         launches.launch_blocks(2, "third", lambda: pack("even"))
 
 
-def test_packed_launches_make_a_grid_for_the_work_items(struct_kernel, monkeypatch):
-    monkeypatch.setattr(launching, "max_grid", lambda _block: 1000)
-    launching.PackedLaunches(struct_kernel).launch(300, None, good_by_name)
-    [(grid, block, _)] = struct_kernel.calls
-    assert (grid, block) == ((3,), (128,))
-
-
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 import pickle
-import re
-from pathlib import Path
 
 import networkx
 import numpy as np
@@ -316,12 +313,3 @@ def test_cuda_tensors_stay_on_their_device():
         found = transform(data.clone().to("cuda"))[NAME]
         assert found.is_cuda
         assert torch.equal(found.cpu(), transform(data.clone())[NAME])
-
-
-def test_examples_of_the_page_from_pyg_run():
-    page = Path(__file__).resolve().parents[2] / "docs" / "from" / "pyg.md"
-    examples = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(examples, {}, page.name, page.name, 0)
-    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
-    assert results.attempted > 15
-    assert results.failed == 0

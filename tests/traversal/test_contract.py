@@ -8,35 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kepler_traverse import NegativeCycleError, bfs, plan_bfs, plan_sssp
-from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
-from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-from tests.conftest import HAS_GPU
 from tests.support import oracle
-from tests.support.devices import distances, host
+from tests.support.devices import distances, host, require_hops
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, weighted_rows, weights_for
+from tests.support.plans import BFS, rows_of
+from tests.support.plans import SSSP as ALL_SSSP
 
-BFS = BFS_REGISTRY.with_plugins()[0]
-SSSP = SSSP_REGISTRY.with_plugins()[0]
-
-SSSP = tuple(row for row in SSSP if row.sums == "float")  # test_exact_sums has the others
-
-
-def rows_of(catalogue, **wanted):
-    """Return every strategy of a registry; those of a missing device are skipped."""
-    chosen = [row for row in catalogue if row.needs.isdisjoint(wanted.get("without", ()))]
-    marks = {"cpu": (), "cuda": pytest.mark.gpu}
-    return pytest.mark.parametrize(
-        "row", [pytest.param(row, marks=marks[row.device], id=f"{row.name}-{row.device}") for row in chosen]
-    )
+SSSP = tuple(row for row in ALL_SSSP if row.sums == "float")  # test_exact_sums has the others
 
 
 def check_bfs(row, rows, directed, source):
     graph = build(rows, directed=directed).to(row.device)
     result = plan_bfs(graph, strategy=row.name)(source)
-    assert distances(result, graph) == oracle.bfs(oracle.edges_of(rows, directed), source)
-    certify(graph, result).require()
+    require_hops(result, graph, rows, source, directed)
 
 
 def check_sssp(row, rows, weights, directed, source, kind=np.float32):
@@ -226,47 +212,12 @@ def test_plan_run_again_gives_the_same_result(row):
         assert np.array_equal(host(again.predecessor), host(before.predecessor))
 
 
-@pytest.mark.parametrize("catalogue", [BFS, SSSP], ids=["bfs", "sssp"])
-def test_strategies_agree_on_every_bit_also_of_predecessors(catalogue):
-    plan_of = plan_bfs if catalogue is BFS else plan_sssp
-    for name in ("power law", "lattice", "complete"):
-        rows = [r[:2] for r in NAMED[name]]
-        cpu = build(rows, weights_for(rows, 4), directed=False)
-        answers = []
-        for row in catalogue:
-            if row.device == "cpu" or HAS_GPU:
-                result = plan_of(cpu.to(row.device), strategy=row.name)(rows[0][0])
-                answers.append((host(result.distance).tobytes(), host(result.predecessor).tobytes()))
-        assert len(set(answers)) == 1
-
-
 @rows_of(SSSP)
 def test_unit_weights_give_hops(row):
     rows = [r[:2] for r in NAMED["power law"]]
     graph = build(rows, [1] * len(rows)).to(row.device)
     source = rows[0][0]
     assert distances(plan_sssp(graph, strategy=row.name)(source), graph) == distances(plan_bfs(graph)(source), graph)
-
-
-@rows_of(SSSP)
-def test_weights_times_a_power_of_two_scale_every_bit(row):
-    rows = [r[:2] for r in NAMED["power law"]]
-    weights = np.array(weights_for(rows, 7, "floats"), np.float32)
-    once = plan_sssp(build(rows, weights).to(row.device), strategy=row.name)(rows[0][0])
-    eight = plan_sssp(build(rows, weights * 8).to(row.device), strategy=row.name)(rows[0][0])
-    assert np.array_equal(host(once.distance) * 8, host(eight.distance))
-
-
-@rows_of(BFS)
-def test_new_names_for_vertices_do_not_change_distances(row):
-    rows = [r[:2] for r in NAMED["power law"]]
-    names = np.random.default_rng(4).permutation(5000)[:1024] - 2500
-    renamed = [(int(names[u]), int(names[v])) for u, v in rows]
-    plain, other = build(rows).to(row.device), build(renamed).to(row.device)
-    source = rows[0][0]
-    expected = distances(plan_bfs(plain, strategy=row.name)(source), plain)
-    found = distances(plan_bfs(other, strategy=row.name)(int(names[source])), other)
-    assert found == {int(names[v]): d for v, d in expected.items()}
 
 
 def test_an_unknown_strategy_is_refused_with_the_names_that_fit():

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -255,12 +251,3 @@ def test_frames_equal_cugraphs(ids, weights, directed):
             steps = hops if traverse is bfs else edges
             assert tree_errors(found, steps, source) == []
             assert tree_errors(ordered, steps, source) == []
-
-
-def test_examples_of_the_page_from_cugraph_run():
-    page = Path(__file__).resolve().parents[2] / "docs" / "from" / "cugraph.md"
-    examples = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
-    test = doctest.DocTestParser().get_doctest(examples, {}, page.name, page.name, 0)
-    results = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
-    assert results.attempted > 15
-    assert results.failed == 0

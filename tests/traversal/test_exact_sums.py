@@ -23,7 +23,6 @@ from kepler_traverse import (
 from kepler_traverse._arrays import EXACT_BELOW, namespace
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
-from kepler_traverse.graph.storage import load_graph, write_graph
 from kepler_traverse.search.exact import any_beyond
 from kepler_traverse.search.results import checksum
 from kepler_traverse.sssp.registry import MULTI_SOURCE, STRATEGIES
@@ -31,17 +30,11 @@ from tests.conftest import HAS_GPU
 from tests.support import oracle
 from tests.support.devices import host
 from tests.support.graphs import build, edge_rows, is_refused
+from tests.support.plans import rows_of
 
 DEVICES = [pytest.param("cpu"), pytest.param("cuda", marks=pytest.mark.gpu)]
 # Integers around which float32, float64 and int64 begin to round, and the type that sums then need.
 SCALES = {"float32": 1, "around 2^24": 2**24 - 3, "around 2^53": 2**53 - 3, "beyond 2^53": 2**54 + 1}
-
-
-def rows_of(catalogue):
-    marks = {"cpu": (), "cuda": pytest.mark.gpu}
-    return pytest.mark.parametrize(
-        "row", [pytest.param(row, marks=marks[row.device], id=f"{row.name}-{row.device}") for row in catalogue]
-    )
 
 
 def exact(rows, weights, source, directed=True):
@@ -271,16 +264,6 @@ def test_any_beyond_checks_each_value_and_no_other(device, kind):
                 distance[1, at] = value
                 assert any_beyond(distance, bound) is is_beyond
                 assert any_beyond(distance[1], bound) is is_beyond
-
-
-def test_stored_graph_keeps_integers_and_negative_loops(tmp_path):
-    graph = build([(1, 2), (2, 2), (2, 3)], [2**24, -5, 1])
-    write_graph(graph, tmp_path / "g")
-    loaded = load_graph(tmp_path / "g")
-    assert (loaded.integer_weights, loaded.negative_loops) == (True, {1: -5})
-    assert loaded.fingerprint == graph.fingerprint
-    assert graph.fingerprint != build([(1, 2), (2, 3)], [2**24, 1]).fingerprint
-    assert build([(1, 2)], [3]).fingerprint != build([(1, 2)], [3.0], weight_type="float32").fingerprint
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -7,17 +7,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kepler_traverse import bfs_many, certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, sssp_many
+from kepler_traverse import certify, plan_bfs, plan_bfs_many, plan_sssp, plan_sssp_many, sssp_many
 from kepler_traverse.bfs import MULTI_SOURCE as BFS
 from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
 from kepler_traverse.bfs.tuning import BitParallelCpuTuning
 from kepler_traverse.errors import InputError, NegativeCycleError, PrecisionError, StrategyError
-from kepler_traverse.multi_source import planning as many_module
 from kepler_traverse.sssp import MULTI_SOURCE as SSSP
-from tests.support import oracle, tiers
+from tests.support import tiers
 from tests.support.devices import host
 from tests.support.graphs import NAMED, awkward_floats, build, edge_rows, is_refused, path, weighted_rows, weights_for
-from tests.support.plans import tuned_plan
 
 GROUPS = (1, 31, 32, 33, 64, 65, 257, 600)
 
@@ -98,14 +96,15 @@ def test_levels_pushed_and_levels_pulled_give_the_same(pushing, name):
     tuning = BitParallelCpuTuning(push_vertices=threshold, push_edges=threshold)
     graph = build(NAMED[name], directed=True)
     sources = np.arange(graph.n_vertices)[:300]
-    check(tuned_plan(BFS_REGISTRY, graph, tuning, n_sources=300, strategy="bit_parallel"), plan_bfs(graph), sources)
+    plan = BFS_REGISTRY.plan_multi_source(graph, tuning=tuning, n_sources=300, strategy="bit_parallel", result="distances")
+    check(plan, plan_bfs(graph), sources)
     found = counted(graph, sources, "bit_parallel", tuning)
     for row, expected in zip(found, counted(graph, sources, "queue"), strict=True):
         assert row.tolist() == expected.tolist()
 
 
 def counted(graph, sources, strategy, tuning=None):
-    plan = tuned_plan(BFS_REGISTRY, graph, tuning, n_sources=len(sources), strategy=strategy, result="levels")
+    plan = BFS_REGISTRY.plan_multi_source(graph, tuning=tuning, n_sources=len(sources), strategy=strategy, result="levels")
     rows = [row for group in plan.iter_groups(sources) for row in group.counts]
     return [row[: np.flatnonzero(row)[-1] + 1] for row in rows]
 
@@ -271,17 +270,3 @@ def test_too_many_sources_for_one_group_are_refused():
     plan = plan_bfs_many(build(NAMED["cycle"]), n_sources=64, strategy="bit_parallel")
     with pytest.raises(InputError, match="65 sources at once, and this plan takes 64"):
         plan.run(np.zeros(65, np.int64))
-
-
-def test_free_memory_is_a_number_of_bytes():
-    assert many_module.available_memory("cpu") > 2**20
-
-
-def test_bits_match_the_oracle():
-    rows = [r[:2] for r in NAMED["power law"]]
-    graph = build(rows)
-    edges = oracle.edges_of(rows, True)
-    matrix = bfs_many(graph, [rows[0][0], rows[5][0]], result="matrix", strategy="bit_parallel")
-    for row, source in zip(matrix, (rows[0][0], rows[5][0]), strict=True):
-        reached = np.flatnonzero(row >= 0)
-        assert dict(zip(graph.ids[reached].tolist(), row[reached].tolist(), strict=True)) == oracle.bfs(edges, source)

@@ -112,7 +112,7 @@ def test_the_nearest_source_is_one_at_the_smallest_distance(name, directed):
             assert (matrix[owner, reached] == least[reached]).all()
 
 
-@pytest.mark.parametrize("depth", [127, 128, 300, 40000, 2**31, 2**70])
+@pytest.mark.parametrize("depth", [127, 128, 40000, 2**31, 10**300])
 def test_a_limit_beyond_the_type_of_short_hops_limits_nothing(depth):
     graph = build([(v, v + 1) for v in range(40)])
     assert bfs_many(graph, [0], result="targets", targets=[40], max_depth=depth)["distance"].tolist() == [40]

@@ -58,7 +58,7 @@ def child(cores: int, limit: float, *arguments: str) -> dict | None:
 
 def searches(folder: str, library: str, algorithm: str, directed: str, count: str, repeats: str) -> dict:
     """Median seconds of a library for all sources. Our first run is not counted: it compiles and plans. Others run once."""
-    rows = Rows(Path(folder))
+    rows = Rows.read(Path(folder))
     run = LIBRARIES[library](rows, algorithm, directed == "True")
     sources = rows.sources[: int(count)]
     begin = time.perf_counter()

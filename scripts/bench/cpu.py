@@ -164,7 +164,7 @@ def certify_all(folder: Path, about: dict) -> None:
     from kepler_traverse import plan_bfs_many, plan_sssp_many
     from kepler_traverse.certificate import certify_many
 
-    rows = Rows(folder)
+    rows = Rows.read(folder)
     graph = rows.graph(about["directed"])
     for make, algorithm in ((plan_bfs_many, "bfs"), (plan_sssp_many, "sssp")):
         sources = rows.sources[: MANY[algorithm]]

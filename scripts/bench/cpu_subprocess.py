@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,14 +27,17 @@ CLUSTER = {"bfs": 4096, "sssp": 256}
 CLUSTER_REPEATS = 5
 
 
-class Rows:
-    """A graph as every library gets it: CSR arrays in files."""
+class Rows(NamedTuple):
+    """A graph as every library gets it: CSR arrays, which :meth:`read` takes from files."""
 
-    def __init__(self, folder: Path):
-        self.offsets, self.targets, self.weights = (
-            np.load(folder / f"{name}.npy") for name in ("offsets", "targets", "weights")
-        )
-        self.sources = np.load(folder / "sources.npy")
+    offsets: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    sources: np.ndarray
+
+    @classmethod
+    def read(cls, folder: Path) -> Rows:
+        return cls(*(np.load(folder / f"{name}.npy") for name in cls._fields))
 
     @property
     def n(self) -> int:
@@ -117,6 +121,25 @@ def igraph(rows: Rows, algorithm: str, _directed: bool):
     return lambda sources: graph.distances(source=[int(source) for source in sources], weights=weights, mode="out")
 
 
+def networkx(rows: Rows, algorithm: str, _directed: bool):
+    import networkx as nx
+
+    src, dst = rows.edges()
+    weights = rows.weights if algorithm == "sssp" else np.ones(src.size)
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(rows.n))
+    graph.add_weighted_edges_from(zip(src.tolist(), dst.tolist(), weights.tolist(), strict=True))
+
+    def run(sources):
+        distances = np.full((len(sources), rows.n), np.inf)
+        for row, source in zip(distances, sources, strict=True):
+            for vertex, distance in nx.single_source_dijkstra_path_length(graph, int(source)).items():
+                row[vertex] = distance
+        return distances
+
+    return run
+
+
 def rustworkx(rows: Rows, algorithm: str, _directed: bool):
     import rustworkx as rx
 
@@ -137,7 +160,10 @@ def rustworkx(rows: Rows, algorithm: str, _directed: bool):
     return run
 
 
-LIBRARIES = {"ours": ours, "SciPy": scipy, "NetworKit": networkit, "igraph": igraph, "rustworkx": rustworkx}
+LIBRARIES = {
+    **{"ours": ours, "SciPy": scipy, "NetworKit": networkit},
+    **{"igraph": igraph, "NetworkX": networkx, "rustworkx": rustworkx},
+}
 
 
 # --- one measurement, in a separate process -----------------------------------------------------------------------------
@@ -145,11 +171,9 @@ LIBRARIES = {"ours": ours, "SciPy": scipy, "NetworKit": networkit, "igraph": igr
 
 def measure(folder: str, library: str, algorithm: str, directed: str, count: str, one_by_one: str) -> dict:
     """Time a library on the first sources; peak memory excludes what the process held before it built the graph."""
-    rows = Rows(Path(folder))
+    rows = Rows.read(Path(folder))
     sources = rows.sources[: int(count)]
-    tiny = Rows.__new__(Rows)
-    tiny.offsets, tiny.targets = np.array([0, 1, 2, 2]), np.array([1, 2], np.int32)
-    tiny.weights, tiny.sources = np.ones(2, np.float32), np.arange(2)
+    tiny = Rows(np.array([0, 1, 2, 2]), np.array([1, 2], np.int32), np.ones(2, np.float32), np.arange(2))
     warm = LIBRARIES[library](tiny, algorithm, directed == "True")  # imports and compiles
     warm(tiny.sources)
     warm(tiny.sources[:1])
@@ -209,7 +233,7 @@ def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
     from kepler_traverse.graph.storage import save_graph
     from pipelines.scheduling.cluster import pinned
 
-    rows, cores = Rows(Path(folder)), len(os.sched_getaffinity(0))
+    rows, cores = Rows.read(Path(folder)), len(os.sched_getaffinity(0))
     stored = str(Path(folder) / "_graph")
     graph = rows.graph(directed == "True")
     save_graph(graph, Path(stored))

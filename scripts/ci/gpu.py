@@ -46,10 +46,14 @@ PASSED, FAILED, NOT_RUN = "passed", "FAILED", "not run"
 TOLERANCE = 1.25  # on another host with an H200 the 43 recorded works took 0.56 to 1.11 times as long
 
 OURS = ("kepler_traverse", "pipelines", "scripts", "tests")
-MARKED = re.compile(r"^\s*@(pytest\.mark\.gpu|on_a_device)\b|\b(marks|pytestmark)\b.*(mark\.gpu|on_a_device)", re.MULTILINE)
+MARKED = re.compile(
+    r"^\s*@(pytest\.mark\.gpu|on_a_device)\b|\b(marks|pytestmark)\b.*(mark\.gpu|on_a_device)"
+    r"|^from tests\.support\.(devices|plans) import .*\b(each_namespace|in_each|in_one|rows_of)\b",
+    re.MULTILINE,
+)
 MULTI_GPU = "tests/job/test_multi_gpu_engine.py"
 # Processes that share the tests of a file.
-PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_gpu.py": 3, "test_multi_source_gpu.py": 3}
+PARTS = {"test_contract.py": 6, "test_multi_source.py": 6, "test_multi_source_gpu.py": 3}
 # Small tests of kernels of strategies, statistics, hierarchies, the k nearest and loads; of them one in SAMPLE is run.
 SANITIZED = (
     *("tests/traversal/test_contract.py", "tests/traversal/test_multi_source_gpu.py"),

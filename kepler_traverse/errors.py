@@ -8,6 +8,7 @@ Messages name options by ``option_text``, in the words of the surface that the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -48,6 +49,25 @@ def options_spelled(spell: Callable[[str, object], str]) -> Iterator[None]:
 def one_line(error: object, most: int = 200) -> str:
     """Return what an error of another library says, on one line of some characters."""
     return " ".join(str(error).split())[:most]
+
+
+# Beyond the bucket and the path: a query, or a user's name or password. In addresses of Azure, @ follows a container.
+_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*://(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
+# In a message, where an address may be cut short, or have one slash as a path. A password may hold a slash.
+_USER = re.compile(r"\b([a-z][a-z0-9+.-]*:/{1,2})([^\s'\"]*:[^\s'\"]*@|(?<!abfs://)(?<!abfss://)[^\s'\"/]*@)", re.IGNORECASE)
+_SIGNATURE = re.compile(
+    r"(\b[a-z][a-z0-9+.-]*:/[^\s?'\"]*\?)[^\s'\"]*(sig|key|token|secret|pass|cred)[^\s'\"]*", re.IGNORECASE
+)
+
+
+def has_secrets(url: str) -> bool:
+    """Whether an address holds what may be a password or a signature."""
+    return _SECRETS.search(url) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Return a message in which addresses have no password and no signature, whatever the address is there for."""
+    return _SIGNATURE.sub(r"\1...", _USER.sub(r"\1...@", text))
 
 
 def plural(noun: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .cli import steps, supervisor
 from .cli.options import OPTIONS, Once, OnceParser, UsageError, flag_text, parse_flags, parser
 from .cli.supervisor import UNWATCHED, Supervision
-from .cli.terminal import called_as, log_said, say, show_traceback
+from .cli.terminal import called_as, log_said, say
 from .output.schemas import OUTPUT_SCHEMAS
 
 # Modules that the extra ``job`` installs, and Dask's own that they import.
@@ -126,13 +127,13 @@ def moved_tables(given: Any) -> dict[str, str]:
 
 def report_error(error: Exception, debug: bool) -> int:
     """Print one message for an error and return its exit code."""
+    from kepler_traverse.errors import InputError, KeplerError, NegativeCycleError, PrecisionError, without_secrets
+
     if debug:
-        show_traceback(error)
+        say(*without_secrets("".join(traceback.format_exception(error))).splitlines())
     if isinstance(error, UsageError):
         code, message = EXIT_USAGE, str(error)
     else:
-        from kepler_traverse.errors import InputError, KeplerError, NegativeCycleError, PrecisionError
-
         code = EXIT_UNEXPECTED
         if isinstance(error, (InputError, PrecisionError)):  # values too large to be added up are bad input, too
             code = EXIT_USAGE
@@ -144,7 +145,7 @@ def report_error(error: Exception, debug: bool) -> int:
             message = f"the job needs {missing}, which is not installed: pip install 'kepler-traverse[job]'"
         elif not isinstance(error, KeplerError):
             message = f"unexpected {type(error).__name__}: {error}; --debug shows where it comes from"
-    say(f"error: {message}")
+    say(without_secrets(f"error: {message}"))
     return code
 
 

@@ -21,14 +21,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ..errors import InputError
+from ..errors import InputError, has_secrets
 from .file_locks import open_lock, take_lock
 from .regular_files import require_private
 
 URL = re.compile(r"(s3a?|gs|az|abfss?)://")
 AT_ONCE = 16  # requests
-# Beyond the bucket and the path: a query, or a user's name or password. In addresses of Azure, @ follows a container.
-_SECRETS = re.compile(r"[a-z][a-z0-9+.-]*://(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)", re.IGNORECASE)
 # After errors of the server, throttling and lost connections, a request is sent again, for so many seconds.
 _PATIENCE, _FIRST_PAUSE, _MAX_PAUSE = 120.0, 0.1, 15.0
 _TIMEOUT = timedelta(seconds=180)  # of one request, with its body
@@ -77,11 +75,6 @@ class StoredObject(NamedTuple):
     @classmethod
     def of(cls, url: str, meta: Any) -> StoredObject:
         return cls(url, meta["size"], meta["e_tag"] or str(meta["last_modified"]))
-
-
-def has_secrets(url: str) -> bool:
-    """Whether an address holds what may be a password or a signature."""
-    return _SECRETS.search(url) is not None
 
 
 def open_store(url: str) -> Any:

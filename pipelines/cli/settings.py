@@ -14,9 +14,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from kepler_traverse.errors import InputError, options_spelled
+from kepler_traverse.errors import InputError, has_secrets, options_spelled
 from kepler_traverse.kinds import rules
-from kepler_traverse.runtime.object_stores import URL, has_secrets
+from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.runtime.regular_files import open_regular
 
 from ..output.schemas import OUTPUT_SCHEMAS

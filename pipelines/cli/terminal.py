@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,11 +42,6 @@ def show(*lines: str) -> None:
         from kepler_traverse.errors import OutputError  # only here, because the scheduler imports nothing of the library
 
         raise OutputError(f"stdout cannot be written to: {error.strerror or error}") from None
-
-
-def show_traceback(error: BaseException) -> None:
-    """Write the traceback of an error to stderr."""
-    say(*"".join(traceback.format_exception(error)).splitlines())
 
 
 @contextlib.contextmanager

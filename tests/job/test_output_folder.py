@@ -116,6 +116,13 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(edges, tmp_path,
         message = refused(capsys, call())
         assert "give credentials by the environment" in message
         assert not any(word in message for word in ("key:word", "sig=abc", "word@", "bucket/out"))
+    for flag in ("--sources", "--where", "--config", "--scheduler-address", "--columns"):
+        others = [] if flag == "--sources" else ["--sources", "1"]
+        for debug in ([], ["--debug"]):
+            assert batch_sources.main([str(edges), *out, *others, flag, address, *debug]) == 2
+            message = capsys.readouterr().err
+            assert ("error: " in message, "Traceback" in message) == (True, bool(debug))
+            assert not any(word in message for word in ("key:word", "sig=abc", "word@"))
     for given in ({"edges": address}, {"edges": str(edges), "pairs": address}):
         with pytest.raises(InputError) as refusal:
             run_job(**given, sources=[1], output=tmp_path / "out")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PLUGIN = TOPIC = PATH = "kepler"
 MAX_RUNS = 8  # runs per scheduler whose statistics are kept
+_NO_DASHBOARD = "the scheduler has no dashboard"
 _SEND_EVERY = 0.5  # minimum seconds between two messages
 _LAST_WORDS_SECONDS = 5  # maximum wait for the last message at the end of a run
 
@@ -69,7 +70,7 @@ class KeplerPage(SchedulerPlugin):
         applications = getattr(scheduler.http_application, "applications", ())
         dashboards = [application for application in applications if hasattr(application, "app_paths")]
         if not dashboards:
-            raise RuntimeError("the scheduler has no dashboard")
+            raise RuntimeError(_NO_DASHBOARD)
         from distributed.dashboard.scheduler import template_variables
 
         from .dashboard_access import ORIGINS, own_names, refuse_others
@@ -119,7 +120,7 @@ class News:
     message if the page can no longer be reached.
     """
 
-    def __init__(self, client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> None:
+    def __init__(self, client: Client, facts: dict[str, Any], say: Callable[..., None]) -> None:
         self._client, self._say = client, say
         self._run, self._facts = uuid.uuid4().hex[:12], facts | {"client": client.id}
         self._lock = threading.Lock()
@@ -177,16 +178,20 @@ class News:
             self._sending = False
 
 
-def open_page(client: Client, facts: dict[str, Any], say: Callable[[str], None]) -> News | None:
-    """Add the page to a scheduler's dashboard, unless it is already there.
+def open_page(client: Client, facts: dict[str, Any], say: Callable[..., None]) -> News | None:
+    """Add the page to a scheduler's dashboard, unless it is already there, and say where both are.
 
     ``client``, ``facts``, ``say``: as for ``News``. ``say`` is called with the reason if there can be no page: the scheduler
     has no dashboard or no Bokeh, cannot import this module, or accepts no plugins. The run continues without the page.
     """
+    link = client.dashboard_link  # where a dashboard would be: Dask has it also where there is none
     try:
         client.register_plugin(KeplerPage(own=client.cluster is not None))
     except Exception as error:  # any error of an external scheduler: the run does not depend on the page
-        say(f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}")
+        if str(error) == _NO_DASHBOARD:
+            say(f"no page of this run: {_NO_DASHBOARD}")
+        else:
+            say(f"dashboard: {link}", f"no page at /{PATH} of the dashboard: {type(error).__name__}: {error}")
         return None
-    say(f"this run: {client.dashboard_link.rpartition('/')[0]}/{PATH}")
+    say(f"dashboard: {link}", f"this run: {link.rpartition('/')[0]}/{PATH}")
     return News(client, facts, say)

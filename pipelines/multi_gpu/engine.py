@@ -181,7 +181,7 @@ class MgEngine:
     def answer(self, run: BatchRun) -> None:
         """Run all batches, one after another; see ``Engine.answer``. Parts written before an error are complete."""
         started = time.perf_counter()
-        run.announce(self._together.client, {"start": self._start_seconds})
+        run.announce({"start": self._start_seconds})
         with run.watch(self._together.client) as observer:
             self._answer(run, observer)
         run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})

@@ -467,12 +467,10 @@ class _Job:
             finish=lambda times: self._finish(times, kept),
         )
 
-    def _announce(self, client: Client | None, seconds: dict[str, float]) -> None:
+    def _announce(self, seconds: dict[str, float]) -> None:
         steps.end(seconds=_sum(self._prepared.seconds, seconds))
         for note in console.weights_not_used(self._settings, self._folder.manifest["graph"].get("built", {})):
             say(note)
-        if client is not None:
-            say(f"dashboard: {client.dashboard_link}")
 
     @contextlib.contextmanager
     def _watched(self, client: Client | None) -> Iterator[BatchObserver]:

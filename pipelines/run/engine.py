@@ -79,9 +79,8 @@ class BatchRun:
     folder: Path
     graph: Path
     url: str  # the object store of the run, if it has one
-    # Called with the client once the cluster has started, and with the seconds of each step so far; the client is None if
-    # this process runs the batches.
-    announce: Callable[[Client | None, dict[str, float]], None]
+    # Called once the cluster has started, if there is one, with the seconds of each step so far.
+    announce: Callable[[dict[str, float]], None]
     # ``watch(client)`` returns a context that yields the observer of the batches; without a client there is no page.
     watch: Callable[[Client | None], AbstractContextManager[BatchObserver]]
     # Called once with the seconds of each step, as soon as all batches have ended: the results are complete then, and what
@@ -265,7 +264,7 @@ class KeplerEngine:
         worker.hold(graph, vars(prepared).pop("plan"))  # which a change of the strategy releases
         ready, compiled = time.perf_counter(), compile_clock.thread_seconds() - compiled
         times = {"start": ready - started - compiled, "compile": compiled}
-        run.announce(None, times)
+        run.announce(times)
         self._supervision.begin()
         with self._executor_here(run, worker) as executor, run.watch(None) as observer:
             self.window(run, executor, observer, graph.n_vertices).run(list(run.batches))
@@ -305,7 +304,7 @@ class KeplerEngine:
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}
-            run.announce(client, times)
+            run.announce(times)
             with run.watch(client) as observer:
                 executor = DaskExecutor(client, _submitter(run, client, token))
                 if self._is_external:

@@ -116,8 +116,9 @@ def code_of(url, **headers):
 def test_the_dashboard_answers_only_at_addresses_with_the_token(own):
     client, _, _ = own
     said = []
-    dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, said.append).end("done")
-    assert said == [f"this run: {client.dashboard_link.replace('/status', '/kepler')}"]
+    dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, lambda *lines: said.extend(lines)).end("done")
+    link = client.dashboard_link
+    assert said == [f"dashboard: {link}", f"this run: {link.replace('/status', '/kepler')}"]
     start, token, _ = client.dashboard_link.rsplit("/", 2)
     assert len(token) == 32
     pages = ["status", "kepler", "json/counts.json", "metrics", "info/main/workers.html", "statics/css/base.css"]

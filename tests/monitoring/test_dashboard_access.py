@@ -28,7 +28,7 @@ def pages(request):
     ) as cluster:
         where = cluster if request.param == "own" else cluster.scheduler_address
         with Client(where, set_as_default=False) as client:
-            reporter = dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, lambda _: None)
+            reporter = dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, lambda *_: None)
             reporter.end("done")
             status = cluster.dashboard_link
             yield request.param, status, status.replace("/status", "/kepler")

@@ -41,10 +41,19 @@ class DaskExecutor:
 
     def classify_error(self, error: BaseException) -> ErrorKind:
         if isinstance(error, KilledWorker):
-            return "worker died"
+            return "worker left" if self._has_closed(error.last_worker.address) else "worker died"
         if isinstance(error, NoValidWorkerError):
             return "no worker"
         return "cancelled" if isinstance(error, CancelledError) else "error"
+
+    def _has_closed(self, worker: str) -> bool:
+        """Whether a worker has told the scheduler that it closes, as after a signal to its nanny: what it ran is not why."""
+        try:
+            events = self._ask(self._scheduler.events, topic=worker)
+        except (OSError, TimeoutError):
+            return False
+        actions = [event.get("action") for _, event in events if isinstance(event, dict)]
+        return "closing-worker" in actions[max((i for i, each in enumerate(actions) if each == "add-worker"), default=0) :]
 
     def cancel(self, futures: Iterable[Future[Any]]) -> None:
         self._client.cancel(list(futures), force=True)

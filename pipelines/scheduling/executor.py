@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from ..output.manifest_types import BatchOutcome
 
-ErrorKind = Literal["worker died", "cancelled", "no worker", "error"]
+ErrorKind = Literal["worker died", "worker left", "cancelled", "no worker", "error"]
 
 
 @dataclass(frozen=True)

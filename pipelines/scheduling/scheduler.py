@@ -2,9 +2,9 @@
 
 Dask's ``retries`` cover exceptions only. Its ``allowed-failures`` count every task that was queued on a worker that died. So
 neither is used. A task that is lost with its worker is submitted again. Its heartbeat file (see ``heartbeat``) says whether
-it had begun and which source it was at. A source at which workers keep dying is left out and reported. If a worker traversed
-from the sources of several parts together, the parts are split in half and resubmitted. So the part that kills workers is
-found by bisection.
+it had begun and which source it was at. A source at which workers keep dying is left out and reported; a worker that has
+told its scheduler that it closes does not count. If a worker traversed from the sources of several parts together, the parts
+are split in half and resubmitted. So the part that kills workers is found by bisection.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ class Window:
 
     def _on_task_error(self, task: Task, error: Exception) -> None:
         kind = self._executor.classify_error(error)
-        if kind == "worker died":
-            self._lost(task, "its worker died")
+        if kind in ("worker died", "worker left"):
+            self._lost(task, f"its {kind}", is_crash=kind == "worker died")
         elif isinstance(error, NegativeCycleError | OutputError | ClusterError):
             for part in task.parts if isinstance(error, ProcessUnusableError) else ():
                 self._try_again(part, str(error).partition(";")[0])
@@ -266,10 +266,10 @@ class Window:
             self._pace.note(summary["seconds"])
             self._observer.done(part, summary, frozenset(self._without.get(part, ())))
 
-    def _lost(self, task: Task, why: str) -> None:
-        """Submit the batches of a lost task again; count a failure of the source that it was at, if any."""
+    def _lost(self, task: Task, why: str, is_crash: bool = True) -> None:
+        """Submit the batches of a lost task again; count a failure of the source that it was at, if it may be the reason."""
         self._monitor.check_soon()
-        place = read_mark(task.mark)
+        place = read_mark(task.mark) if is_crash else None
         task.mark.unlink(missing_ok=True)  # from now on a worker that still lives writes no part for it
         if self._choice is not None and task.is_trial:
             if place is None:
@@ -283,8 +283,13 @@ class Window:
                     f"workers have been lost {MAX_LOSSES} times without finishing anything (the last time: {why}); "
                     "see the log of a worker, and run again with --resume"
                 )
-        if place is None:
-            self._waiting.extendleft(reversed(task.parts))
+        if place is None:  # as they were given out
+            if task.isolate:
+                self._retry_alone.extendleft(task.parts)
+            elif task.halved:
+                self._bisected.appendleft(list(task.parts))
+            else:
+                self._waiting.extendleft(reversed(task.parts))
             return
         begun = task.parts[task.parts.index(place.part) : task.parts.index(place.last) + 1]
         self._waiting.extendleft(part for part in reversed(task.parts) if part not in begun)

@@ -22,7 +22,7 @@ from pipelines.scheduling.scheduler import WINDOW, Window
 from tests.job.test_existing_cluster import RecordingObserver
 from tests.job.test_worker_failures import Fault, edges  # noqa: F401
 from tests.support.object_store import served
-from tests.support.processes import wait_until
+from tests.support.processes import PATIENCE, wait_until
 
 
 class Slows(Fault):
@@ -63,6 +63,24 @@ def test_a_worker_that_has_left_is_not_asked_again_and_lacks_nothing(ask):
         assert client.run.call_count == 1
     else:
         ask(client, "cpu", [])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("kind", ["worker left", "worker died"])
+def test_dask_says_which_worker_was_closed_and_which_was_killed(kind):
+    here = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
+    with (
+        pinned(),
+        LocalCluster(n_workers=1, threads_per_worker=1, **here) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        future, (nanny,) = client.submit(time.sleep, 600), cluster.workers.values()
+        wait_until(lambda: any(worker.processing for worker in cluster.scheduler.workers.values()))
+        if kind == "worker left":  # what SIGTERM does
+            cluster.sync(nanny.close)
+        else:
+            os.kill(nanny.pid, signal.SIGKILL)
+        assert DaskExecutor(client, None).classify_error(future.exception(timeout=PATIENCE)) == kind
 
 
 @pytest.mark.exhaustive

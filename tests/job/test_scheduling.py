@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 from distributed.comm import CommClosedError
 
 from kepler_traverse import graph_from_edges
@@ -202,12 +202,12 @@ class Cluster:
 
 
 class RetryObserver(Counted):
-    def __init__(self):
+    def __init__(self, why="its result is gone"):
         super().__init__()
-        self.again = Counter()
+        self.again, self.why = Counter(), why
 
     def retried(self, part, why):
-        assert why == "its result is gone"
+        assert why == self.why
         self.again[part] += 1
 
 
@@ -223,6 +223,47 @@ def test_batches_of_a_lost_worker_are_bisected_until_the_deadly_one_is_found(tmp
     assert set(observer.again) == set(range(32))
     assert all(message.startswith("given out again: batch") for message in observer.notices), "a lost batch is reported"
     assert any("0, 1, 2, 3, 4 and 27 more: its result is gone" in message for message in observer.notices)
+
+
+class ClosedAtOneBatch(Cluster):
+    """Workers that end at the first tasks with one batch, of which the scheduler has the events that it has in Dask."""
+
+    def __init__(self, deadly, actions, times):
+        super().__init__(deadly)
+        self.left = times
+        self.scheduler.events = lambda **_: [(0.0, {"action": action}) for action in actions]
+
+    def sync(self, question, **what):
+        return question(**what) if question is self.scheduler.events else super().sync(question)
+
+    def submit(self, task):
+        future = super().submit(task)
+        if future.status == "finished":
+            return future
+        self.left -= 1
+        if self.left < 0:
+            task.mark.unlink()
+            return Future("finished", [{"part": part, "summary": {"seconds": 0.1}, "failed": []} for part in task.parts])
+        future.status = "error"
+        future.exception = lambda: KilledWorker(task.number, SimpleNamespace(address="tcp://10.0.0.1:1"), 0)
+        return future
+
+
+@pytest.mark.parametrize(
+    ("actions", "is_blamed"),
+    [
+        (["add-worker", "closing-worker", "remove-worker"], False),
+        (["add-worker", "remove-worker"], True),
+        (["add-worker", "closing-worker", "remove-worker", "add-worker", "remove-worker"], True),  # at the same address
+    ],
+)
+def test_a_source_is_not_blamed_for_workers_that_close(tmp_path, actions, is_blamed):
+    """They say so before, unlike those that die: a cluster has fewer, or a spot machine is taken away."""
+    workers, observer = ClosedAtOneBatch(3, actions, 2 * MAX_FAILURES), RetryObserver("its worker died")
+    Window(DaskExecutor(workers, workers.submit), observer, tmp_path).run(list(range(5)))
+    failures = [(3, [3], f"its worker died ({MAX_FAILURES} times)")]
+    assert (observer.failures, bool(observer.again)) == (failures if is_blamed else [], is_blamed)
+    assert observer.parts == Counter(range(5))
 
 
 class ClientOfDyingWorkers:

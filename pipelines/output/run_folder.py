@@ -404,6 +404,10 @@ class OutputFolder:
             if commit(self.store, self._log, self._added | added):
                 with writing_to(self.store):
                     self._log.put_record(self.done, added["choice"])
+        if status is not None and self._is_shared and self._log is not None:
+            with writing_to(self.store):
+                if self.store.has(SUCCESS):  # another process has completed the run, and deleted the log before this commit
+                    self.store.delete(COMMITS)
         self._added = {}
         self._commit_again_at = time.monotonic() + self._commit_every
 

@@ -14,6 +14,7 @@ from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import TRAFFIC
 from pipelines import batch_sources, finish, run_job, verify
 from pipelines.output.commits import CommitLog
+from pipelines.output.run_folder import OutputFolder
 from pipelines.output.store import ObjectStore, Store, open_store
 from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, numbers_in  # noqa: F401
@@ -241,6 +242,25 @@ def test_a_run_to_an_object_store_has_the_bytes_of_one_to_a_disk(folder, alone, 
     assert run(folder, url, "--resume", "--json") == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["computed"] == 1
     assert verify.main([url, str(folder / "edges.parquet"), "--device", "cpu"]) == 0
+
+
+def test_a_job_that_another_one_overtakes_leaves_nothing_beside_the_results(folder, alone, tmp_path, monkeypatch):  # noqa: F811
+    """What it commits once the other one has completed the run, and deleted the log, is of no run."""
+    url, join, commits = "s3://bucket/overtaken", OutputFolder.join, []
+
+    def slow(self, *args, **how):
+        monkeypatch.setattr(OutputFolder, "join", join)
+        manifest = join(self, *args, **how)
+        assert run(folder, url, "--resume") == 0
+        return manifest
+
+    append = CommitLog.append
+    monkeypatch.setattr(CommitLog, "append", lambda self, added: commits.append(added) or append(self, added))
+    monkeypatch.setattr(OutputFolder, "join", slow)
+    assert run(folder, url) == 0
+    assert len(commits) >= 2, "both have committed"
+    assert open_store(url).names("_commits") == []
+    check(folder, url, alone, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["pairs", "matrix", "flows"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR, UNREACHED
+from .._arrays import MAX_HOP_COUNT, NO_PREDECESSOR, UNREACHED
 from ..cuda import cp
 from ..cuda.compiler import kernel
 from ..cuda.frontier import Frontier
@@ -16,6 +16,7 @@ from ..cuda.launch import Named, PackedLaunches, launch, named
 from ..search.strategy import state_bytes
 
 if TYPE_CHECKING:
+    from .._arrays import Array
     from ..graph import Graph
     from ..search.query import Query
 
@@ -28,7 +29,8 @@ _PUSH = {
     "warp": _entry("bfs_push_warp", item_threads=WARP),
 }
 _COUNT_UNREACHED = _entry("bfs_count_unreached")
-ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED)
+_LIST_LEVEL = _entry("bfs_list_level")
+ENTRIES = (*_PUSH.values(), _COUNT_UNREACHED, _LIST_LEVEL)
 
 
 class Run:
@@ -36,6 +38,8 @@ class Run:
 
     ``queue_capacity``: vertices that a queue of the frontier takes; None: all.
     """
+
+    complete_up_to = MAX_HOP_COUNT  # a level: a vertex that is farther may get nearer
 
     @property
     def counted(self) -> dict[str, int] | None:
@@ -72,9 +76,15 @@ class Run:
     def count_targets_left(self) -> None:
         """Let the device count, into the frontier's second counter, the targets that are unreached."""
         if self.target_vertices is not None:
-            size = self.target_vertices.size
-            arguments_ = (self.target_vertices, np.int64(size), self.distance, self.frontier.counters)
-            launch(self._count_unreached, size, arguments_)
+            targets, size = self.target_vertices, self.target_vertices.size
+            hops = np.int32(self.complete_up_to)
+            launch(self._count_unreached, size, (targets, np.int64(size), hops, self.distance, self.frontier.counters))
+
+    def list_level(self, level: int, queue: Array, counter: Array) -> None:
+        """Queue the vertices of a level by a scan of the distances. Each is queued once, so the queue does not overflow."""
+        n = self.graph.n_vertices
+        scanned = (self.distance, np.int64(n), np.int32(level), np.int64(queue.size), queue, counter)
+        launch(kernel(_LIST_LEVEL, queue.dtype), n, scanned)
 
     def close_level(self) -> None:
         """Wait for a level, and make its vertices the frontier."""

@@ -48,10 +48,9 @@ def check(graph, result, limit) -> list[int]:
         "counts": counts,
     }
     vertices, chunks, n_hubs = hubs
-    edges = {"offsets": graph.offsets, "targets": graph.targets, "hubs": vertices, "chunks": chunks, "n_hubs": n_hubs}
-    if weighted:
-        edges["weights"] = graph.weights
-    launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edges, **checked})
-    signs = {"is_negative": np.int32(graph.has_negative_weights)} if weighted else {}
-    launch(look, n, {**checked, **signs, "source": source})
+    edges = {"offsets": graph.offsets, "targets": graph.targets, "weights": graph.weights if weighted else None}
+    listed = {"hubs": vertices, "chunks": chunks, "n_hubs": n_hubs}
+    launch(check_edges, -(-int(n) // WARP) + chunks.size, {**edges, **listed, **checked})
+    is_negative = np.int32(weighted and graph.has_negative_weights)
+    launch(look, n, {**checked, "is_negative": is_negative, "source": source})
     return counts.get().tolist()

@@ -27,6 +27,7 @@ from . import cp
 from .compiler import kernel
 from .copies import copy_array, copy_into
 from .graph_statistics import degree_statistics as degree_statistics
+from .graph_statistics import edges_at
 from .kernel_spec import WARP, make_entries
 from .launch import launch
 from .vertex_ids import renumber as renumber  # a part of protocols.CsrBackend
@@ -47,7 +48,6 @@ _LOWER_WEIGHTS = _entry("csr_lower_weights")
 _DECODE_WEIGHTS = _entry("csr_decode_weights")
 
 
-_FIND_ROWS = _entry("csr_find_rows")
 _CARRY = _entry("csr_carry")
 _COUNT_SETS = _entry("csr_count_sets")
 _FLAG_SETS = _entry("csr_flag_sets")
@@ -59,7 +59,7 @@ _MARK_TARGETS = _entry("csr_mark_targets")
 _COUNT_ISOLATED = _entry("csr_count_isolated", optional="is_target")
 ENTRIES = (
     *(_COUNT_DEGREES, _SCATTER, _COUNT_TARGETS, _SCATTER_REVERSE, _SORT_KEYS, _LOWER_WEIGHTS, _DECODE_WEIGHTS),
-    *(_FIND_ROWS, _CARRY, _COUNT_SETS, _FLAG_SETS, _TAKE_SETS, _REORDER, _STORE_TARGETS, _FIND_STARTS),
+    *(_CARRY, _COUNT_SETS, _FLAG_SETS, _TAKE_SETS, _REORDER, _STORE_TARGETS, _FIND_STARTS),
     *(_MARK_TARGETS, _COUNT_ISOLATED),
 )
 
@@ -221,9 +221,15 @@ def _merge(keys: Array, weights: Array) -> tuple[Array, Array]:
     lowest = None if weights is None else cp.empty(n_sets, np.dtype(f"i{weights.dtype.itemsize}"))
     launch(kernel(_TAKE_SETS, *types), keys.size, (keys, sets, weights, size, kept, lowest))
     if weights is not None:
-        launch(kernel(_LOWER_WEIGHTS, *types), keys.size, (sets, weights, size, lowest))
+        lower_weights(sets, weights, 1, lowest)
         weights = decoded_weights(lowest, weights.dtype)
     return kept, weights
+
+
+def lower_weights(edges: Array, weights: Array, first: int, lowest: Array) -> None:
+    """Lower those of ``edges - first`` to the keys of these weights; a negative number is no edge."""
+    args = (edges, weights, np.int64(edges.size), np.int64(first), lowest)
+    launch(kernel(_LOWER_WEIGHTS, np.int32, weights.dtype), edges.size, args)
 
 
 def decoded_weights(lowest: Array, dtype: np.dtype) -> Array:
@@ -238,10 +244,8 @@ def _pieces(offsets: Array, targets: Array, max_vertices: int) -> Iterator[tuple
     n_vertices, n_edges = offsets.size - 1, targets.size
     size = max(MIN_PIECE, -(-n_edges // PIECES))
     first_edges = np.arange(size, n_edges, size)
-    cuts = cp.empty(first_edges.size, np.int64)  # the vertices whose lists contain these edges; each begins a part
-    sought = (offsets, np.int64(n_vertices), cp.asarray(first_edges, np.int64), np.int64(first_edges.size), cuts)
-    launch(kernel(_FIND_ROWS, targets.dtype), first_edges.size, sought)
-    vertices = sorted({0, n_vertices, *cuts.get().tolist(), *range(0, n_vertices, max_vertices)})
+    cuts, _ = edges_at(offsets, targets, first_edges)  # the vertices whose lists contain these edges; each begins a part
+    vertices = sorted({0, n_vertices, *cuts.tolist(), *range(0, n_vertices, max_vertices)})
     edges = [int(offsets[vertex : vertex + 1].get()[0]) for vertex in vertices]  # few
     for i in range(len(vertices) - 1):
         yield vertices[i], vertices[i + 1], edges[i], edges[i + 1]

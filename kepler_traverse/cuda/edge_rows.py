@@ -11,7 +11,7 @@ import numpy as np
 from .._arrays import Array
 from . import cp
 from .compiler import kernel
-from .csr_build import decoded_weights
+from .csr_build import decoded_weights, lower_weights
 from .kernel_spec import make_entries
 from .launch import launch
 
@@ -21,9 +21,8 @@ ROWS_AT_ONCE = 1 << 24  # whose edges are int64, whatever type they are stored i
 _FILE = Path(__file__).parent / "kernels" / "edge_rows.cu"
 _entry = make_entries(_FILE, BLOCK)
 _FIND = _entry("edge_rows_find")
-_LOWER = _entry("edge_rows_lower")
 _FIRST = _entry("edge_rows_first", optional="weights stored")
-ENTRIES = (_FIND, _LOWER, _FIRST)
+ENTRIES = (_FIND, _FIRST)
 
 
 def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Array:
@@ -52,7 +51,7 @@ def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Arra
     lowest = cp.full(n_edges, np.iinfo(ordered).max, ordered)
     weights = cp.ascontiguousarray(weights)
     for _, rows, part in _parts(edges):
-        launch(kernel(_LOWER, np.int32, weights.dtype), part.size, (part, weights[rows], np.int64(part.size), lowest))
+        lower_weights(part, weights[rows], 0, lowest)
     return decoded_weights(lowest, weights.dtype)
 
 

@@ -13,7 +13,7 @@
 //   CHUNK          edges per chunk of a long adjacency list
 #pragma once
 
-#include <kt/csr.cuh>
+#include <kt/advance.cuh>
 #include <kt/triple_buffer.cuh>
 
 namespace kt {
@@ -55,12 +55,9 @@ struct FrontierBuilder {
 
   KT_DEVICE void store(int64 place, vertex_t v) {
     queue[place] = v;
-    const offset_t degree = load_constant(offsets + v + 1) - load_constant(offsets + v);
+    const offset_t degree = degree_of(offsets, v);
     edges += degree;
-    if (degree < CHUNK) return;
-    const int64 n = (degree + CHUNK - 1) / CHUNK;
-    const int64 first = atomic_add(&next->chunks, n);
-    for (int64 i = 0; i < n; ++i) chunks[first + i] = static_cast<uint64>(i) << 32 | static_cast<uint32>(v);
+    list_chunks<CHUNK>(v, degree, chunks, &next->chunks);
   }
 };
 

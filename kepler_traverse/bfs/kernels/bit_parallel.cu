@@ -39,23 +39,19 @@
 
 #include "source_bitsets.cuh"
 
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-
 // What the host passes (bfs/multi_source/bit_parallel_gpu.py).
-struct PullArgs {
+struct LevelArgs {
   const offset_t* offsets;
   const offset_t* in_offsets;
   const vertex_t* in_targets;
   int64 n_vertices;
-  const uint64* hub_chunks;  // of the lists of CHUNK edges or more; see chunk_of
+  const uint64* hub_chunks;  // of the lists of CHUNK edges or more; see kt/advance.cuh
   int64 n_hub_chunks;
   const uint32* front;
   const uint32* in_front;
   const uint32* alive;
   int32 level;
+  int32 keeps_found;  // 1 after a pull: the bits of is_found stay
   uint32* seen;
   uint32* found;
   uint32* is_found;
@@ -90,46 +86,15 @@ struct PushArgs {
   uint32* touched;
 };
 
-struct FinalizeArgs {
-  const offset_t* offsets;
-  int64 n_vertices;
-  const uint32* alive;
-  int32 level;
-  int32 keeps_found;  // 1 after a pull: the bits of is_found stay
-  uint32* seen;
-  uint32* found;
-  uint32* is_found;
-  uint32* done;
-  uint32* gathered;
-  uint32* touched;
-  KT_NULLABLE uint32* planes;
-  uint32* alive_next;
-  int64* counters;
-};
-
 namespace {
 
-using kt::ALL_LANES;
 using kt::LaneWords;
 
 enum Counters { VERTICES, EDGES, MISSING, CHUNKS };
 
-// The edges of a chunk. Its word has the number of the chunk in the upper half and the vertex in the lower.
-KT_DEVICE kt::AdjacencyList chunk_of(const offset_t* offsets, uint64 chunk) {
-  kt::AdjacencyList list = kt::adjacency_list(offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
-  list.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
-  if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
-  return list;
-}
-
 // Stores the bits that a level finds, and counts the next frontier. All lanes of a warp call it.
 struct Finalizer {
-  const offset_t* offsets;
-  int64 n_vertices;
-  uint32* seen;
-  uint32* found;
-  uint32* planes;  // null: hop counts are not needed
-  int32 level;
+  const LevelArgs args;  // by value, which needs fewer registers
   LaneWords alive, alive_next = {};
   int64 vertices = 0, edges = 0;
   uint32 is_found = 0, is_done = 0;  // of the warp's 32 vertices
@@ -142,32 +107,30 @@ struct Finalizer {
     const bool is_new = kt::any_in_bitset(has && discovered.is_any());
     const bool is_missing = kt::any_in_bitset(has && alive.without(bits).is_any());
     if (has && is_new) {
-      kt::lane_words(seen, v) = bits;
-      kt::lane_words(found, v) = discovered;
+      kt::lane_words(args.seen, v) = bits;
+      kt::lane_words(args.found, v) = discovered;
       alive_next.add(discovered);
-      if (planes)
-        for (int32 plane = 0; level >> plane; ++plane)
-          if (level >> plane & 1) kt::lane_words(planes, plane * n_vertices + v).add(discovered);
+      if (args.planes)  // hop counts are needed
+        for (int32 plane = 0; args.level >> plane; ++plane)
+          if (args.level >> plane & 1) kt::lane_words(args.planes, plane * args.n_vertices + v).add(discovered);
     }
     const bool is_counted = has && kt::lane_in_bitset() == 0;
     if (is_counted && is_new) {
       ++vertices;
-      edges += kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
+      edges += kt::degree_of(args.offsets, v);
     }
     is_found |= kt::reduce_or(ALL_LANES, is_counted && is_new ? 1u << bit : 0u);
     is_done |= kt::reduce_or(ALL_LANES, is_counted && !is_missing ? 1u << bit : 0u);
   }
 
-  KT_DEVICE void add_counts(uint32* to_alive, int64* counters) {
+  KT_DEVICE void add_counts() {
     kt::join_bitsets(alive_next);
-    if (kt::bitset_in_warp() == 0) kt::add_shared(to_alive, 0, alive_next);
-    for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
-      vertices += kt::shuffle_xor(ALL_LANES, vertices, mask);
-      edges += kt::shuffle_xor(ALL_LANES, edges, mask);
-    }
+    if (kt::bitset_in_warp() == 0) kt::add_shared(args.alive_next, 0, alive_next);
+    vertices = kt::sum_of_all(vertices);
+    edges = kt::sum_of_all(edges);
     if (kt::lane() || vertices == 0) return;
-    kt::atomic_add(counters + VERTICES, vertices);
-    kt::atomic_add(counters + EDGES, edges);
+    kt::atomic_add(args.counters + VERTICES, vertices);
+    kt::atomic_add(args.counters + EDGES, edges);
   }
 };
 
@@ -199,7 +162,7 @@ struct Gather {
 
 // Vertices without incoming edges, and bits beyond the last vertex, are done from the start.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_idle_warp(const offset_t* __restrict__ in_offsets, int64 n_vertices, uint32* idle) {
+    bfs_bit_parallel_idle_warp(const offset_t* in_offsets, int64 n_vertices, uint32* idle) {
   for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
     const int64 v = word * 32 + kt::lane();
     const bool is_idle = v >= n_vertices || kt::load_constant(in_offsets + v) == kt::load_constant(in_offsets + v + 1);
@@ -216,73 +179,53 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_start(const
     kt::atomic_or(args.seen + s * WORDS + i / 32, bit);
     kt::atomic_or(args.front + s * WORDS + i / 32, bit);
     if (kt::atomic_or(args.in_front + s / 32, 1u << (s % 32)) >> (s % 32) & 1u) continue;
-    const offset_t degree = kt::load_constant(args.offsets + s + 1) - kt::load_constant(args.offsets + s);
     kt::atomic_add(args.counters + VERTICES, int64{1});
-    kt::atomic_add(args.counters + EDGES, int64{degree});
+    kt::atomic_add(args.counters + EDGES, kt::degree_of(args.offsets, s));
   }
 }
 
 // Every vertex that is not done searches its incoming edges for vertices of the frontier.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(const PullArgs args) {
-  const offset_t* __restrict__ const offsets = args.offsets;
-  const offset_t* __restrict__ const in_offsets = args.in_offsets;
-  const vertex_t* __restrict__ const in_targets = args.in_targets;
-  const int64 n_vertices = args.n_vertices;
-  const uint64* __restrict__ const hub_chunks = args.hub_chunks;
-  const int64 n_hub_chunks = args.n_hub_chunks;
-  const uint32* __restrict__ const front = args.front;
-  const uint32* __restrict__ const in_front = args.in_front;
-  const uint32* __restrict__ const alive = args.alive;
-  const int32 level = args.level;
-  uint32* const seen = args.seen;
-  uint32* const found = args.found;
-  uint32* const is_found = args.is_found;
-  uint32* const done = args.done;
-  uint32* const gathered = args.gathered;
-  uint32* const touched = args.touched;
-  uint32* const planes = args.planes;
-  uint32* const alive_next = args.alive_next;
-  int64* const counters = args.counters;
-  const LaneWords alive_sources = kt::constant_lane_words(alive, 0);
-  for (int64 i = kt::warp_id(); i < n_hub_chunks; i += kt::n_warps()) {
-    const kt::AdjacencyList list = chunk_of(in_offsets, kt::load_constant(hub_chunks + i));
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(const LevelArgs args) {
+  const LaneWords alive_sources = kt::constant_lane_words(args.alive, 0);
+  for (int64 i = kt::warp_id(); i < args.n_hub_chunks; i += kt::n_warps()) {
+    const kt::AdjacencyList list = kt::chunk_of<CHUNK>(args.in_offsets, kt::load_constant(args.hub_chunks + i));
     const int64 v = list.u;
-    if (kt::racy_load(done + v / 32) >> (v % 32) & 1u)
+    if (kt::racy_load(args.done + v / 32) >> (v % 32) & 1u)
       continue;  // of hubs only the finalizing kernel sets this bit; other bits of the word may change now
-    const LaneWords before = kt::lane_words(seen, v);  // of hubs, only the finalizing kernel changes it
-    Gather gather{front, before};
+    const LaneWords before = kt::lane_words(args.seen, v);  // of hubs, only the finalizing kernel changes it
+    Gather gather{args.front, before};
 #pragma unroll
     for (int32 j = 0; j < kt::WORDS_PER_LANE; ++j)  // what other chunks of v have found so far
-      gather.bits.words[j] |= kt::racy_load(gathered + v * WORDS + kt::lane_in_bitset() * kt::WORDS_PER_LANE + j);
+      gather.bits.words[j] |= kt::racy_load(args.gathered + v * WORDS + kt::lane_in_bitset() * kt::WORDS_PER_LANE + j);
     const LaneWords others = gather.bits;
     if (!kt::any(ALL_LANES, alive_sources.without(gather.bits).is_any())) continue;
-    kt::edges_until(in_targets, list, kt::WARP, [&](bool valid, vertex_t u) {
-      uint32 hits = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
+    kt::edges_until(args.in_targets, list, WARP, [&](bool valid, vertex_t u) {
+      uint32 hits = kt::ballot(ALL_LANES, valid && kt::has_bit(args.in_front, u));
       if (hits == 0) return true;
       while (hits) gather.add(hits, u, true);
       kt::join_bitsets(gather.bits);
       return kt::any(ALL_LANES, alive_sources.without(gather.bits).is_any());
     });
     const bool is_new =
-        kt::bitset_in_warp() == 0 && kt::add_shared(gathered, v, gather.bits.without(others).without(before));
-    if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(touched + v / 32, 1u << (v % 32));
+        kt::bitset_in_warp() == 0 && kt::add_shared(args.gathered, v, gather.bits.without(others).without(before));
+    if (kt::any(ALL_LANES, is_new) && kt::lane() == 0) kt::atomic_or(args.touched + v / 32, 1u << (v % 32));
   }
-  Finalizer finalizer{offsets, n_vertices, seen, found, planes, level, alive_sources};
-  for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
-    const uint32 done_before = kt::racy_load(done + word);
+  Finalizer finalizer{args, alive_sources};
+  for (int64 word = kt::warp_id(); word < (args.n_vertices + 31) / 32; word += kt::n_warps()) {
+    const uint32 done_before = kt::racy_load(args.done + word);
     finalizer.is_found = finalizer.is_done = 0;
     for (uint32 left = ~done_before; left;) {
       const int32 bit = kt::take_bit(left);
       kt::AdjacencyList list =
-          bit >= 0 ? kt::adjacency_list(in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::AdjacencyList{};
+          bit >= 0 ? kt::adjacency_list(args.in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::AdjacencyList{};
       const bool has = bit >= 0 && list.end - list.begin < CHUNK;
-      const LaneWords before = has ? kt::lane_words(seen, word * 32 + bit) : alive_sources;
-      Gather gather{front, before};
+      const LaneWords before = has ? kt::lane_words(args.seen, word * 32 + bit) : alive_sources;
+      Gather gather{args.front, before};
       if (!kt::any_in_bitset(alive_sources.without(before).is_any())) list.end = list.begin;
-      kt::edges_until(in_targets, list, LANES, [&](bool valid, vertex_t u) {
-        const uint32 lanes = kt::ballot(ALL_LANES, valid && kt::has_bit(in_front, u));
+      kt::edges_until(args.in_targets, list, LANES, [&](bool valid, vertex_t u) {
+        const uint32 lanes = kt::ballot(ALL_LANES, valid && kt::has_bit(args.in_front, u));
         const int32 shift = kt::bitset_in_warp() * LANES;
-        uint32 hits = LANES == kt::WARP ? lanes : lanes & (((1u << (LANES % kt::WARP)) - 1u) << shift);
+        uint32 hits = LANES == WARP ? lanes : lanes & (((1u << (LANES % WARP)) - 1u) << shift);
         bool wants_more = true;
         while (kt::any(ALL_LANES, hits != 0)) {
           gather.add(hits, u, false);
@@ -294,17 +237,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
       finalizer.finalize(has, word, bit, gather.bits, before);
     }
     if (kt::lane() == 0) {
-      is_found[word] = finalizer.is_found;
-      if (finalizer.is_done) kt::racy_store(done + word, done_before | finalizer.is_done);
+      args.is_found[word] = finalizer.is_found;
+      if (finalizer.is_done) kt::racy_store(args.done + word, done_before | finalizer.is_done);
     }
   }
-  finalizer.add_counts(alive_next, counters);
+  finalizer.add_counts();
 }
 
 // Lists the edges of the frontier in chunks of at most CHUNK edges of one vertex.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_list(const offset_t* __restrict__ offsets, int64 n_vertices, const uint32* __restrict__ in_front,
-                          int64 capacity, uint64* chunks, int64* counters) {
+    bfs_bit_parallel_list(const offset_t* offsets, int64 n_vertices, const uint32* in_front, int64 capacity,
+                          uint64* chunks, int64* counters) {
   for (int64 word = kt::thread_id(); word < (n_vertices + 31) / 32; word += kt::n_threads()) {
     for (uint32 left = kt::load_constant(in_front + word); left; left &= left - 1) {
       const kt::AdjacencyList list =
@@ -322,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_push_warp(const PushArgs args) {
   const int64 listed = kt::load_constant(args.counters + CHUNKS);
   for (int64 i = kt::warp_id(); i < (listed < args.capacity ? listed : args.capacity); i += kt::n_warps()) {
-    const kt::AdjacencyList list = chunk_of(args.offsets, kt::load_constant(args.chunks + i));
+    const kt::AdjacencyList list = kt::chunk_of<CHUNK>(args.offsets, kt::load_constant(args.chunks + i));
     const LaneWords mine = kt::lane_words(args.front, list.u);
     kt::edges_of_list(args.targets, {0, 1}, list, [&](bool valid, vertex_t, offset_t, vertex_t v) {
       for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(args.done, v)); hits;) {
@@ -337,50 +280,36 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_push_warp(c
 }
 
 // Builds the next frontier from the gathered bits.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const FinalizeArgs args) {
-  const offset_t* __restrict__ const offsets = args.offsets;
-  const int64 n_vertices = args.n_vertices;
-  const uint32* __restrict__ const alive = args.alive;
-  const int32 level = args.level;
-  const int32 keeps_found = args.keeps_found;
-  uint32* const seen = args.seen;
-  uint32* const found = args.found;
-  uint32* const is_found = args.is_found;
-  uint32* const done = args.done;
-  uint32* const gathered = args.gathered;
-  uint32* const touched = args.touched;
-  uint32* const planes = args.planes;
-  uint32* const alive_next = args.alive_next;
-  int64* const counters = args.counters;
-  Finalizer finalizer{offsets, n_vertices, seen, found, planes, level, kt::constant_lane_words(alive, 0)};
-  for (int64 word = kt::warp_id(); word < (n_vertices + 31) / 32; word += kt::n_warps()) {
-    const uint32 bits = touched[word];
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_warp(const LevelArgs args) {
+  Finalizer finalizer{args, kt::constant_lane_words(args.alive, 0)};
+  for (int64 word = kt::warp_id(); word < (args.n_vertices + 31) / 32; word += kt::n_warps()) {
+    const uint32 bits = args.touched[word];
     finalizer.is_found = finalizer.is_done = 0;
     for (uint32 left = bits; left;) {
       const int32 bit = kt::take_bit(left);
       LaneWords before = {}, after = {};
       if (bit >= 0) {
         const int64 v = word * 32 + bit;
-        before = after = kt::lane_words(seen, v);
-        after.add(kt::lane_words(gathered, v));
-        kt::lane_words(gathered, v) = LaneWords{};
+        before = after = kt::lane_words(args.seen, v);
+        after.add(kt::lane_words(args.gathered, v));
+        kt::lane_words(args.gathered, v) = LaneWords{};
       }
       finalizer.finalize(bit >= 0, word, bit, after, before);
     }
     kt::warp_barrier(ALL_LANES);  // all lanes have read touched[word]
     if (kt::lane() == 0) {
-      is_found[word] = (keeps_found ? is_found[word] : 0u) | finalizer.is_found;
-      if (finalizer.is_done) done[word] |= finalizer.is_done;
-      if (bits) touched[word] = 0;
+      args.is_found[word] = (args.keeps_found ? args.is_found[word] : 0u) | finalizer.is_found;
+      if (finalizer.is_done) args.done[word] |= finalizer.is_done;
+      if (bits) args.touched[word] = 0;
     }
   }
-  finalizer.add_counts(alive_next, counters);
+  finalizer.add_counts();
 }
 
 // Counts the target vertices that at least one source in `alive` has not reached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_missing_warp(const int64* __restrict__ target_vertices, int64 n_target_vertices,
-                                  const uint32* __restrict__ seen, const uint32* __restrict__ alive, int64* counters) {
+    bfs_bit_parallel_missing_warp(const int64* target_vertices, int64 n_target_vertices, const uint32* seen,
+                                  const uint32* alive, int64* counters) {
   const LaneWords alive_sources = kt::constant_lane_words(alive, 0);
   for (int64 first = kt::warp_id() * kt::BITSETS_PER_WARP; first < n_target_vertices;
        first += kt::n_warps() * kt::BITSETS_PER_WARP) {

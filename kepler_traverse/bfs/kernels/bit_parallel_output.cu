@@ -17,16 +17,10 @@
 
 namespace {
 
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-using kt::uint8;
-
 constexpr int32 COLUMNS = WORDS < 4 ? WORDS : 4;
 constexpr int32 OCTETS = 8;  // planes at once
 constexpr int32 DIGITS = 8;  // of a counter, which so holds up to 255
-constexpr int32 A_LANE = TILE / kt::WARP;
+constexpr int32 A_LANE = TILE / WARP;
 
 // Transposes a matrix of 8 x 8 bits.
 KT_DEVICE uint64 transposed(uint64 x) {
@@ -74,10 +68,10 @@ namespace {
 template <typename hop_t>
 KT_DEVICE void find_predecessors(const PredecessorArgs<hop_t>& args) {
   const int64 n_vertices = args.n_vertices;
-  const int64 n_words = (n_vertices + kt::WARP - 1) / kt::WARP;
+  const int64 n_words = (n_vertices + WARP - 1) / WARP;
   for (int64 task = kt::warp_id(); task < args.n_sources * n_words; task += kt::n_warps()) {
     const int64 i = task / n_words;
-    const int64 v = task % n_words * kt::WARP + kt::lane();
+    const int64 v = task % n_words * WARP + kt::lane();
     const hop_t* const hops_of = args.distance + i * args.pitch;
     const int32 hops = v < n_vertices ? kt::load_constant(hops_of + v) : kt::UNREACHED;
     const kt::AdjacencyList in_list =
@@ -97,8 +91,8 @@ KT_DEVICE void find_predecessors(const PredecessorArgs<hop_t>& args) {
 // Each block writes tiles of TILE vertices, COLUMNS words of their bitsets at a time. The arguments are no struct: with
 // one, the kernel needs 58 registers in place of 48, and fewer blocks fit on a multiprocessor.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_write(const uint32* __restrict__ seen, const uint32* __restrict__ planes, int32 n_planes,
-                           int64 n_vertices, int64 n_sources, int64 pitch, int32 hop_bytes, uint8* distance) {
+    bfs_bit_parallel_write(const uint32* seen, const uint32* planes, int32 n_planes, int64 n_vertices, int64 n_sources,
+                           int64 pitch, int32 hop_bytes, uint8* distance) {
   KT_SHARED(Tile, tile, [1]);
   const int64 n_tiles = (n_vertices + TILE - 1) / TILE;
   for (int64 task = kt::block_id(); task < n_tiles * (WORDS / COLUMNS) * hop_bytes; task += kt::n_blocks()) {
@@ -119,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       }
     }
     kt::block_barrier();
-    for (int32 octet_of = kt::warp_in_block(); octet_of < COLUMNS * 4; octet_of += BLOCK / kt::WARP) {
+    for (int32 octet_of = kt::warp_in_block(); octet_of < COLUMNS * 4; octet_of += BLOCK / WARP) {
       const int32 column = octet_of / 4;
       uint64 hops[A_LANE];
 #pragma unroll
@@ -149,8 +143,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // Counts the vertices per source in a frontier. A thread counts for the 32 sources of one word, in
 // a bit-sliced counter: digit d holds bit d of all 32 counts.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_bit_parallel_count(const uint32* __restrict__ front, const uint32* __restrict__ in_front, int64 n_vertices,
-                           int64* counts) {
+    bfs_bit_parallel_count(const uint32* front, const uint32* in_front, int64 n_vertices, int64* counts) {
   KT_SHARED(int32, sums, [32 * WORDS]);
   for (int32 i = kt::thread_in_block(); i < 32 * WORDS; i += BLOCK) sums[i] = 0;
   kt::block_barrier();

@@ -28,11 +28,6 @@
 
 #include "bfs_persistent_state.cuh"
 
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-
 // What the host passes (bfs/persistent.py).
 struct ClusterArgs {
   const offset_t* offsets;
@@ -92,18 +87,18 @@ struct Queueing {
     // vertex (0.15 us from the L2, 0.6 us from memory), one unused load for the others.
     const kt::AdjacencyList list = kt::adjacency_list(step.offsets, v);
     const bool discovered = step.claim(valid, u, v);
-    const uint32 lanes = kt::ballot(kt::ALL_LANES, discovered);
+    const uint32 lanes = kt::ballot(ALL_LANES, discovered);
     if (lanes == 0) return;
     const int32 block = next_block++ % CLUSTER;
     int32 in_queue = 0;
     if (kt::lane() == 0) in_queue = kt::atomic_add(kt::shared_of(step.found, block), kt::count_lanes(lanes));
-    in_queue = kt::broadcast(kt::ALL_LANES, in_queue, 0);
+    in_queue = kt::broadcast(ALL_LANES, in_queue, 0);
     const int32 place = in_queue + kt::count_lanes(lanes & kt::lanes_before());
     const offset_t degree = discovered ? list.end - list.begin : 0;
     const int32 walked = static_cast<int32>(degree < BATCH_EDGES ? degree : BATCH_EDGES + 1);
     if (discovered && place < QUEUE_CAPACITY) kt::shared_of(step.there, block)[place] = {list.begin, v, walked};
     if (discovered && place >= QUEUE_CAPACITY) step.beyond->store(step.beyond->reserve(1), v);
-    if (kt::reduce_add(kt::ALL_LANES, walked) > BATCH_EDGES || in_queue + kt::count_lanes(lanes) > QUEUE_CAPACITY)
+    if (kt::reduce_add(ALL_LANES, walked) > BATCH_EDGES || in_queue + kt::count_lanes(lanes) > QUEUE_CAPACITY)
       step.raise();
   }
 };
@@ -154,10 +149,10 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     const Entry* const here = entries + step % 2 * QUEUE_CAPACITY;
     const int32 size = sizes[step % 3];
     // The last warp has the fewest edges.
-    if (thread >= BLOCK - kt::WARP) {
+    if (thread >= BLOCK - WARP) {
       const int32 of_block = kt::lane() < CLUSTER ? *kt::shared_of(sizes + step % 3, kt::lane()) : 0;
       const int32 of_all = kt::sum_through(of_block);
-      if (kt::lane() == kt::WARP - 1) of_cluster[step % 2] = of_all;
+      if (kt::lane() == WARP - 1) of_cluster[step % 2] = of_all;
     }
     if (thread == 0) sizes[(step + 2) % 3] = 0;
     Entry* const there = entries + (step + 1) % 2 * QUEUE_CAPACITY;

@@ -35,11 +35,6 @@
 
 #include "bfs_persistent_state.cuh"
 
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-
 // What a search reports to the host.
 struct Outcome {
   int64 levels;      // that were searched
@@ -125,13 +120,9 @@ struct Push {
   }
   KT_DEVICE void take(bool discovered, vertex_t v) {
     if (discovered) found.push(v);
-    if (kt::any(kt::ALL_LANES, found.is_full())) empty();
+    if (kt::any(ALL_LANES, found.is_full())) empty();
   }
-  KT_DEVICE void empty() {
-    found.empty_into(
-        kt::LOCAL_QUEUE + 1, [this](int64 n) { return into.reserve(n); },
-        [this](int64 place, vertex_t v) { into.store(place, v); });
-  }
+  KT_DEVICE void empty() { found.empty_into(into); }
 };
 
 KT_DEVICE void push_level(const Search& search, const Frontier& frontier, FrontierBuilder& into) {
@@ -143,17 +134,14 @@ KT_DEVICE void push_level(const Search& search, const Frontier& frontier, Fronti
   // Few adjacency lists get several lanes each; of many a warp takes 32, and its lanes search for their edges.
   // With SHARED_LISTS the lanes search in the first case too, so that no lane waits for a longer list.
   const int32 width = kt::lanes_per_list(kt::n_threads(), frontier.n_queued);
-  const int32 at_once = SHARED_LISTS && width >= 4 ? kt::WARP / width : kt::WARP;
+  const int32 at_once = SHARED_LISTS && width >= 4 ? WARP / width : WARP;
   if (width >= 4 && !SHARED_LISTS)
     kt::edges_by_virtual_warp(search.targets, kt::whole_grid(), frontier.n_queued, width, lists, push);
   else
     kt::edges_by_discovery<UNROLL>(search.targets, kt::whole_grid(), frontier.n_queued, true, lists, push, at_once);
   const kt::Teams teams(CHUNK_WARPS);
   for (int64 i = teams.mine(); i < frontier.n_chunks; i += teams.how_many()) {
-    const uint64 chunk = frontier.chunks[i];
-    kt::AdjacencyList list = kt::adjacency_list(search.offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
-    list.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
-    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+    const kt::AdjacencyList list = kt::chunk_of<CHUNK>(search.offsets, frontier.chunks[i]);
     kt::edges_of_list<UNROLL>(search.targets, teams.team(), list, push);
   }
   push.empty();
@@ -166,8 +154,8 @@ KT_DEVICE void draw_bitmaps(const Search& search, int32 level, uint32* visited, 
     const int64 v = word * 32 + kt::lane();
     // Bits beyond the last vertex count as visited.
     const int32 at = v < search.n_vertices ? level_of(kt::racy_load(search.claims + v)) : level + 1;
-    const uint32 reached = kt::ballot(kt::ALL_LANES, at != kt::UNREACHED);
-    const uint32 in_level = kt::ballot(kt::ALL_LANES, at == level);
+    const uint32 reached = kt::ballot(ALL_LANES, at != kt::UNREACHED);
+    const uint32 in_level = kt::ballot(ALL_LANES, at == level);
     if (kt::lane() == 0) {
       visited[word] = reached;
       front[word] = in_level;
@@ -182,7 +170,7 @@ KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, c
   for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
     const uint32 before = visited[word];
     uint32 claimed = 0;
-    if (before != kt::ALL_LANES) {
+    if (before != ALL_LANES) {
       const vertex_t v = static_cast<vertex_t>(word * 32 + kt::lane());
       const kt::AdjacencyList list =
           before >> kt::lane() & 1 ? kt::AdjacencyList{} : kt::adjacency_list(search.in_offsets, v);
@@ -192,12 +180,12 @@ KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, c
       const bool is_claimed = u != kt::NO_PREDECESSOR;
       if (is_claimed) {
         search.claims[v] = kt::claim_of(level + 1, u);
-        into.edges += kt::load_constant(search.offsets + v + 1) - kt::load_constant(search.offsets + v);
+        into.edges += kt::degree_of(search.offsets, v);
         ++vertices;
       }
-      claimed = kt::ballot(kt::ALL_LANES, is_claimed);
+      claimed = kt::ballot(ALL_LANES, is_claimed);
     }
-    kt::warp_barrier(kt::ALL_LANES);  // all lanes have read the word
+    kt::warp_barrier(ALL_LANES);  // all lanes have read the word
     if (kt::lane() == 0) {
       next[word] = claimed;
       if (claimed) visited[word] = before | claimed;
@@ -210,20 +198,18 @@ KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, c
 KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, FrontierBuilder& into) {
   const int64 n_words = (n_vertices + 31) / 32;
   kt::LocalQueue found;
-  const auto reserve = [&](int64 n) { return into.reserve(n); };
-  const auto store = [&](int64 place, vertex_t v) { into.store(place, v); };
   for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
     if (front[word] >> kt::lane() & 1) found.push(static_cast<vertex_t>(word * 32 + kt::lane()));
-    if (kt::any(kt::ALL_LANES, found.is_full())) found.empty_into(kt::LOCAL_QUEUE + 1, reserve, store);
+    if (kt::any(ALL_LANES, found.is_full())) found.empty_into(into);
   }
-  found.empty_into(kt::LOCAL_QUEUE + 1, reserve, store);
+  found.empty_into(into);
 }
 
 // Adds the counts of a block's threads to the next state.
 KT_DEVICE void publish(LoopState* next, int64 vertices, int64 edges, int64* sums) {
   vertices = kt::sum_through(vertices);
   edges = kt::sum_through(edges);
-  if (kt::lane() == kt::WARP - 1 && edges) {
+  if (kt::lane() == WARP - 1 && edges) {
     kt::atomic_add(sums, vertices);
     kt::atomic_add(sums + 1, edges);
   }

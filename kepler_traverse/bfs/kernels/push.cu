@@ -7,6 +7,7 @@
 //   bfs_push_thread       thread-mapped: one thread per frontier vertex
 //   bfs_push_warp         warp-mapped: one warp per frontier vertex
 //   bfs_count_unreached   counts targets that are not reached yet
+//   bfs_list_level        lists a level from the distances
 //
 // Frontier    a queue in global memory. If it overflows, counters[0] is above `capacity`
 // Visited     the distances
@@ -37,13 +38,13 @@ struct PushArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const vertex_t* frontier;
-  kt::int64 n_frontier;
-  kt::int32 level;  // of the vertices that this launch discovers
-  kt::int64 capacity;
-  kt::int32* distance;
+  int64 n_frontier;
+  int32 level;  // of the vertices that this launch discovers
+  int64 capacity;
+  int32* distance;
   KT_NULLABLE vertex_t* predecessor;
   vertex_t* next;
-  kt::int64* counters;
+  int64* counters;
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_push_thread(const PushArgs args) {
@@ -58,10 +59,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_push_warp(const PushArgs
       ClaimAndQueue{{args.level, args.distance, args.predecessor}, {args.next, args.capacity, args.counters}});
 }
 
-// Counts the targets that are still unreached, into counters[1].
+// Counts the targets that are not within so many hops, into counters[1]. UNREACHED is larger than all.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_count_unreached(const kt::int64* __restrict__ target_vertices, kt::int64 n_target_vertices,
-                        const kt::int32* __restrict__ distance, kt::int64* counters) {
-  for (kt::int64 i = kt::thread_id(); i < n_target_vertices; i += kt::n_threads())
-    if (kt::load_constant(distance + kt::load_constant(target_vertices + i)) == kt::UNREACHED) kt::count(counters + 1);
+    bfs_count_unreached(const int64* target_vertices, int64 n_target_vertices, int32 hops, const int32* distance,
+                        int64* counters) {
+  for (int64 i = kt::thread_id(); i < n_target_vertices; i += kt::n_threads()) {
+    const int32 there = kt::load_constant(distance + kt::load_constant(target_vertices + i));
+    if (static_cast<uint32>(there) > static_cast<uint32>(hops)) kt::count(counters + 1);
+  }
+}
+
+// Queues the vertices of one level, each of them once, after their queue overflowed.
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_list_level(const int32* distance, int64 n_vertices, int32 level,
+                                                                   int64 capacity, vertex_t* queue, int64* counter) {
+  const kt::Appender to = {queue, capacity, counter};
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads())
+    if (kt::load_constant(distance + v) == level) to.append(static_cast<vertex_t>(v));
 }

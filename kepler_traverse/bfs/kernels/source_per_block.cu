@@ -32,10 +32,6 @@
 
 #include "packed_hops.cuh"
 
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-
 // What a search reports to the host.
 struct Outcome {
   int32 levels;   // that were searched
@@ -68,8 +64,6 @@ struct SearchArgs {
 };
 
 namespace {
-
-using kt::ALL_LANES;
 
 // The hash table: buckets of BUCKET words. A word holds a vertex and its level modulo 16.
 constexpr int32 N_BUCKETS = SLOTS / BUCKET;
@@ -132,7 +126,7 @@ struct Claiming {
       mine += is_new[i];
     }
     const int32 through = kt::sum_through(mine);
-    const int32 total = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
+    const int32 total = kt::broadcast(ALL_LANES, through, WARP - 1);
     if (total == 0) return;
     int32 first = 0;
     if (kt::lane() == 0) first = kt::atomic_add(found, total);

@@ -282,6 +282,7 @@ class _Run:
         tuning = self._tuning
         is_pushed = vertices * tuning.push_vertices <= n and edges * tuning.push_edges <= graph.n_edges
         key = self.front.data.ptr, counters.data.ptr
+        changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
 
         def pack() -> Named:
             return self._arguments(alive=alive, alive_next=self._alive())
@@ -292,9 +293,8 @@ class _Run:
             at_most = min(vertices + edges // tuning.chunk, int(capacity))
             self._launches[_PUSH].launch(at_most, key, lambda: self._arguments(counters=counters))
         else:
-            self._launches[_PULL].launch(threads, key, pack, level=np.int32(level))
+            self._launches[_PULL].launch(threads, key, pack, **changed)
         if is_pushed or self.hub_chunks.size:
-            changed = {"level": np.int32(level), "keeps_found": np.int32(not is_pushed)}
             self._launches[_FINALIZE].launch(threads, key, pack, **changed)
         self.front, self.found = self.found, self.front
         self.in_front, self.is_found = self.is_found, self.in_front

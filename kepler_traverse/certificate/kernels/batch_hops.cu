@@ -21,14 +21,8 @@
 
 namespace {
 
-using kt::ALL_LANES;
 using kt::Hubs;
 using kt::IN_FLIGHT;
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-using kt::uint8;
 
 constexpr int32 KEYS = 4 / KEY_BYTES;  // of hops, a word
 constexpr uint32 FARTHEST = 0xffffffffu >> (32 - 8 * KEY_BYTES);
@@ -104,7 +98,7 @@ KT_DEVICE int32 hops_at(const uint8* distance, int32 hop_bytes, int64 at) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    certificate_list_hubs(const offset_t* __restrict__ offsets, int64 n_vertices, vertex_t* vertices, uint64* chunks,
+    certificate_list_hubs(const offset_t* offsets, int64 n_vertices, vertex_t* vertices, uint64* chunks,
                           int64* counts) {
   for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
     const kt::AdjacencyList list = kt::adjacency_list(offsets, static_cast<vertex_t>(v));

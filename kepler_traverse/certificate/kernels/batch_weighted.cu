@@ -27,16 +27,8 @@
 
 namespace {
 
-using kt::ALL_LANES;
 using kt::Hubs;
 using kt::IN_FLIGHT;
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-
-using ordered_t = kt::key_of<weight_t>;
-constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 
 struct WeightedTile {
   static constexpr int32 LANES = TILE_BYTES / sizeof(weight_t);
@@ -58,7 +50,7 @@ struct WeightedTile {
   KT_DEVICE void begin(vertex_t vertex) {
     v = vertex;
     here = key_of(v);
-    best = src_distance = INFINITE;
+    best = src_distance = kt::INFINITE;
   }
   KT_DEVICE void take(bool valid, offset_t e, vertex_t u) {
     const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
@@ -70,7 +62,7 @@ struct WeightedTile {
         const int32 from = first + i < n ? first + i : 0;
         const vertex_t near = kt::broadcast(ALL_LANES, u, from, LANES);
         steps[i] = kt::broadcast(ALL_LANES, weight, from, LANES);
-        keys[i] = first + i < n ? key_of(near) : INFINITE;
+        keys[i] = first + i < n ? key_of(near) : kt::INFINITE;
       }
 #pragma unroll
       for (int32 i = 0; i < IN_FLIGHT; ++i) {
@@ -82,8 +74,8 @@ struct WeightedTile {
   }
   KT_DEVICE ordered_t* place_of(int64 slot) const { return best_of_hubs + (slot * LANES + lane_in_tile) * 2; }
   KT_DEVICE void keep(int64 slot) const {
-    if (best != INFINITE) kt::atomic_min(place_of(slot), best);
-    if (src_distance != INFINITE) kt::atomic_min(place_of(slot) + 1, src_distance);
+    if (best != kt::INFINITE) kt::atomic_min(place_of(slot), best);
+    if (src_distance != kt::INFINITE) kt::atomic_min(place_of(slot) + 1, src_distance);
   }
   KT_DEVICE void recall(int64 slot) {
     best = place_of(slot)[0];
@@ -93,7 +85,7 @@ struct WeightedTile {
     kt::compare(findings, v == source, here, best, limit, v * LANES + lane_in_tile);
     // With negative weights a predecessor may be farther than its successor, so a strictly nearer vertex does not
     // suffice: all vertices are checked.
-    if (v == source || here == INFINITE || (src_distance == here && !is_negative)) return;
+    if (v == source || here == kt::INFINITE || (src_distance == here && !is_negative)) return;
     kt::count(findings + 2 * kt::OTHER + 1);
     kt::atomic_or(unfounded + v, 1u << lane_in_tile);
   }
@@ -121,20 +113,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_lay_out_weighted
     if (kt::to_ordered(kt::load_streaming(args.distance + i * args.pitch + kt::load_constant(args.sources + i))) != 0)
       kt::report(args.findings, kt::C1, i);
   kt::lay_out(tile, args.n_vertices, args.tiles, [&](int64 v, int32 source) {
-    if (source >= args.n_sources) return INFINITE;
+    if (source >= args.n_sources) return kt::INFINITE;
     const ordered_t key = kt::to_ordered(kt::load_streaming(args.distance + source * args.pitch + v));
-    if (key == INFINITE) return key;
+    if (key == kt::INFINITE) return key;
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
-    const bool is_sound = key >= 0 || (args.is_negative && key < -1 && key > ~INFINITE);
+    const bool is_sound = key >= 0 || (args.is_negative && key < -1 && key > ~kt::INFINITE);
     const ordered_t limit = kt::to_ordered(kt::load_constant(args.limits + source));
     if (!is_sound || key > limit) kt::report(args.findings, kt::C2, source * args.n_vertices + v);
-    if (key < INFINITE && key > largest) largest = key;
+    if (key < kt::INFINITE && key > largest) largest = key;
     return key;
   });
-  for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
-    const int64 other = kt::shuffle_xor(ALL_LANES, largest, mask);
-    if (other > largest) largest = other;
-  }
+  largest = kt::largest_of_all(largest);
   if (kt::lane() == 0 && largest > 0) kt::atomic_max(args.findings + 2 * kt::OTHER, largest);
 }
 
@@ -205,7 +194,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_found_warp(const
       const int32 lane = kt::first_lane(open);
       const ordered_t near = kt::load_constant(args.tiles + int64{u} * WeightedTile::LANES + lane);
       const ordered_t here = kt::load_constant(args.tiles + int64{v} * WeightedTile::LANES + lane);
-      if (near == INFINITE || kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(near), weight)) != here)
+      if (near == kt::INFINITE || kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(near), weight)) != here)
         continue;
       if (kt::atomic_and(args.unfounded + v, ~(1u << lane)) >> lane & 1u) kt::count(args.taken);
     }

@@ -57,10 +57,8 @@ struct Hubs {
   const int64* counts;   // hubs, chunks
   KT_DEVICE int64 slot(int64 i) const { return static_cast<int64>(load_constant(chunks + i) & 0xffffffffu); }
   KT_DEVICE AdjacencyList chunk(const offset_t* offsets, int64 i) const {
-    AdjacencyList list = adjacency_list(offsets, load_constant(vertices + slot(i)));
-    list.begin += static_cast<offset_t>(load_constant(chunks + i) >> 32) * CHUNK;
-    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
-    return list;
+    const AdjacencyList list = adjacency_list(offsets, load_constant(vertices + slot(i)));
+    return cut<CHUNK>(list, static_cast<int64>(load_constant(chunks + i) >> 32));
   }
 };
 

@@ -22,11 +22,6 @@
 
 namespace {
 
-using kt::int32;
-using kt::int64;
-using kt::uint64;
-using kt::uint8;
-
 enum Count { ROOTS, BAD, BAD_AT, REACHED, VIOLATED, VIOLATED_AT, UNEXPLAINED, UNEXPLAINED_AT, LEVEL };
 
 KT_DEVICE void find(int64* counts, Count what, int64 v) {
@@ -67,7 +62,7 @@ struct VertexChecks {
     if (is_vertex && is_level(p)) kt::count(counts + LEVEL);
   }
   KT_DEVICE void report() {
-    for (int32 mask = 1; mask < kt::WARP; mask *= 2) reached += kt::shuffle_xor(kt::ALL_LANES, reached, mask);
+    reached = kt::sum_of_all(reached);
     if (kt::lane() == 0 && reached) kt::atomic_add(counts + REACHED, reached);
   }
 };
@@ -75,21 +70,23 @@ struct VertexChecks {
 }  // namespace
 
 // What the host passes (certificate/single_gpu.py), here and below.
-struct HopEdgeArgs {
+template <typename distance_t>
+struct EdgeArgs {
   const offset_t* offsets;
   const vertex_t* targets;
+  KT_NULLABLE const weight_t* weights;
   int64 n_vertices;
   const vertex_t* hubs;
   const uint64* chunks;
   const int64* n_hubs;
-  const int32* distance;
+  const distance_t* distance;
   const vertex_t* predecessor;
-  int32 limit;  // up to where the distances are complete
+  distance_t limit;  // up to where the distances are complete
   uint8* explained;
   int64* counts;
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_hops_warp(const HopEdgeArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_hops_warp(const EdgeArgs<int32> args) {
   const auto visit = [&](bool valid, vertex_t u, offset_t, vertex_t v) {
     const int32 here = valid ? kt::load_constant(args.distance + u) : kt::UNREACHED;
     if (here == kt::UNREACHED || here == 0x7fffffff) return;
@@ -101,17 +98,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_hops_warp(
   all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
 }
 
-struct HopVertexArgs {
-  const int32* distance;
+template <typename distance_t>
+struct VertexArgs {
+  const distance_t* distance;
   const vertex_t* predecessor;
   const uint8* explained;
   int64 n_vertices;
   int64 source;
-  int32 limit;
+  distance_t limit;
+  int32 is_negative;  // whether there is a weight below 0
   int64* counts;
 };
 
-extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_hops(const HopVertexArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_hops(const VertexArgs<int32> args) {
   VertexChecks checks{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
   for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
     const int32 d = kt::load_constant(args.distance + v);
@@ -120,28 +119,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_hops(con
   checks.report();
 }
 
-struct WeightedEdgeArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  const weight_t* weights;
-  int64 n_vertices;
-  const vertex_t* hubs;
-  const uint64* chunks;
-  const int64* n_hubs;
-  const weight_t* distance;
-  const vertex_t* predecessor;
-  weight_t limit;  // up to where the distances are complete
-  uint8* explained;
-  int64* counts;
-};
-
-extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_weighted_warp(const WeightedEdgeArgs args) {
-  using ordered_t = kt::key_of<weight_t>;
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_weighted_warp(const EdgeArgs<weight_t> args) {
   const ordered_t limit_key = kt::to_ordered(args.limit);
   const auto visit = [&](bool valid, vertex_t u, offset_t e, vertex_t v) {
     if (!valid) return;
     const weight_t here = kt::load_constant(args.distance + u);
-    if (kt::to_ordered(here) == kt::Key<weight_t>::INFINITE) return;
+    if (kt::to_ordered(here) == kt::INFINITE) return;
     const ordered_t there = kt::to_ordered(kt::load_constant(args.distance + v));
     const ordered_t through = kt::to_ordered(kt::add_rounded(here, kt::load_constant(args.weights + e)));
     if (through <= limit_key && there > through) find(args.counts, VIOLATED, v);
@@ -150,28 +133,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK) certificate_check_weighted_w
   all_edges({args.offsets, args.targets}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.n_hubs}, visit);
 }
 
-struct WeightedVertexArgs {
-  const weight_t* distance;
-  const vertex_t* predecessor;
-  const uint8* explained;
-  int64 n_vertices;
-  int64 source;
-  weight_t limit;
-  int32 is_negative;  // whether there is such a weight
-  int64* counts;
-};
-
-extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_weighted(const WeightedVertexArgs args) {
-  using ordered_t = kt::key_of<weight_t>;
-  constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
+extern "C" __global__ void __launch_bounds__(BLOCK) certificate_look_at_weighted(const VertexArgs<weight_t> args) {
   const ordered_t limit_key = kt::to_ordered(args.limit);
   VertexChecks checks{args.n_vertices, args.predecessor, args.explained, args.source, args.counts};
   for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
     const ordered_t d = kt::to_ordered(kt::load_constant(args.distance + v));
     // No sum of weights is -0.0, the largest of the negative keys; NaN lies beyond both infinities.
     const bool is_sound =
-        d == INFINITE || (d <= limit_key && (d >= 0 || (args.is_negative && d < -1 && d > ~INFINITE)));
-    checks.add(v, d != INFINITE, is_sound,
+        d == kt::INFINITE || (d <= limit_key && (d >= 0 || (args.is_negative && d < -1 && d > ~kt::INFINITE)));
+    checks.add(v, d != kt::INFINITE, is_sound,
                [&](vertex_t p) { return kt::to_ordered(kt::load_constant(args.distance + p)) >= d; });
   }
   checks.report();

@@ -26,18 +26,11 @@
 
 namespace {
 
-using kt::ALL_LANES;
 using kt::DistanceSums;
-using kt::int32;
-using kt::int64;
 using kt::larger;
 using kt::lesser;
 using kt::reduction_blocks_of;
-using kt::uint32;
 using kt::VALUES_PER_LANE;
-using kt::WARP;
-
-using ordered_t = kt::key_of<weight_t>;
 
 constexpr int64 MAX_KEY = kt::Key<double>::LOWEST_BITS;
 static_assert(RECORD_WORDS == kt::DistanceRecord::N_WORDS, "records are stored one after the other");
@@ -79,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
 #pragma unroll
     for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
-      values[j] = v < end ? kt::load_constant(distances + v) : kt::float_of(kt::Key<weight_t>::INFINITE);
+      values[j] = v < end ? kt::load_constant(distances + v) : kt::float_of(kt::INFINITE);
     }
     uint32 bits = 0;
     int32 reached = 0;
@@ -108,8 +101,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_fold_warp(const int64* __restrict__ records, int64 n_records, int64 n_sources,
-                             int64* folded_records) {
+    distance_stats_fold_warp(const int64* records, int64 n_records, int64 n_sources, int64* folded_records) {
   const int64 n_reduction_blocks = reduction_blocks_of(n_records);
   for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK;
@@ -138,8 +130,8 @@ struct Scale {
 // Neighbors are at about the same distance: a thread counts equal bins first, so that few atomics meet in a word.
 // The arguments are no struct: with one, the kernel needs 36 registers in place of 32.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_bins(const weight_t* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_sources,
-                        weight_t limit, const Scale* __restrict__ scales, int64* bins) {
+    distance_stats_bins(const weight_t* distance, int64 pitch, int64 n_vertices, int64 n_sources, weight_t limit,
+                        const Scale* scales, int64* bins) {
   KT_SHARED(uint32, counts, [BINS]);
   const int64 n_tiles = (n_vertices + TILE - 1) / TILE;
   const ordered_t limit_key = kt::to_ordered(limit);
@@ -165,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       last = bin;
       ++equal;
     };
-    kt::walk(distance + source * pitch, first, end, kt::float_of(kt::Key<weight_t>::INFINITE), take);
+    kt::walk(distance + source * pitch, first, end, kt::float_of(kt::INFINITE), take);
     if (equal) kt::atomic_add(counts + (last - before), equal);
     kt::block_barrier();
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK)

@@ -9,20 +9,17 @@
 
 #include "any_integer.cuh"
 
-using ordered_t = kt::key_of<weight_t>;
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    weights_from_integers(const kt::uint8* __restrict__ integers, kt::int64 n, kt::int32 kind, weight_t* weights) {
-  for (kt::int64 i = kt::thread_id(); i < n; i += kt::n_threads())
+    weights_from_integers(const uint8* integers, int64 n, int32 kind, weight_t* weights) {
+  for (int64 i = kt::thread_id(); i < n; i += kt::n_threads())
     weights[i] = static_cast<weight_t>(kt::load_integer(integers, i, kind));
 }
 
 // found: numbers that are not finite, the first of them, and negative zeros.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    weights_check(const weight_t* __restrict__ weights, kt::int64 n, kt::int64* found) {
-  for (kt::int64 i = kt::thread_id(); i < n; i += kt::n_threads()) {
+extern "C" __global__ void __launch_bounds__(BLOCK) weights_check(const weight_t* weights, int64 n, int64* found) {
+  for (int64 i = kt::thread_id(); i < n; i += kt::n_threads()) {
     const ordered_t bits = kt::bits_of(kt::load_constant(weights + i));
-    if ((bits & kt::Key<weight_t>::INFINITE) == kt::Key<weight_t>::INFINITE) {
+    if ((bits & kt::INFINITE) == kt::INFINITE) {
       kt::count(found);
       kt::atomic_min(found + 1, i);
     }
@@ -31,33 +28,33 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    weights_without_negative_zeros(const weight_t* __restrict__ weights, kt::int64 n, weight_t* cleared) {
-  for (kt::int64 i = kt::thread_id(); i < n; i += kt::n_threads()) {
+    weights_without_negative_zeros(const weight_t* weights, int64 n, weight_t* cleared) {
+  for (int64 i = kt::thread_id(); i < n; i += kt::n_threads()) {
     const ordered_t bits = kt::bits_of(kt::load_constant(weights + i));
     cleared[i] = kt::of_bits<weight_t>(bits == ~kt::Key<weight_t>::LOWEST_BITS ? 0 : bits);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    weights_count_negative_loops(const vertex_t* __restrict__ src, const vertex_t* __restrict__ dst,
-                                 const weight_t* __restrict__ weights, kt::int64 n, kt::int64* counter) {
-  for (kt::int64 i = kt::thread_id(); i < n; i += kt::n_threads())
+    weights_count_negative_loops(const vertex_t* src, const vertex_t* dst, const weight_t* weights, int64 n,
+                                 int64* counter) {
+  for (int64 i = kt::thread_id(); i < n; i += kt::n_threads())
     if (kt::load_constant(src + i) == kt::load_constant(dst + i) && kt::bits_of(kt::load_constant(weights + i)) < 0)
       kt::count(counter);
 }
 
 // Sum k adds the weights k, k + n_sums, k + 2 n_sums, ...: the same in every run and on every device.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    weights_sum(const weight_t* __restrict__ weights, kt::int64 n, kt::int64 n_sums, double* sums) {
-  for (kt::int64 k = kt::thread_id(); k < n_sums; k += kt::n_threads()) {
+    weights_sum(const weight_t* weights, int64 n, int64 n_sums, double* sums) {
+  for (int64 k = kt::thread_id(); k < n_sums; k += kt::n_threads()) {
     double sum = 0;
-    for (kt::int64 i = k; i < n; i += n_sums) sum += static_cast<double>(kt::load_constant(weights + i));
+    for (int64 i = k; i < n; i += n_sums) sum += static_cast<double>(kt::load_constant(weights + i));
     sums[k] = sum;
   }
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    weights_sample(const weight_t* __restrict__ weights, kt::int64 step, kt::int64 n_samples, weight_t* samples) {
-  for (kt::int64 k = kt::thread_id(); k < n_samples; k += kt::n_threads())
+    weights_sample(const weight_t* weights, int64 step, int64 n_samples, weight_t* samples) {
+  for (int64 k = kt::thread_id(); k < n_samples; k += kt::n_threads())
     samples[k] = kt::load_constant(weights + k * step);
 }

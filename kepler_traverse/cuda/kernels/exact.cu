@@ -9,11 +9,10 @@
 #include <kt/float_order.cuh>
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    exact_any_beyond(const weight_t* __restrict__ distance, kt::int64 n_distances, weight_t bound, kt::int32* found) {
-  using ordered_t = kt::key_of<weight_t>;
+    exact_any_beyond(const weight_t* distance, int64 n_distances, weight_t bound, int32* found) {
   const ordered_t high = kt::to_ordered(bound), low = ~high;
   bool is_beyond = false;
-  for (kt::int64 i = kt::thread_id(); i < n_distances; i += kt::n_threads()) {
+  for (int64 i = kt::thread_id(); i < n_distances; i += kt::n_threads()) {
     const ordered_t key = kt::to_ordered(kt::load_streaming(distance + i));
     is_beyond |= kt::is_finite<weight_t>(key) && (key >= high || key <= low);  // NaN is not finite
   }

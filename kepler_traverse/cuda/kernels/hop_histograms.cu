@@ -19,18 +19,13 @@
 //   COUNT_BYTES       bytes per count of vertices at a level
 //   N_STATISTICS      numbers per source that summary_of_levels writes
 #include <kt/row_reductions.cuh>
+#include <kt/scan.cuh>
 
 namespace {
 
-using kt::ALL_LANES;
-using kt::int32;
-using kt::int64;
-using kt::larger;
 using kt::lesser;
 using kt::reduction_blocks_of;
-using kt::uint32;
 using kt::VALUES_PER_LANE;
-using kt::WARP;
 
 static_assert(N_STATISTICS == 4, "summary_of_levels stores so many");
 
@@ -41,8 +36,8 @@ using count_t = kt::Signed<COUNT_BYTES>::type;
 
 // found: for each source the largest hop count, and the stored edges of the reached vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_hops_warp(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_sources,
-                             const offset_t* __restrict__ offsets, int64* found) {
+    distance_stats_hops_warp(const uint8* distance, int64 pitch, int64 n_vertices, int64 n_sources,
+                             const offset_t* offsets, int64* found) {
   const int64 n_reduction_blocks = reduction_blocks_of(n_vertices);
   for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK, end = lesser(first + REDUCTION_BLOCK, n_vertices);
@@ -60,8 +55,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       if (hops[j] != kt::UNREACHED) bits |= 1u << j;
       if (hops[j] > max_hops) max_hops = hops[j];
     }
-    int64 edges = kt::edges_of_reduction_block(offsets, first, end, bits);
-    for (int32 half = WARP / 2; half > 0; half /= 2) edges += kt::shuffle_down(ALL_LANES, edges, half);
+    const int64 edges = kt::sum_of_all(kt::edges_of_reduction_block(offsets, first, end, bits));
     max_hops = kt::reduce_max(ALL_LANES, max_hops);
     if (kt::lane() != 0 || max_hops == kt::UNREACHED) continue;
     kt::atomic_max(found + i / n_reduction_blocks * 2, int64{max_hops});
@@ -71,8 +65,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // Levels from LEVELS on, for which shared memory has no counter, are counted in global memory.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    distance_stats_levels(const kt::uint8* __restrict__ distance, int64 pitch, int64 n_vertices, int64 n_sources,
-                          int64 n_levels, int64* levels) {
+    distance_stats_levels(const uint8* distance, int64 pitch, int64 n_vertices, int64 n_sources, int64 n_levels,
+                          int64* levels) {
   KT_SHARED(uint32, counts, [LEVELS]);
   const int64 n_tiles = (n_vertices + TILE - 1) / TILE, n_shared = lesser(n_levels, LEVELS);
   for (int64 i = kt::block_id(); i < n_sources * n_tiles; i += kt::n_blocks()) {
@@ -108,8 +102,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // values: scratch memory for n_levels values per block of the grid.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    summary_of_levels(const kt::uint8* __restrict__ counts, int64 pitch, int64 n_levels, int64 n_sources,
-                      double* values, double* statistics) {
+    summary_of_levels(const uint8* counts, int64 pitch, int64 n_levels, int64 n_sources, double* values,
+                      double* statistics) {
   KT_SHARED(int64, found, [3]);  // vertices, the sum of their hops, the largest hop count
   double* const mine = values + kt::block_id() * n_levels;
   for (int64 i = kt::block_id(); i < n_sources; i += kt::n_blocks()) {
@@ -124,11 +118,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
       total += count * level;
       if (count > 0) max_hops = level;
     }
-    for (int32 half = WARP / 2; half > 0; half /= 2) {
-      vertices += kt::shuffle_down(ALL_LANES, vertices, half);
-      total += kt::shuffle_down(ALL_LANES, total, half);
-      max_hops = larger(max_hops, kt::shuffle_down(ALL_LANES, max_hops, half));
-    }
+    vertices = kt::sum_of_all(vertices);
+    total = kt::sum_of_all(total);
+    max_hops = kt::largest_of_all(max_hops);
     if (kt::lane() == 0) {
       kt::atomic_add(found, vertices);
       kt::atomic_add(found + 1, total);

@@ -25,13 +25,7 @@
 namespace {
 
 using kt::DistanceSums;
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint8;
-using kt::WARP;
 
-using ordered_t = kt::key_of<weight_t>;  // of sums: integers as wide as weight_t
 using unsigned_t = kt::Unsigned<sizeof(ordered_t)>::type;
 
 constexpr ordered_t UNREACHED = static_cast<ordered_t>(1) << (8 * sizeof(ordered_t) - 2);

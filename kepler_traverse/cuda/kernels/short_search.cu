@@ -28,13 +28,6 @@
 #include <kt/advance.cuh>
 #include <kt/float_order.cuh>
 
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-using kt::uint8;
-using ordered_t = kt::key_of<weight_t>;
-
 // What the host passes (search/short_search_gpu.py).
 struct ShortSearchArgs {
   const offset_t* offsets;
@@ -64,7 +57,6 @@ struct ShortSearchArgs {
 
 namespace {
 
-using kt::ALL_LANES;
 constexpr int32 EMPTY = 0x7fffffff;  // larger than all vertices
 constexpr int64 TABLE_IS_FULL = -1, NO_CAPACITY = -2;
 
@@ -77,7 +69,7 @@ using slot_t = uint32;
 #if HOPS
 constexpr ordered_t INFINITE = 0x7fffffff;
 #else
-constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
+constexpr ordered_t INFINITE = kt::INFINITE;
 #endif
 
 // What the threads of a block share.
@@ -290,7 +282,7 @@ KT_DEVICE bool search(const ShortSearchArgs& args, const Table& table, int64 i) 
       else if (further < kt::atomic_min(table.distances + to, further))
         table.list(to, 1 - now, n_next);
     };
-    for (int32 first = kt::warp_in_block() * kt::WARP; first < n_now; first += BLOCK) {
+    for (int32 first = kt::warp_in_block() * WARP; first < n_now; first += BLOCK) {
       kt::AdjacencyList mine;
       if (first + kt::lane() < n_now) {
         const int32 slot = table.take(first + kt::lane(), now);
@@ -372,14 +364,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) short_search_block(const Sho
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    short_search_gather_warp(const int64* __restrict__ begins, const int64* __restrict__ sizes,
-                             const int64* __restrict__ places, int64 n_rows, const int32* __restrict__ vertices,
-                             const ordered_t* __restrict__ distances, int32* ordered_vertices,
+    short_search_gather_warp(const int64* begins, const int64* sizes, const int64* places, int64 n_rows,
+                             const int32* vertices, const ordered_t* distances, int32* ordered_vertices,
                              ordered_t* ordered_distances) {
   for (int64 i = kt::warp_id(); i < n_rows; i += kt::n_warps()) {
     const int64 begin = kt::load_constant(begins + i), place = kt::load_constant(places + i);
     if (begin < 0) continue;
-    for (int64 at = kt::lane(); at < kt::load_constant(sizes + i); at += kt::WARP) {
+    for (int64 at = kt::lane(); at < kt::load_constant(sizes + i); at += WARP) {
       ordered_vertices[place + at] = kt::load_constant(vertices + begin + at);
       ordered_distances[place + at] = kt::load_constant(distances + begin + at);
     }

@@ -21,16 +21,10 @@
 // After Brandes. A faster algorithm for betweenness centrality. Journal of Mathematical Sociology 25(2), 2001.
 #include <kt/advance.cuh>
 #include <kt/exact_sum.cuh>
+#include <kt/frontier_queue.cuh>
 #include <kt/tight_edges.cuh>
 
 namespace {
-
-using kt::ALL_LANES;
-using kt::int32;
-using kt::int64;
-using kt::uint64;
-using kt::uint8;
-using kt::WARP;
 
 constexpr int32 EXPONENT = -64;  // of the unit of sums
 
@@ -60,7 +54,7 @@ KT_DEVICE T sum_of_list(const vertex_t* targets, kt::AdjacencyList mine, Of of) 
   const bool is_long = mine.end - mine.begin > LONG;
   const auto add = [&](vertex_t u, offset_t e, vertex_t v) { sum.add(of(u, e, v)); };
   if (!is_long) kt::edges_of_thread(targets, mine, add);
-  for (kt::uint32 left = kt::ballot(ALL_LANES, is_long); left; left &= left - 1) {
+  for (uint32 left = kt::ballot(ALL_LANES, is_long); left; left &= left - 1) {
     const int32 owner = kt::first_lane(left);
     const kt::AdjacencyList list = {kt::broadcast(ALL_LANES, mine.u, owner),
                                     kt::broadcast(ALL_LANES, mine.begin, owner),
@@ -143,11 +137,7 @@ struct Search {
     kt::edges_of_lanes(args.targets, list, false, [&](bool valid, vertex_t u, offset_t e, vertex_t w) {
       const bool is_ready = valid && distance.is_tight(distance[u], args.weights, e, distance[w]) &&
                             kt::atomic_add(waits_for + w, -1) == 1;
-      const kt::uint32 lanes = kt::ballot(ALL_LANES, is_ready);
-      if (lanes == 0) return;
-      vertex_t place = 0;
-      if (kt::lane() == 0) place = kt::atomic_add(size, static_cast<vertex_t>(kt::count_lanes(lanes)));
-      place = kt::broadcast(ALL_LANES, place, 0) + kt::count_lanes(lanes & kt::lanes_before());
+      const vertex_t place = kt::place_of(is_ready, size);
       if (is_ready) order[place] = w;
     });
   }
@@ -261,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_ends_warp(const 
     const bool is_end = v < args.n_vertices && v != source && kt::is_reached(distance[static_cast<vertex_t>(v)]) &&
                         (args.is_target == nullptr || kt::load_constant(args.is_target + v));
     if (is_end) kt::atomic_add(args.high + v, int64{1});
-    const kt::uint32 ends = kt::ballot(ALL_LANES, is_end);
+    const uint32 ends = kt::ballot(ALL_LANES, is_end);
     if (kt::lane() == 0 && ends) kt::atomic_add(args.high + source, int64{kt::count_lanes(ends)});
   }
 }

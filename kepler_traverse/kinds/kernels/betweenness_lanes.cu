@@ -28,14 +28,6 @@
 
 namespace {
 
-using kt::ALL_LANES;
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-using kt::uint8;
-using kt::WARP;
-
 using level_t = signed char;
 constexpr int32 EXPONENT = -64;  // of the unit of sums
 constexpr int32 LAST_BIT = 63;   // of a word of levels; this bit is for all higher ones
@@ -213,8 +205,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_lines_warp(const
 
 extern "C" __global__ void __launch_bounds__(BLOCK) betweenness_chunks_warp(const LevelArgs args) {
   chunks_of_level(args, [&](int64 i, int64 chunk, Item item) {
-    item.list.begin += chunk * CHUNK;
-    if (item.list.end > item.list.begin + CHUNK) item.list.end = item.list.begin + CHUNK;
+    item.list = kt::cut<CHUNK>(item.list, chunk);
     args.partial[i * WARP + kt::lane()] =
         sum_of_neighbors(args, item, args.edge_low != nullptr && args.wanted > args.level);
   });

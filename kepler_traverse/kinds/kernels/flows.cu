@@ -27,13 +27,7 @@
 
 namespace {
 
-using kt::ALL_LANES;
 using kt::Exact;
-using kt::int32;
-using kt::int64;
-using kt::uint64;
-using kt::uint8;
-using kt::WARP;
 
 using edge_t = kt::Unsigned<EDGE_BYTES>::type;
 constexpr edge_t NO_EDGE = static_cast<edge_t>(-1);  // larger than all
@@ -135,7 +129,7 @@ struct Tree {
         found = static_cast<edge_t>(e);
     };
     if (!is_long) kt::edges_of_thread(args.in_targets, mine, look);
-    for (kt::uint32 left = kt::ballot(ALL_LANES, is_long); left; left &= left - 1) {
+    for (uint32 left = kt::ballot(ALL_LANES, is_long); left; left &= left - 1) {
       const int32 owner = kt::first_lane(left);
       const kt::AdjacencyList list = {kt::broadcast(ALL_LANES, mine.u, owner),
                                       kt::broadcast(ALL_LANES, mine.begin, owner),
@@ -200,7 +194,7 @@ struct Tree {
         else if (!THROUGH || uses[v])
           place(j, v, volume);
       }
-      const kt::uint32 lanes = kt::ballot(ALL_LANES, is_lost);
+      const uint32 lanes = kt::ballot(ALL_LANES, is_lost);
       if (lanes == 0) continue;
       lost = kt::sum_of_lanes(lost);
       if (kt::lane() != 0) continue;
@@ -210,7 +204,7 @@ struct Tree {
   }
 
   KT_DEVICE void append(vertex_t v, bool is_ready, vertex_t* size) const {
-    const kt::uint32 lanes = kt::ballot(ALL_LANES, is_ready);
+    const uint32 lanes = kt::ballot(ALL_LANES, is_ready);
     if (lanes == 0) return;
     vertex_t place = 0;
     if (kt::lane() == 0) place = kt::atomic_add(size, static_cast<vertex_t>(kt::count_lanes(lanes)));

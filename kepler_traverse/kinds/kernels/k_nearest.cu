@@ -16,10 +16,6 @@
 #include <kt/advance.cuh>
 #include <kt/frontier_queue.cuh>
 
-using kt::int32;
-using kt::int64;
-using kt::uint8;
-
 // What the host passes (kinds/k_nearest_gpu.py).
 struct MergeArgs {
   const offset_t* offsets;  // of the reverse graph

@@ -22,15 +22,11 @@
 namespace {
 
 using kt::add_rounded;
-using kt::ALL_LANES;
 using kt::folded;
 using kt::folded_over_lanes;
-using kt::int32;
-using kt::int64;
 using kt::lesser;
 using kt::reduction_blocks_of;
 using kt::VALUES_PER_LANE;
-using kt::WARP;
 
 // Distances, and integers in their order.
 #if HOP_BYTES
@@ -41,7 +37,7 @@ KT_DEVICE distance_key key_of_distance(distance_t hops) { return hops == kt::UNR
 #else
 using distance_t = weight_t;
 using distance_key = kt::key_of<weight_t>;
-constexpr distance_key BEYOND = kt::Key<weight_t>::INFINITE;
+constexpr distance_key BEYOND = kt::INFINITE;
 KT_DEVICE distance_key key_of_distance(distance_t distance) { return kt::to_ordered(distance); }
 #endif
 
@@ -61,7 +57,7 @@ KT_DEVICE double distance_of(Key key) {
 
 // What the host passes (kinds/opportunities_gpu.py).
 struct OpportunityArgs {
-  const kt::uint8* distance;
+  const uint8* distance;
   int64 pitch;  // from the distances of one source to those of the next
   int64 n_vertices;
   int64 n_sources;
@@ -122,8 +118,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(co
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    opportunities_fold_warp(const int64* __restrict__ sums, int64 n_sums, int64 n_rows, int64 n_cutoffs,
-                            int64 n_integers, int64 n_attributes, int64* folded_sums) {
+    opportunities_fold_warp(const int64* sums, int64 n_sums, int64 n_rows, int64 n_cutoffs, int64 n_integers,
+                            int64 n_attributes, int64* folded_sums) {
   const int64 n_reduction_blocks = reduction_blocks_of(n_sums);
   for (int64 i = kt::warp_id(); i < n_rows * n_reduction_blocks; i += kt::n_warps()) {
     const int64 row = i / n_reduction_blocks, first = i % n_reduction_blocks * REDUCTION_BLOCK;

@@ -23,7 +23,6 @@ from ...cuda.launch import (
     MAX_CHILDREN,
     Named,
     PackedLaunches,
-    launch,
     max_grid,
     n_blocks,
     resident_threads,
@@ -53,8 +52,7 @@ MANY_BLOCKS = _entry("bfs_4k_many_blocks")
 SINGLE_BLOCK = _entry("bfs_4k_single_block", block=1024)  # as many threads as a block may have
 # Launched by MANY_BLOCKS only. It is declared so that its arguments are checked like those of the others.
 CHILD = _entry("bfs_4k_child")
-LIST_LEVEL = _entry("bfs_4k_list_level")
-ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD, LIST_LEVEL)
+ENTRIES = (MANY_BLOCKS, SINGLE_BLOCK, CHILD)
 
 
 def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
@@ -152,7 +150,6 @@ class Run(gpu_steps.Run):
         self.many_memory = _SharedMemory(bytes_per_block, 0, index, knobs)
         many_blocks = kernel(MANY_BLOCKS.variant(**variant), index)
         self.many_blocks = PackedLaunches(many_blocks, shared_bytes=self.many_memory.nbytes)
-        self.list_level = kernel(LIST_LEVEL.variant(**variant), index)
         self.resident = resident_threads()
         self.max_for_one_block = knobs.k5 * SINGLE_BLOCK.block  # vertices of a frontier
         if self.max_for_one_block:
@@ -178,28 +175,30 @@ class Run(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def arguments(self) -> Named:
-        return super().arguments() | {"counted": self.on_device}
-
-    def arguments_of_many_blocks(self) -> Named:
-        return self.arguments() | {
-            "edges_per_child": np.int32(self.knobs.k3 * self.knobs.k6),
-            "hash_bits": np.int32(self.many_memory.hash_bits),
-        }
-
-    def arguments_of_single_block(self) -> Named:
-        knobs, memory = self.knobs, self.single_memory
-        # No path has as many hops as there are vertices.
-        last_level = self.graph.n_vertices if self.limit is None else min(self.limit, self.graph.n_vertices)
-        return self.arguments() | {
-            "last_level": np.int32(last_level),
+        knobs, n = self.knobs, self.graph.n_vertices
+        return super().arguments() | {
+            "counted": self.on_device,
+            "edges_per_child": np.int32(knobs.k3 * knobs.k6),
+            # No path has as many hops as there are vertices.
+            "last_level": np.int32(n if self.limit is None else min(self.limit, n)),
             "max_frontier": np.int32(self.max_for_one_block),
-            "queue_capacity": np.int32(memory.queue_capacity),
-            "min_width": np.int32(knobs.k1),
             "max_width": np.int32(WARP if knobs.dynamic_width else knobs.k1),
             "discover_below": np.int32(SINGLE_BLOCK.block // knobs.k4 if knobs.k4 else 0),
             "discovery": np.int32(_EXTENDED if knobs.extended else _DISCOVERY),
-            "hash_bits": np.int32(memory.hash_bits),
         }
+
+    def launch(self, launches: PackedLaunches, memory: _SharedMemory, blocks: int, level: int, advance: int, width: int):
+        """Launch either kernel over the frontier."""
+        sizes = {"hash_bits": np.int32(memory.hash_bits), "queue_capacity": np.int32(memory.queue_capacity)}
+        launches.launch_blocks(
+            blocks,
+            self.frontier.queue.data.ptr,
+            lambda: self.arguments() | sizes,
+            n_frontier=np.int64(self.frontier.size),
+            level=np.int32(level),
+            advance=np.int32(advance),
+            width=np.int32(width),
+        )
 
 
 def step(run: Run, level: int) -> int:
@@ -207,46 +206,31 @@ def step(run: Run, level: int) -> int:
     frontier = run.frontier
     frontier.clear_counters()
     is_alone = frontier.size <= run.max_for_one_block
-    (_one_block if is_alone else _many_blocks)(run, level)
+    if is_alone:
+        run.launch(run.single_block, run.single_memory, 1, level, _VIRTUAL_WARPS, run.knobs.k1)
+    else:
+        _many_blocks(run, level)
     run.count_targets_left()
     size, run.targets_left, n_levels = frontier.read_counters()
     n_levels = n_levels if is_alone else 1
     run.steps["single_block" if is_alone else "many_blocks"] += 1
     if size > frontier.capacity:
         run.steps["overflows"] += 1
-        size = _list_level(run, level + n_levels)
+        frontier.clear_counters()
+        run.list_level(level + n_levels, frontier.next, frontier.counters)
+        size = frontier.read_counters()[0]
     frontier.swap(size)
     return n_levels
 
 
-def _one_block(run: Run, level: int) -> None:
-    frontier = run.frontier
-    run.single_block.launch_blocks(
-        1,
-        frontier.queue.data.ptr,
-        run.arguments_of_single_block,
-        n_frontier=np.int64(frontier.size),
-        level=np.int32(level),
-    )
-
-
 def _many_blocks(run: Run, level: int) -> None:
-    knobs, frontier = run.knobs, run.frontier
-    size = frontier.size
+    knobs, size = run.knobs, run.frontier.size
     advance, width = advance_for(knobs, size, run.resident)
     threads = size * width if advance == _VIRTUAL_WARPS else size
     largest = max_grid(knobs.k6)
     # One block per high-degree vertex, as many as the frontier can hold.
     blocks = max(n_blocks(threads, knobs.k6, largest), min(run.high_degree.size, size, largest))
-    run.many_blocks.launch_blocks(
-        blocks,
-        frontier.queue.data.ptr,
-        run.arguments_of_many_blocks,
-        n_frontier=np.int64(size),
-        level=np.int32(level),
-        advance=np.int32(advance),
-        width=np.int32(width),
-    )
+    run.launch(run.many_blocks, run.many_memory, blocks, level, advance, width)
 
 
 def advance_for(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
@@ -259,16 +243,6 @@ def advance_for(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
     if knobs.shared_reads and width == WARP and size > resident:
         return _SHARED_READS, width
     return _VIRTUAL_WARPS, width
-
-
-def _list_level(run: Run, level: int) -> int:
-    """Make the vertices of a level the next frontier, by a scan of the distances. Each is queued once, so all fit."""
-    frontier, n = run.frontier, run.graph.n_vertices
-    frontier.clear_counters()
-    capacity = np.int64(frontier.capacity)
-    arguments_ = (np.int64(n), np.int32(level), run.distance, capacity, frontier.next, frontier.counters)
-    launch(run.list_level, n, arguments_)
-    return frontier.read_counters()[0]
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:

@@ -33,7 +33,7 @@ from ...bfs.host_loop import levels, switch
 from ...cuda import cp
 from ...cuda.compiler import kernel
 from ...cuda.kernel_spec import WARP, Entry, make_entries
-from ...cuda.launch import Named, PackedLaunches, launch, resident_threads
+from ...cuda.launch import Named, PackedLaunches, resident_threads
 from ...search.strategy import Strategy, state_bytes
 from .params import GatherKnobs
 
@@ -52,14 +52,13 @@ _EXPAND = _entry("bfs_gather_expand")
 _CONTRACT = _entry("bfs_gather_contract")
 _EXPAND_CONTRACT = _entry("bfs_gather_expand_contract")
 _CONTRACT_EXPAND = _entry("bfs_gather_contract_expand")
-_LIST_LEVEL = _entry("bfs_gather_list_level")
-ENTRIES = (_EXPAND, _CONTRACT, _EXPAND_CONTRACT, _CONTRACT_EXPAND, _LIST_LEVEL)
+ENTRIES = (_EXPAND, _CONTRACT, _EXPAND_CONTRACT, _CONTRACT_EXPAND)
 
 
 class VertexRun(gpu_steps.Run):
     """A traversal whose frontier is a queue of vertices, with duplicates."""
 
-    entries: tuple[Entry, ...] = (_EXPAND_CONTRACT, _LIST_LEVEL)
+    entries: tuple[Entry, ...] = (_EXPAND_CONTRACT,)
 
     def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
         super().__init__(graph, query, n_counters, queue_capacity)
@@ -69,10 +68,13 @@ class VertexRun(gpu_steps.Run):
         self.overflows = 0
         culling = sum(bit for name, bit in _CULLING.items() if getattr(knobs, name))
         constants: dict[str, Any] = {"CULLING": culling, "COUNTING": int(knobs.counters)}
-        kernels = {entry: kernel(entry.variant(**constants), graph.targets.dtype) for entry in self.entries}
-        self._list_level = kernels.pop(_LIST_LEVEL)
         self.block_from, self.warp_from = map(np.int64, _GATHERED_FROM[knobs.gathering])
-        self.launches = {entry: PackedLaunches(compiled) for entry, compiled in kernels.items()}
+        index = graph.targets.dtype
+        self.launches = {entry: PackedLaunches(kernel(entry.variant(**constants), index)) for entry in self.entries}
+        # An EdgeRun's.
+        self.sources: Array = None
+        self.next_sources: Array = None
+        self.vertices: Array = cp.empty(0, index)
 
     def start(self, source: int) -> None:
         super().start(source)
@@ -89,29 +91,24 @@ class VertexRun(gpu_steps.Run):
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | {"overflows": self.overflows}
 
     def arguments(self) -> Named:
-        return super().arguments() | {"counted": self.on_device}
+        queue = {"queue": self.vertices, "queue_capacity": np.int64(self.vertices.size)}
+        return super().arguments() | {"counted": self.on_device, **queue}
 
-    def make_arguments(self, entry: Entry) -> Named:  # noqa: ARG002
-        """Return ``arguments``, and those that only one kernel takes so."""
-        return self.arguments()
-
-    def launch(self, entry: Entry, work_items: int, **changed) -> None:
-        """Launch a kernel. The address of the frontier tells which of the two queues is which."""
-        key, pack = self.frontier.queue.data.ptr, partial(self.make_arguments, entry)
-        self.launches[entry].launch(work_items, key, pack, **changed)
+    def launch(self, entry: Entry, work_items: int, size: int, level: int) -> None:
+        """Launch a kernel for a frontier of that size, whose address tells which of the two queues is which."""
+        key, launches = self.frontier.queue.data.ptr, self.launches[entry]
+        launches.launch(work_items, key, self.arguments, n_frontier=np.int64(size), level=np.int32(level))
 
     def list_level(self, level: int, queue, counter) -> None:
-        """Queue the vertices of a level by a scan of the distances. Each is queued once, so the queue does not overflow."""
         self.overflows += 1
-        n = self.graph.n_vertices
-        launch(self._list_level, n, (np.int64(n), np.int32(level), self.distance, np.int64(queue.size), queue, counter))
+        super().list_level(level, queue, counter)
 
 
 def expand_contract(run: VertexRun, level: int) -> None:
     """One launch: edges are gathered and contracted at once, and never stored."""
     frontier = run.frontier
     frontier.clear_counters()
-    run.launch(_EXPAND_CONTRACT, frontier.size, n_frontier=np.int64(frontier.size), level=np.int32(level + 1))
+    run.launch(_EXPAND_CONTRACT, frontier.size, frontier.size, level + 1)
     run.count_targets_left()
     size, run.targets_left, *_ = frontier.read_counters()
     if size > frontier.capacity:
@@ -124,13 +121,11 @@ def expand_contract(run: VertexRun, level: int) -> None:
 class EdgeRun(VertexRun):
     """A traversal whose frontier is a queue of edges. Two kernels exchange vertices through a queue of vertices."""
 
-    entries = (_EXPAND, _CONTRACT, _CONTRACT_EXPAND, _LIST_LEVEL)
+    entries = (_EXPAND, _CONTRACT, _CONTRACT_EXPAND)
 
     def __init__(self, graph, query):
         index, m = graph.targets.dtype, max(graph.n_edges, 1)
         super().__init__(graph, query, 3, m)
-        self.sources: Array
-        self.next_sources: Array
         self.sources, self.next_sources = cp.empty((2, m), index) if query.predecessors else (None, None)
         self.vertices = cp.empty(graph.n_vertices, index)
         self.resident = resident_threads()
@@ -143,18 +138,9 @@ class EdgeRun(VertexRun):
         self.expand(1)
         self.swap(self.frontier.read_counters()[0])
 
-    def make_arguments(self, entry: Entry) -> Named:
-        frontier = self.frontier
-        if entry is _EXPAND:
-            edges = {"edges": frontier.next, "sources": self.next_sources}
-        else:
-            edges = {"edges": frontier.queue, "sources": self.sources}
-        queue = {"queue": self.vertices, "queue_capacity": np.int64(self.vertices.size)}
-        return self.arguments() | edges | queue | {"next_sources": self.next_sources}
-
     def expand(self, max_vertices: int) -> None:
         """Gather the edges of the queued vertices. Only the device knows their number."""
-        self.launch(_EXPAND, max_vertices)
+        self.launch(_EXPAND, max_vertices, 0, 0)
 
     def swap(self, size: int) -> None:
         self.frontier.swap(size)
@@ -177,7 +163,7 @@ def two_phase(run: EdgeRun, level: int) -> None:
     """Two launches: contract edges into a queue of vertices, then expand these into the next queue of edges."""
     run.frontier.clear_counters()
     size = run.frontier.size
-    run.launch(_CONTRACT, size, n_edges=np.int64(size), level=np.int32(level + 1))
+    run.launch(_CONTRACT, size, size, level + 1)
     run.expand(min(size, run.vertices.size))
     run.finish(level + 1)
 
@@ -186,7 +172,7 @@ def contract_expand(run: EdgeRun, level: int) -> None:
     """One launch: the vertices that contraction keeps are expanded at once, and never stored."""
     run.frontier.clear_counters()
     size = run.frontier.size
-    run.launch(_CONTRACT_EXPAND, size, n_edges=np.int64(size), level=np.int32(level + 1))
+    run.launch(_CONTRACT_EXPAND, size, size, level + 1)
     run.finish(level + 1)
 
 

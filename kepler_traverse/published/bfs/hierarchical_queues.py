@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,6 @@ from ...cuda.compiler import kernel
 from ...cuda.csr_build import degree_statistics
 from ...cuda.kernel_spec import WARP, make_entries
 from ...cuda.launch import (
-    Named,
     PackedLaunches,
     launch,
     launch_blocks,
@@ -70,6 +68,8 @@ class _Run(gpu_steps.Run):
     def __init__(self, graph, query, n_counters: int, max_queued: int, n_queues: int, longest: int | None = None):
         super().__init__(graph, query, n_counters, longest)
         self.first_chunk, self.owner = None, None  # adjacency lists are not split
+        # Of several levels in one launch.
+        self.last_level, self.max_frontier, self.arrived = np.int32(0), np.int64(0), cp.zeros(1, np.uint32)
         # The queues of a block share its capacity; each holds at least one vertex.
         capacity = max(max_queued // n_queues, 1)
         self.n_queues, self.queue_capacity = np.int32(n_queues), np.int32(capacity)
@@ -112,9 +112,8 @@ class WarpQueueRun(_Run):
         with_frontier = self.shared_bytes + knobs.alone_up_to * index.itemsize
         self.grid = PackedLaunches(kernel(_GRID, index), shared_bytes=self.shared_bytes)
         self.single_block = PackedLaunches(kernel(_SINGLE_BLOCK, index), shared_bytes=with_frontier)
-        self.arrived = cp.zeros(1, np.uint32)
         # No path has as many hops as there are vertices.
-        self.last_level = graph.n_vertices if query.limit is None else min(int(query.limit), graph.n_vertices)
+        self.deepest = graph.n_vertices if query.limit is None else min(int(query.limit), graph.n_vertices)
 
     def start(self, source: int) -> None:
         super().start(source)
@@ -122,13 +121,6 @@ class WarpQueueRun(_Run):
             first, end = self.first_chunk[source : source + 2].get().tolist()
             self.frontier.queue[: end - first] = cp.arange(first, end, dtype=self.frontier.queue.dtype)
             self.frontier.size = end - first
-
-    def arguments_of_single_block(self) -> Named:
-        return self.arguments() | {"max_frontier": np.int64(self.knobs.alone_up_to)}
-
-    def arguments_of_grid(self) -> Named:
-        max_frontier = np.int64(self.knobs.grid_up_to)
-        return self.arguments() | {"queue": self.frontier.queue, "max_frontier": max_frontier, "arrived": self.arrived}
 
 
 def step(run: WarpQueueRun, level: int) -> int | None:
@@ -138,20 +130,20 @@ def step(run: WarpQueueRun, level: int) -> int | None:
         expand(run, level)
         return None
     # To stop at the level of a target, the host counts after each level.
-    last_level = run.last_level if run.target_vertices is None else level + 1
+    last_level = run.deepest if run.target_vertices is None else level + 1
     frontier.clear_counters()
     is_alone = frontier.size <= knobs.alone_up_to
-    changed: dict[str, Any] = {
-        "n_frontier": np.int64(frontier.size),
-        "level": np.int32(level),
-        "last_level": np.int32(last_level),
-    }
-    key = frontier.queue.data.ptr
-    if is_alone:
-        run.single_block.launch_blocks(1, key, run.arguments_of_single_block, **changed)
-    else:
-        run.arrived.data.memset_async(0, run.arrived.nbytes)
-        run.grid.launch_blocks(run.blocks, key, run.arguments_of_grid, **changed)
+    launches, blocks = (run.single_block, 1) if is_alone else (run.grid, run.blocks)
+    run.arrived.data.memset_async(0, run.arrived.nbytes)
+    launches.launch_blocks(
+        blocks,
+        frontier.queue.data.ptr,
+        run.arguments,
+        n_frontier=np.int64(frontier.size),
+        level=np.int32(level),
+        last_level=np.int32(last_level),
+        max_frontier=np.int64(knobs.alone_up_to if is_alone else knobs.grid_up_to),
+    )
     run.count_targets_left()
     size, run.targets_left, n_levels, *_ = frontier.read_counters()
     if is_alone or n_levels % 2:

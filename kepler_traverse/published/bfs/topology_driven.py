@@ -38,25 +38,31 @@ _FLAGS = _scan("bfs_scan_flags_thread")
 _ADVANCE_FLAGS = _scan("bfs_scan_flags_advance")
 _RELAX = _hops("bfs_relax_thread")
 _RELAX_EDGES = _hops("bfs_relax_edges")
-_COUNT_UNSETTLED = _hops("bfs_count_unsettled")
 _FIND_PREDECESSORS = _hops("bfs_find_predecessors_warp", item_threads=WARP)
 _LIST_SOURCES = _hops("bfs_list_sources_warp", item_threads=WARP)
 _RENAME = _hops("bfs_rename_warp", item_threads=WARP)
 ENTRIES = (
     *(_LEVEL, _REDIRECTED, _VIRTUAL_WARP, _DEFERRED, _LEVEL_OF_EDGES, _FLAGS, _ADVANCE_FLAGS),
-    *(_RELAX, _RELAX_EDGES, _COUNT_UNSETTLED, _FIND_PREDECESSORS, _LIST_SOURCES, _RENAME),
+    *(_RELAX, _RELAX_EDGES, _FIND_PREDECESSORS, _LIST_SOURCES, _RENAME),
 )
+
+
+# Arguments that only some scans have.
+_OF_OTHERS = {
+    **{"sources": None, "order": None, "n_edges": np.int64(0), "width": np.int32(1)},
+    **{"defer_from": np.int64(0), "queue_capacity": np.int32(0)},
+}
 
 
 class Scan(gpu_steps.Run):
     """A traversal whose frontier is not listed. Its size is 1 if the last level reached any vertex, and else 0.
 
-    ``walked``: the arguments of ``entry`` that describe the graph. ``n_threads``: the number of threads that have work.
+    ``n_threads``: the number of threads that have work. ``walked``: arguments of ``entry``, other than the graph.
     """
 
-    def __init__(self, graph, query, entry: Entry, walked: dict[str, Any], n_threads: int, shared_bytes: int = 0):
+    def __init__(self, graph, query, entry: Entry, n_threads: int, shared_bytes: int = 0, **walked: Any):
         super().__init__(graph, query, queue_capacity=1)
-        self.walked, self.n_threads = walked, n_threads
+        self.walked, self.n_threads = _OF_OTHERS | walked, n_threads
         self.kernel = kernel(entry, graph.targets.dtype)
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
@@ -79,28 +85,26 @@ def edge_list_arguments(graph) -> dict[str, Any]:
     """The arguments of a scan of all edges: the graph as an edge list."""
     sources = cp.empty_like(graph.targets)
     launch(kernel(_LIST_SOURCES, sources.dtype), graph.n_vertices, {**graph_arguments(graph), "sources": sources})
-    return {"sources": sources, "targets": graph.targets, "n_edges": np.int64(graph.n_edges)}
+    return {"sources": sources, "n_edges": np.int64(graph.n_edges)}
 
 
 def by_thread(graph, query) -> Scan:
-    return Scan(graph, query, _LEVEL, graph_arguments(graph), graph.n_vertices)
+    return Scan(graph, query, _LEVEL, graph.n_vertices)
 
 
 def by_virtual_warp(graph, query) -> Scan:
     width = (query.knobs or VirtualWarpKnobs()).width
-    walked = graph_arguments(graph) | {"width": np.int32(width)}
-    return Scan(graph, query, _VIRTUAL_WARP, walked, width * graph.n_vertices)
+    return Scan(graph, query, _VIRTUAL_WARP, width * graph.n_vertices, width=np.int32(width))
 
 
 def with_outliers_deferred(graph, query) -> Scan:
     knobs = query.knobs or DeferKnobs()
     deferred = {"defer_from": np.int64(knobs.defer_from), "queue_capacity": np.int32(knobs.room)}
-    shared_bytes = knobs.room * graph.targets.itemsize
-    return Scan(graph, query, _DEFERRED, graph_arguments(graph) | deferred, graph.n_vertices, shared_bytes)
+    return Scan(graph, query, _DEFERRED, graph.n_vertices, knobs.room * graph.targets.itemsize, **deferred)
 
 
 def by_edge(graph, query) -> Scan:
-    return Scan(graph, query, _LEVEL_OF_EDGES, edge_list_arguments(graph), graph.n_edges)
+    return Scan(graph, query, _LEVEL_OF_EDGES, graph.n_edges, **edge_list_arguments(graph))
 
 
 def order_by_degree(graph):
@@ -109,15 +113,14 @@ def order_by_degree(graph):
 
 
 def redirected(graph, query) -> Scan:
-    walked = graph_arguments(graph) | {"order": order_by_degree(graph)}
-    return Scan(graph, query, _REDIRECTED, walked, graph.n_vertices)
+    return Scan(graph, query, _REDIRECTED, graph.n_vertices, order=order_by_degree(graph))
 
 
 class FlagScan(Scan):
     """A traversal whose frontier is flags: for the frontier, for visited vertices, and for those just reached."""
 
     def __init__(self, graph, query):
-        super().__init__(graph, query, _FLAGS, graph_arguments(graph), graph.n_vertices)
+        super().__init__(graph, query, _FLAGS, graph.n_vertices)
         self.visited, self.in_frontier, self.updated = self.flags = cp.zeros((3, graph.n_vertices), np.uint8)
         self.advance = kernel(_ADVANCE_FLAGS, graph.targets.dtype)
 
@@ -132,25 +135,15 @@ class FlagScan(Scan):
     def scan(self, level: int) -> None:  # noqa: ARG002  (the kernel reads it from the distances)
         self.launches.launch(self.n_threads, None, self.arguments)
         flags = (self.visited, self.in_frontier, self.updated)
-        launch(self.advance, self.n_threads, (self.walked["n_vertices"], *flags, self.frontier.counters))
+        launch(self.advance, self.n_threads, (np.int64(self.n_threads), *flags, self.frontier.counters))
 
 
 class Relaxation(Scan):
     """A traversal in rounds. After r rounds the vertices within r hops are settled, and others may not be."""
 
-    def __init__(self, graph, query, *walk):
-        super().__init__(graph, query, *walk)
-        self.count_unsettled = kernel(_COUNT_UNSETTLED, graph.targets.dtype)
-
     def scan(self, level: int) -> None:
-        self.rounds = np.int32(level + 1)
-        launch(self.kernel, self.n_threads, (*self.walked.values(), self.distance, self.frontier.counters))
-
-    def count_targets_left(self) -> None:
-        if self.target_vertices is not None:
-            size = self.target_vertices.size
-            arguments_ = (self.target_vertices, np.int64(size), self.rounds, self.distance, self.frontier.counters)
-            launch(self.count_unsettled, size, arguments_)
+        self.complete_up_to = level + 1
+        launch(self.kernel, self.n_threads, self.arguments())
 
 
 class Predecessors:
@@ -171,13 +164,15 @@ class Predecessors:
         return self.array
 
 
-def relaxing(entry: Entry, walk, n_threads_of):
-    """Return the ``plan`` of a strategy that relaxes the edges in ``walk(graph)`` with ``n_threads_of(graph)`` threads."""
+def relaxing(entry: Entry):
+    """Return the ``plan`` of a strategy that relaxes all edges in each round."""
+
+    def new_run(graph, query):
+        if entry is _RELAX_EDGES:
+            return Relaxation(graph, query, entry, graph.n_edges, **edge_list_arguments(graph))
+        return Relaxation(graph, query, entry, graph.n_vertices)
 
     def plan(graph, query):
-        def new_run(graph, query):
-            return Relaxation(graph, query, entry, walk(graph), n_threads_of(graph))
-
         search = levels(new_run, scan_level)(graph, replace(query, predecessors=False))
         predecessors = Predecessors(graph, query)
 
@@ -226,7 +221,7 @@ STRATEGIES = (
     _strategy(
         name="scan_relax",
         aliases=("springer-simple",),
-        plan=relaxing(_RELAX, graph_arguments, lambda graph: graph.n_vertices),
+        plan=relaxing(_RELAX),
         memory=state_bytes(4),
         paper="Springer, section 3",
         rationale="without a frontier every edge is walked in every round: Bellman-Ford",
@@ -304,7 +299,7 @@ STRATEGIES = (
     _strategy(
         name="scan_relax_edges",
         aliases=("springer-per-edge-basic",),
-        plan=relaxing(_RELAX_EDGES, edge_list_arguments, lambda graph: graph.n_edges),
+        plan=relaxing(_RELAX_EDGES),
         memory=state_bytes(4, edge_numbers=1),  # the sources of all edges
         paper="Springer, section 4.1",
         rationale="with one thread per edge all threads have equal work, whatever the degrees",

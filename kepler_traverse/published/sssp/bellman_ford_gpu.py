@@ -53,6 +53,7 @@ class SweepRun(gpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, {"sweep": _SWEEP})
+        self.mask = self.updating = None
         self.sweep = PackedLaunches(self.relax["sweep"])
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -147,6 +148,7 @@ class Run(gpu_steps.Run):
     def arguments_of_round(self, i: int) -> Named:
         """Return the arguments of round ``i`` since the last wait."""
         return self.arguments() | {
+            "u": self.graph.targets.dtype.type(0),
             "targets": self.classified,
             "queued_in": self.queued_in if self.knobs.duplicates == "mark" else None,
             "counters": self.counters[i],
@@ -244,19 +246,13 @@ def relax(run: Run, count: int) -> int:
 def _launch_round(run: Run, count: int, i: int, size: int) -> None:
     knobs, frontier = run.knobs, run.frontier
     threads = -(-size // knobs.vertices_per_warp) * width_for(knobs, size, int(run.resident))
-    key = frontier.queue.data.ptr, i
-    round_ = np.int32(count)
-    run.launches["relax"].launch_blocks(
-        n_blocks(threads, BLOCK, max_grid(BLOCK)),
-        key,
-        partial(run.arguments_of_round, i),
-        n_frontier=np.int64(frontier.size),
-        round=round_,
-    )
+    key, pack = (frontier.queue.data.ptr, i), partial(run.arguments_of_round, i)
+    changed: dict[str, Any] = {"n_frontier": np.int64(frontier.size), "round": np.int32(count)}
+    run.launches["relax"].launch_blocks(n_blocks(threads, BLOCK, max_grid(BLOCK)), key, pack, **changed)
     if run.hubs is not None:
         # The host does not know how many of these vertices the frontier holds. Blocks without one end at once.
         blocks = min(run.hubs.size, size, max_grid(BLOCK))
-        run.launches["hubs"].launch_blocks(blocks, key, partial(run.arguments_of_round, i), round=round_)
+        run.launches["hubs"].launch_blocks(blocks, key, pack, **changed)
     frontier.queue, frontier.next = frontier.next, frontier.queue
 
 

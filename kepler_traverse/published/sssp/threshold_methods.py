@@ -50,6 +50,9 @@ class Run(gpu_steps.Run):
         super().__init__(graph, query, _KERNELS)
         real, n = graph.weights.dtype, graph.n_vertices
         self.pile_capacity = np.int64(n)
+        # Arguments that a division does not have.
+        none = {"above": self.key(0), "up_to": self.key(0)}
+        self.of_rounds = none | dict.fromkeys(("current", "keeps", "round"), np.int32(0))
         self.infinite = int(np.array(np.inf, real).view(self.keys.dtype))
         self.piles = cp.empty((n_thresholds + 2, n), graph.targets.dtype)
         self.thresholds = cp.empty(n_thresholds, self.keys.dtype)
@@ -86,7 +89,7 @@ class Run(gpu_steps.Run):
         self.launches["split"].launch(
             self.waiting,
             self.side,
-            lambda: self.arguments() | {"pile": last_pile},
+            lambda: self.arguments() | {"vertices": last_pile, **self.of_rounds},
             size=np.int64(self.waiting),
             floor=self.key(floor),
             n_thresholds=np.int32(len(ends)),

@@ -24,13 +24,6 @@
 
 namespace {
 
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint8;
-
-using ordered_t = kt::key_of<weight_t>;  // of sums: integers as wide as weight_t
-
 constexpr ordered_t UNREACHED = static_cast<ordered_t>(1) << (8 * sizeof(ordered_t) - 2);
 
 KT_DEVICE ordered_t lesser(ordered_t a, ordered_t b) { return a < b ? a : b; }
@@ -170,7 +163,7 @@ struct ClearArgs {
 extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_clear_lines_warp(const ClearArgs args) {
   for (int64 place = kt::warp_id(); place < args.n_places; place += kt::n_warps()) {
     if (!kt::load_constant(args.is_set + place)) continue;
-    for (int64 i = kt::lane(); i < args.pitch; i += kt::WARP) args.lines[place * args.pitch + i] = UNREACHED;
+    for (int64 i = kt::lane(); i < args.pitch; i += WARP) args.lines[place * args.pitch + i] = UNREACHED;
   }
 }
 
@@ -196,31 +189,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_place_sums(const P
   }
 }
 
-struct TopArgs {
+struct SweepArgs {
   const offset_t* offsets;  // edges from above, by place
   const vertex_t* heads;    // places
   const ordered_t* weights;
   const int32* by_level;       // places, level by level
   const int64* level_offsets;  // where each level begins
-  int64 n_levels;
+  int64 n_levels;              // of the top
+  int64 first;                 // of by_level, where the level begins
+  int64 n_places;
+  int32 chunks_per_item;  // parts of a line that a warp takes; a divisor of their number
   int64 pitch;
   const uint8* is_set;
   ordered_t* lines;
   int64* largest;  // the largest finite sum
-};
-
-struct LevelArgs {
-  const offset_t* offsets;
-  const vertex_t* heads;
-  const ordered_t* weights;
-  const int32* by_level;
-  int64 first;  // of by_level
-  int64 n_places;
-  int64 pitch;
-  int32 chunks_per_item;  // parts of a line that a warp takes; a divisor of their number
-  const uint8* is_set;
-  ordered_t* lines;
-  int64* largest;
 };
 
 namespace {
@@ -229,24 +211,19 @@ constexpr int32 IN_FLIGHT = 4;  // lines that a thread loads at once
 
 // Only few threads find a larger sum than those before, so most of them only load.
 KT_DEVICE void keep_largest(int64* largest, ordered_t mine) {
-  int64 found = mine;
-  for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
-    const int64 other = kt::shuffle_xor(kt::ALL_LANES, found, mask);
-    if (other > found) found = other;
-  }
-  if (kt::lane() == 0 && found > kt::racy_load(largest)) kt::atomic_max(largest, found);
+  const int64 of_warp = kt::largest_of_all(int64{mine});
+  if (kt::lane() == 0 && of_warp > kt::racy_load(largest)) kt::atomic_max(largest, of_warp);
 }
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_top(const TopArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_top(const SweepArgs args) {
   ordered_t largest = 0;
-  for (int64 chunk = kt::block_id(); chunk * kt::WARP < args.pitch; chunk += kt::n_blocks()) {
-    ordered_t* const lines = args.lines + chunk * kt::WARP + kt::lane();
+  for (int64 chunk = kt::block_id(); chunk * WARP < args.pitch; chunk += kt::n_blocks()) {
+    ordered_t* const lines = args.lines + chunk * WARP + kt::lane();
     for (int64 level = 0; level < args.n_levels; ++level) {
       const int64 end = kt::load_constant(args.level_offsets + level + 1);
-      for (int64 i = kt::load_constant(args.level_offsets + level) + kt::warp_in_block(); i < end;
-           i += BLOCK / kt::WARP) {
+      for (int64 i = kt::load_constant(args.level_offsets + level) + kt::warp_in_block(); i < end; i += BLOCK / WARP) {
         const int64 place = kt::load_constant(args.by_level + i);
         ordered_t best = kt::load_constant(args.is_set + place) ? lines[place * args.pitch] : UNREACHED;
         const offset_t last = kt::load_constant(args.offsets + place + 1);
@@ -270,13 +247,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_top(const To
 }
 
 // A warp takes a vertex and some chunks of its line, so that it reads the edges once for all of them.
-extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_level_warp(const LevelArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_level_warp(const SweepArgs args) {
   constexpr int32 SUMS = 4 * WORDS / sizeof(ordered_t);  // per thread
   union Vector {
     uint32 words[WORDS];
     ordered_t sums[SUMS];
   };
-  const int64 n_shares = args.pitch / (kt::WARP * SUMS) / args.chunks_per_item;
+  const int64 n_shares = args.pitch / (WARP * SUMS) / args.chunks_per_item;
   ordered_t largest = 0;
   for (int64 item = kt::warp_id(); item < args.n_places * n_shares; item += kt::n_warps()) {
     const int64 place = kt::load_constant(args.by_level + args.first + item / n_shares);
@@ -290,8 +267,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) hierarchy_sweep_level_warp(c
       heads[j] = j < n_edges ? kt::load_constant(args.heads + begin + j) : static_cast<vertex_t>(0);
       weights[j] = j < n_edges ? kt::load_constant(args.weights + begin + j) : static_cast<ordered_t>(0);
     }
-    ordered_t* lines = args.lines + (item % n_shares * args.chunks_per_item * kt::WARP + kt::lane()) * SUMS;
-    for (int32 chunk = 0; chunk < args.chunks_per_item; ++chunk, lines += kt::WARP * SUMS) {
+    ordered_t* lines = args.lines + (item % n_shares * args.chunks_per_item * WARP + kt::lane()) * SUMS;
+    for (int32 chunk = 0; chunk < args.chunks_per_item; ++chunk, lines += WARP * SUMS) {
       const auto load = [&](int64 of, Vector& line) {
         kt::load_constant_words(reinterpret_cast<const uint32*>(lines + of * args.pitch), line.words);
       };

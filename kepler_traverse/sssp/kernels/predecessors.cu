@@ -22,11 +22,9 @@
 #include <kt/float_order.cuh>
 #include <kt/frontier_queue.cuh>
 
-using ordered_t = kt::key_of<weight_t>;
-
 namespace {
 
-constexpr kt::int32 UNRESOLVED = -1;
+constexpr int32 UNRESOLVED = -1;
 
 struct Distances {
   const weight_t* distance;
@@ -40,16 +38,15 @@ struct Distances {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK) sssp_decode(kt::int64 n_vertices, ordered_t* keys) {
-  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads())
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_decode(int64 n_vertices, ordered_t* keys) {
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads())
     keys[v] = kt::bits_of(kt::from_ordered<weight_t>(keys[v]));
 }
 
 // Counts into counters[0] the edges whose sum overflowed the type, so that a vertex with a path looks unreached.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_count_overflows_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                              const weight_t* __restrict__ weights, kt::int64 n_vertices,
-                              const weight_t* __restrict__ distance, kt::int64* counters) {
+    sssp_count_overflows_warp(const offset_t* offsets, const vertex_t* targets, const weight_t* weights,
+                              int64 n_vertices, const weight_t* distance, int64* counters) {
   const Distances d = {distance, weights};
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
     if (kt::is_finite<weight_t>(d.at(u)) && !kt::is_finite<weight_t>(d.through(u, e)) &&
@@ -59,9 +56,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_nearer_predecessors_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                                  const weight_t* __restrict__ weights, kt::int64 n_vertices,
-                                  const weight_t* __restrict__ distance, vertex_t* predecessor) {
+    sssp_nearer_predecessors_warp(const offset_t* offsets, const vertex_t* targets, const weight_t* weights,
+                                  int64 n_vertices, const weight_t* distance, vertex_t* predecessor) {
   const Distances d = {distance, weights};
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t there = d.at(v);
@@ -72,20 +68,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // What the host passes (sssp/gpu_steps.py), here and below.
 struct ResolvedArgs {
-  kt::int64 n_vertices;
+  int64 n_vertices;
   const weight_t* distance;
   const vertex_t* predecessor;
-  kt::int64 capacity;
-  kt::int32* layer;
+  int64 capacity;
+  int32* layer;
   vertex_t* queue;
-  kt::int64* counters;
+  int64* counters;
 };
 
 // Queues the vertices that have a predecessor, in layer 0, and counts them in counters[0]. Counts the reached vertices
 // in counters[1].
 extern "C" __global__ void __launch_bounds__(BLOCK) sssp_list_resolved(const ResolvedArgs args) {
   const kt::Appender resolved = {args.queue, args.capacity, args.counters};
-  for (kt::int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
+  for (int64 v = kt::thread_id(); v < args.n_vertices; v += kt::n_threads()) {
     const bool has = kt::load_constant(args.predecessor + v) != kt::NO_PREDECESSOR;
     args.layer[v] = has ? 0 : UNRESOLVED;
     if (has) resolved.append(static_cast<vertex_t>(v));
@@ -99,13 +95,13 @@ struct LayerArgs {
   const weight_t* weights;
   const weight_t* distance;
   const vertex_t* frontier;
-  kt::int64 n_frontier;
-  kt::int32 depth;  // of the layer that is found
-  kt::int64 capacity;
-  kt::int32* layer;
+  int64 n_frontier;
+  int32 depth;  // of the layer that is found
+  int64 capacity;
+  int32* layer;
   vertex_t* predecessor;
   vertex_t* next;
-  kt::int64* counters;
+  int64* counters;
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) sssp_tight_predecessors_warp(const LayerArgs args) {
@@ -116,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_tight_predecessors_warp
     const ordered_t there = d.at(v);
     if (!kt::is_finite<weight_t>(there) || d.through(u, e) != there) return;
     // An old value can only be UNRESOLVED; then the compare-and-swap decides.
-    kt::int32 reached_in = kt::racy_load(args.layer + v);
+    int32 reached_in = kt::racy_load(args.layer + v);
     if (reached_in == UNRESOLVED) {
       reached_in = kt::compare_and_swap(args.layer + v, UNRESOLVED, args.depth);
       if (reached_in == UNRESOLVED) {

@@ -15,23 +15,21 @@
 #include <kt/frontier_queue.cuh>
 #include <kt/relax.cuh>
 
-using ordered_t = kt::key_of<weight_t>;
-
 // What the host passes (sssp/gpu_steps.py).
 struct RelaxArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
   const vertex_t* frontier;
-  kt::int64 n_frontier;
-  weight_t limit;   // vertices beyond it are not reached
-  kt::int32 round;  // its number
-  kt::int64 capacity;
+  int64 n_frontier;
+  weight_t limit;  // vertices beyond it are not reached
+  int32 round;     // its number
+  int64 capacity;
   ordered_t* keys;
-  kt::int32* queued_in;  // [n_vertices]
+  int32* queued_in;  // [n_vertices]
   KT_NULLABLE vertex_t* parent;
   vertex_t* next;
-  kt::int64* counters;
+  int64* counters;
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) sssp_relax_warp(const RelaxArgs args) {

@@ -27,11 +27,7 @@
 // Davidson, Baxter, Garland, Owens. Work-efficient parallel GPU methods for single-source shortest paths. IPDPS 2014.
 #include <kt/advance.cuh>
 #include <kt/float_order.cuh>
-
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using ordered_t = kt::key_of<weight_t>;
+#include <kt/frontier_queue.cuh>
 
 // What the host passes (sssp/multi_source/source_per_block.py).
 struct SearchArgs {
@@ -59,9 +55,6 @@ struct SearchArgs {
 
 namespace {
 
-using kt::ALL_LANES;
-constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
-
 // What the threads of a block share.
 struct Counters {
   int64 task;
@@ -87,15 +80,6 @@ KT_DEVICE bool set_bit(uint32* bits, int64 v) {
   return (kt::atomic_or(bits + v / 32, bit) & bit) == 0;
 }
 KT_DEVICE void clear_bit(uint32* bits, int64 v) { kt::atomic_and(bits + v / 32, ~(1u << (v % 32))); }
-
-// Reserves a queue slot for each lane with `has`, with one atomic per warp. All lanes call it.
-KT_DEVICE int32 place_of(bool has, int32* size) {
-  const uint32 lanes = kt::ballot(ALL_LANES, has);
-  if (lanes == 0) return 0;
-  int32 first = 0;
-  if (kt::lane() == 0) first = kt::atomic_add(size, kt::count_lanes(lanes));
-  return kt::broadcast(ALL_LANES, first, 0) + kt::count_lanes(lanes & kt::lanes_before());
-}
 
 // The key that is higher by a width, and at least the next key, so that there is always progress.
 KT_DEVICE ordered_t beyond(ordered_t key, weight_t width) {
@@ -142,7 +126,7 @@ struct Search {
   KT_DEVICE int64 n_words() const { return (n_vertices + 31) / 32; }
 
   KT_DEVICE void begin(vertex_t source) const {
-    for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) keys[v] = INFINITE;
+    for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK) keys[v] = kt::INFINITE;
     for (int64 word = kt::thread_in_block(); word < 3 * n_words(); word += BLOCK) queued[word] = 0;
     kt::block_barrier();
     if (kt::thread_in_block() == 0) {
@@ -164,7 +148,7 @@ struct Search {
     };
     Relaxation relaxation = {*this, iteration, threshold, near(iteration + 1)};
     const int32 width = kt::lanes_per_list(BLOCK, size);
-    kt::edges_by_discovery<UNROLL>(targets, kt::one_block(), int64{size}, false, lists, relaxation, kt::WARP / width);
+    kt::edges_by_discovery<UNROLL>(targets, kt::one_block(), int64{size}, false, lists, relaxation, WARP / width);
   }
 
   // Moves the vertices below the threshold from the far pile to the next near pile.
@@ -173,20 +157,20 @@ struct Search {
     const Pile to = near(iteration + 1);
     if (kt::thread_in_block() == 0) {
       counters->still_far = 0;
-      counters->nearest = INFINITE;
+      counters->nearest = kt::INFINITE;
     }
     for (int64 first = 0; first < n_far; first += BLOCK) {
       const bool has = first + kt::thread_in_block() < n_far;
       const vertex_t v = has ? far[first + kt::thread_in_block()] : static_cast<vertex_t>(0);
-      const ordered_t key = has ? keys[v] : INFINITE;
+      const ordered_t key = has ? keys[v] : kt::INFINITE;
       kt::block_barrier();  // the next stores go to places that all threads have read
       const bool stays_far = has && key >= threshold;
       const bool is_near = has && key >= before && key < threshold;
       if (has && !stays_far) clear_bit(far_queued(), v);
       if (is_near) set_bit(near_queued(iteration + 1), v);
-      const int32 in_near = place_of(is_near, counters->near + (iteration + 1) % 3);
+      const int32 in_near = kt::place_of(is_near, counters->near + (iteration + 1) % 3);
       if (is_near) to.store(in_near, v);
-      const int32 in_far = place_of(stays_far, &counters->still_far);
+      const int32 in_far = kt::place_of(stays_far, &counters->still_far);
       if (stays_far) far[in_far] = v;
       if (stays_far && key < kt::racy_load(&counters->nearest)) kt::atomic_min(&counters->nearest, key);
     }
@@ -223,7 +207,7 @@ struct Search {
                       ordered_t& threshold) const {
     begin(source);
     threshold = beyond(0, width);
-    complete = INFINITE;
+    complete = kt::INFINITE;
     int32 rounds = 0, pile_rounds = 0;
     int64 pile_size = 0;
     bool is_empty = false;  // the last split found nothing
@@ -245,7 +229,7 @@ struct Search {
         const ordered_t farthest = farthest_of(target_vertices);
         complete = farthest;
         for (int64 v = kt::thread_in_block(); v < n_vertices; v += BLOCK)
-          if (keys[v] > farthest) keys[v] = INFINITE;
+          if (keys[v] > farthest) keys[v] = kt::INFINITE;
         return rounds;
       }
       if (pile_rounds >= WARM_UP) {
@@ -275,7 +259,7 @@ KT_DEVICE void Relaxation::unrolled(const kt::Edges<N>& edges) const {
     v[i] = edges.valid[i] ? kt::load_constant(search.targets + edges.e[i]) : edges.u[i];
     const weight_t weight = edges.valid[i] ? kt::load_constant(search.weights + edges.e[i]) : static_cast<weight_t>(0);
     // A thread that improves u from now on queues it for the next iteration.
-    const ordered_t here = edges.valid[i] ? kt::racy_load(keys + edges.u[i]) : INFINITE;
+    const ordered_t here = edges.valid[i] ? kt::racy_load(keys + edges.u[i]) : kt::INFINITE;
     key[i] = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(here), weight));
   }
 #pragma unroll
@@ -293,9 +277,9 @@ KT_DEVICE void Relaxation::unrolled(const kt::Edges<N>& edges) const {
     far += is_far[i] = is_first && !is_below;
   }
   // Both counts in one word: a warp has 32 N edges.
-  static_assert(N * kt::WARP < 1 << 15, "");
+  static_assert(N * WARP < 1 << 15, "");
   const int32 through = kt::sum_through(near | far << 16);
-  const int32 all = kt::broadcast(ALL_LANES, through, kt::WARP - 1);
+  const int32 all = kt::broadcast(ALL_LANES, through, WARP - 1);
   if (all == 0) return;
   int32 first = 0;
   if (kt::lane() == 0 && (all & 0xffff))
@@ -334,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_block(const 
     const int64 n_target_vertices =
         has_list ? kt::load_constant(args.target_offsets + i + 1) - first_target : args.n_target_vertices;
     const int64* const target_vertices = args.target_vertices + first_target;
-    ordered_t all_up_to = INFINITE, threshold = INFINITE;
+    ordered_t all_up_to = kt::INFINITE, threshold = kt::INFINITE;
     const int32 n_rounds = search.run(source, args.width, {target_vertices, n_target_vertices}, all_up_to, threshold);
     kt::block_barrier();  // all threads have read the task and written the distances
     if (kt::thread_in_block() == 0) {

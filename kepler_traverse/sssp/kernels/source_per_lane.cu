@@ -27,15 +27,6 @@
 
 namespace {
 
-using kt::ALL_LANES;
-using kt::int32;
-using kt::int64;
-using kt::uint32;
-using kt::uint64;
-
-using ordered_t = kt::key_of<weight_t>;
-constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
-
 enum Counters { NEAR, EDGES, GAP };
 
 struct Relaxing {
@@ -48,7 +39,7 @@ struct Relaxing {
   int64 near = 0, edges = 0, gap = 0;
 
   KT_DEVICE void wait(bool waits, ordered_t key) {
-    if (waits && INFINITE - key > gap) gap = INFINITE - key;
+    if (waits && kt::INFINITE - key > gap) gap = kt::INFINITE - key;
   }
 
   // Relaxes an adjacency list, or a chunk of one, for a bitset of sources. All lanes of a warp call it. `is_first`:
@@ -57,7 +48,7 @@ struct Relaxing {
     const int32 lane = kt::lane();
     const bool is_set = (sources >> lane & 1u) != 0;
     // May be old: a thread that improves it from now on sets its bit in `next`.
-    const ordered_t here = is_set ? kt::racy_load(keys + int64{list.u} * kt::WARP + lane) : INFINITE;
+    const ordered_t here = is_set ? kt::racy_load(keys + int64{list.u} * WARP + lane) : kt::INFINITE;
     const bool waits = is_set && here >= threshold;
     const bool is_near = is_set && !waits;
     const uint32 waiting = kt::ballot(ALL_LANES, waits);
@@ -78,13 +69,13 @@ struct Relaxing {
           const int32 from = first + i < n ? first + i : n - 1;
           to[i] = kt::broadcast(ALL_LANES, v, from);
           key[i] = kt::to_ordered(kt::add_rounded(distance, kt::broadcast(ALL_LANES, weight, from)));
-          before[i] = is_near ? kt::racy_load(keys + int64{to[i]} * kt::WARP + lane) : 0;
+          before[i] = is_near ? kt::racy_load(keys + int64{to[i]} * WARP + lane) : 0;
         }
 #pragma unroll
         for (int32 i = 0; i < IN_FLIGHT; ++i) {
           // An old value is too large; then the result of the atomic decides.
           const bool is_lower = first + i < n && is_near && key[i] <= limit && key[i] < before[i] &&
-                                key[i] < kt::atomic_min(keys + int64{to[i]} * kt::WARP + lane, key[i]);
+                                key[i] < kt::atomic_min(keys + int64{to[i]} * WARP + lane, key[i]);
           const uint32 improved = kt::ballot(ALL_LANES, is_lower);
           if (improved == 0) continue;
           if (lane == 0) kt::atomic_or(next + to[i], improved);
@@ -96,10 +87,7 @@ struct Relaxing {
   }
 
   KT_DEVICE void add_counts(int64* counters) {
-    for (int32 mask = 1; mask < kt::WARP; mask *= 2) {
-      const int64 other = kt::shuffle_xor(ALL_LANES, gap, mask);
-      if (other > gap) gap = other;
-    }
+    gap = kt::largest_of_all(gap);
     if (kt::lane()) return;
     if (near) kt::atomic_add(counters + NEAR, near);
     if (edges) kt::atomic_add(counters + EDGES, edges);
@@ -130,13 +118,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_source_per_lane_warp(co
                     args.keys,    args.next};
   for (int64 i = kt::warp_id(); i < args.n_hub_chunks; i += kt::n_warps()) {
     const uint64 chunk = kt::load_constant(args.hub_chunks + i);
-    kt::AdjacencyList list = kt::adjacency_list(args.offsets, static_cast<vertex_t>(chunk & 0xffffffffu));
-    list.begin += static_cast<offset_t>(chunk >> 32) * CHUNK;
-    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+    const kt::AdjacencyList list = kt::chunk_of<CHUNK>(args.offsets, chunk);
     const uint32 sources = kt::load_constant(args.now + list.u);
     if (sources) relaxing.relax(list, sources, chunk >> 32 == 0);
   }
-  for (int64 first = kt::warp_id() * kt::WARP; first < args.n_vertices; first += kt::n_warps() * kt::WARP) {
+  for (int64 first = kt::warp_id() * WARP; first < args.n_vertices; first += kt::n_warps() * WARP) {
     const int64 mine = first + kt::lane();
     uint32 sources = mine < args.n_vertices ? kt::load_constant(args.now + mine) : 0;
     const kt::AdjacencyList list =

@@ -207,9 +207,10 @@ class _Run:
         sizes = np.diff(sweep.levels)
         n_top = int(np.argmax(sizes > _NARROW)) if (sizes > _NARROW).any() else sizes.size
         downward = {**sweep.downward._asdict(), "by_level": sweep.by_level}
-        common = self._arguments(**downward, largest=self._counts[2:])
-        top = common | {"level_offsets": sweep.level_offsets, "n_levels": np.int64(n_top)}
-        launches = [prepare(self._kernels[_TOP], self._lanes // WARP, top)] if n_top else []
+        of_top = {"level_offsets": sweep.level_offsets, "n_levels": np.int64(n_top)}
+        of_level = {"first": np.int64(0), "n_places": np.int64(0), "chunks_per_item": np.int32(0)}
+        common = self._arguments(**downward, **of_top, **of_level, largest=self._counts[2:])
+        launches = [prepare(self._kernels[_TOP], self._lanes // WARP, common)] if n_top else []
         for level in range(n_top, sizes.size):
             n_items, per_item = share_chunks(int(sizes[level]), self._lanes, self._kind)
             args = common | {

@@ -25,6 +25,8 @@
 //
 // Functions with a parameter N visit N edges per lane at once (advance_unrolled.cuh).
 //
+// An adjacency list may be visited in chunks, which words name (chunk_of, list_chunks).
+//
 // All functions stride over their list by the number of threads or warps, so any grid size works.
 //
 // Compile-time constants:
@@ -69,6 +71,32 @@ struct AdjacencyList {
 
 KT_DEVICE AdjacencyList adjacency_list(const offset_t* offsets, vertex_t u) {
   return {u, load_constant(offsets + u), load_constant(offsets + u + 1)};
+}
+
+// The chunk of so many edges of a long adjacency list.
+template <int32 LENGTH>
+KT_DEVICE AdjacencyList cut(AdjacencyList list, int64 chunk) {
+  list.begin += chunk * LENGTH;
+  if (list.end > list.begin + LENGTH) list.end = list.begin + LENGTH;
+  return list;
+}
+
+// The same of a word with the number of the chunk above VERTEX_BITS bits, and the vertex in these.
+template <int32 LENGTH, int32 VERTEX_BITS = 32>
+KT_DEVICE AdjacencyList chunk_of(const offset_t* offsets, uint64 word) {
+  const vertex_t u = static_cast<vertex_t>(word & ((uint64{1} << VERTEX_BITS) - 1));
+  return cut<LENGTH>(adjacency_list(offsets, u), static_cast<int64>(word >> VERTEX_BITS));
+}
+
+// Lists the chunks of an adjacency list if it has LENGTH edges or more.
+template <int32 LENGTH, int32 VERTEX_BITS = 32>
+KT_DEVICE void list_chunks(vertex_t v, offset_t degree, uint64* chunks, int64* count) {
+  if (degree < LENGTH) return;
+  const int64 n = (degree + LENGTH - 1) / LENGTH;
+  const int64 first = atomic_add(count, n);
+  for (int64 i = 0; i < n; ++i)
+    chunks[first + i] =
+        static_cast<uint64>(i) << VERTEX_BITS | (VERTEX_BITS == 32 ? static_cast<uint32>(v) : static_cast<uint64>(v));
 }
 
 template <typename Visit>

@@ -20,6 +20,24 @@ struct Csr {
   const vertex_t* targets;
 };
 
+template <typename V>
+KT_DEVICE offset_t degree_of(const offset_t* offsets, V v) {
+  return load_constant(offsets + v + 1) - load_constant(offsets + v);
+}
+
+// The first number from low to high - 1 for which is(number) is true, as it is for all after it; high if there is none.
+template <typename Is>
+KT_DEVICE int64 first_where(int64 low, int64 high, Is is) {
+  while (low < high) {
+    const int64 middle = low + (high - low) / 2;
+    if (is(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
 // Stores the minimum of *place and u; NO_PREDECESSOR is larger than all vertices. Most calls change
 // nothing, and a load costs less than an atomic. Values only fall, so a value that is out of date costs
 // one more atomic and no error.

@@ -274,4 +274,13 @@ KT_DEVICE double widened(double value) { return value; }
 
 }  // namespace kt
 
+// Names of kernel files, which take no prefix.
+using kt::ALL_LANES;
+using kt::int32;
+using kt::int64;
+using kt::uint32;
+using kt::uint64;
+using kt::uint8;
+using kt::WARP;
+
 #include <kt/cluster.cuh>  // clusters of blocks

@@ -37,6 +37,7 @@ struct Key<int64> {
 
 template <typename Float>
 using key_of = typename Key<Float>::type;
+constexpr key_of<weight_t> INFINITE = Key<weight_t>::INFINITE;
 
 KT_DEVICE int64 bits_of(int64 value) { return value; }
 
@@ -67,3 +68,5 @@ KT_DEVICE bool is_finite(key_of<Float> key) {
 }
 
 }  // namespace kt
+
+using ordered_t = kt::key_of<weight_t>;

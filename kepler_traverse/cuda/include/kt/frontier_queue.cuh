@@ -21,9 +21,23 @@ struct Appender {
     int64 place = 0;
     if (lane() == leader) place = atomic_add(counter, count_lanes(lanes));
     place = broadcast(lanes, place, leader) + count_lanes(lanes & lanes_before());
+    store(place, v);
+  }
+  KT_DEVICE int64 reserve(int64 n) const { return atomic_add(counter, n); }
+  KT_DEVICE void store(int64 place, vertex_t v) const {
     if (place < capacity) vertices[place] = v;
   }
 };
+
+// Reserves a place for each lane with `has`, with one atomic per warp, all lanes of which call it.
+template <typename T>
+KT_DEVICE T place_of(bool has, T* size) {
+  const uint32 lanes = ballot(ALL_LANES, has);
+  if (lanes == 0) return 0;
+  T first = 0;
+  if (lane() == 0) first = atomic_add(size, static_cast<T>(count_lanes(lanes)));
+  return broadcast(ALL_LANES, first, 0) + static_cast<T>(count_lanes(lanes & lanes_before()));
+}
 
 // Counts the threads that call it, with one atomic for the lanes that call it together.
 KT_DEVICE void count(int64* counter) {

@@ -24,10 +24,7 @@ KT_DEVICE int64 edges_of_reduction_block(const offset_t* offsets, int64 first, i
   if (n_reached == end - first)  // most often; then two offsets suffice
     return lane() == 0 ? load_constant(offsets + end) - load_constant(offsets + first) : 0;
   int64 edges = 0;
-  for (; bits; bits &= bits - 1) {
-    const int64 v = first + first_lane(bits) * WARP + lane();
-    edges += load_constant(offsets + v + 1) - load_constant(offsets + v);
-  }
+  for (; bits; bits &= bits - 1) edges += degree_of(offsets, first + first_lane(bits) * WARP + lane());
   return edges;
 }
 

@@ -1,4 +1,4 @@
-// Prefix sums and searches within a warp, by shuffles: all its lanes call them.
+// Sums, prefix sums and searches within a warp, by shuffles: all its lanes call them.
 //
 // Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 (figure 3) and 5.4 (figure 6).
 #pragma once
@@ -6,6 +6,21 @@
 #include <kt/cuda_api.cuh>
 
 namespace kt {
+
+// The sum, and the largest, of the values of all lanes, in every lane.
+template <typename T>
+KT_DEVICE T sum_of_all(T value) {
+  for (int32 mask = 1; mask < WARP; mask *= 2) value += shuffle_xor(ALL_LANES, value, mask);
+  return value;
+}
+template <typename T>
+KT_DEVICE T largest_of_all(T value) {
+  for (int32 mask = 1; mask < WARP; mask *= 2) {
+    const T other = shuffle_xor(ALL_LANES, value, mask);
+    if (other > value) value = other;
+  }
+  return value;
+}
 
 // Sum of the values of the lanes up to this one.
 template <typename T>

@@ -3,9 +3,9 @@
 // The lanes add up their sizes by shuffles, one lane reserves slots for all, and each lane writes to
 // its own slots. A warp therefore needs one atomic instead of one per vertex.
 //
-// The caller provides:
-//   write_vertex(place, v)   stores v, or reports that the capacity is exceeded
-//   reserve(n)               reserves n slots and returns the first
+// The caller provides an object `to`, such as an Appender (frontier_queue.cuh), with
+//   reserve(n)        reserves n places and returns the first
+//   store(place, v)   stores v, or reports that the capacity is exceeded
 //
 // Busato, Bombieri. BFS-4K. IEEE TPDS 2015, sections 5.1 and 5.6 (figure 9); H-BF. IEEE TPDS 2015, section 5.1.
 #pragma once
@@ -17,6 +17,17 @@ namespace kt {
 
 constexpr int32 LOCAL_QUEUE = 16;  // vertices; more than the published K7 of 10
 
+// Such an object of two functions.
+template <typename Reserve, typename Store>
+struct Into {
+  Reserve reserve;
+  Store store;
+};
+template <typename Reserve, typename Store>
+KT_DEVICE Into<Reserve, Store> into(Reserve reserve, Store store) {
+  return {reserve, store};
+}
+
 struct LocalQueue {
   vertex_t vertices[LOCAL_QUEUE];
   int32 size = 0;
@@ -26,37 +37,37 @@ struct LocalQueue {
 
   // All lanes of a warp call it. If they hold `coalesced_from` vertices or more on average, stores are coalesced up to
   // the size of the shortest queue.
-  template <typename Reserve, typename Write>
-  KT_DEVICE void empty_into(int32 coalesced_from, Reserve reserve, Write write_vertex) {
+  template <typename To>
+  KT_DEVICE void empty_into(To&& to, int32 coalesced_from = LOCAL_QUEUE + 1) {
     if (all(ALL_LANES, size <= 1)) {
       const uint32 lanes = ballot(ALL_LANES, size == 1);
       if (lanes == 0) return;
       int64 first = 0;
-      if (lane() == 0) first = reserve(count_lanes(lanes));
+      if (lane() == 0) first = to.reserve(count_lanes(lanes));
       first = broadcast(ALL_LANES, first, 0);
-      if (size) write_vertex(first + count_lanes(lanes & lanes_before()), vertices[0]);
+      if (size) to.store(first + count_lanes(lanes & lanes_before()), vertices[0]);
     } else {
       int32 place = sum_through(size);
       const int32 total = broadcast(ALL_LANES, place, WARP - 1);
       place -= size;
       int64 first = 0;
-      if (lane() == 0) first = reserve(total);
+      if (lane() == 0) first = to.reserve(total);
       first = broadcast(ALL_LANES, first, 0);
-      write_from(first, place, total >= coalesced_from * WARP, write_vertex);
+      write_from(first, place, total >= coalesced_from * WARP, to);
     }
     size = 0;
   }
 
   // Writes the queue of this lane at first + place, or those of the warp with coalesced stores.
-  template <typename Write>
-  KT_DEVICE void write_from(int64 first, int32 place, bool coalesced, Write write_vertex) {
+  template <typename To>
+  KT_DEVICE void write_from(int64 first, int32 place, bool coalesced, To&& to) {
     int32 written = 0;
     if (coalesced) {
       const int32 shortest = reduce_min(ALL_LANES, size);
-      for (; written < shortest; ++written) write_vertex(first + written * WARP + lane(), vertices[written]);
+      for (; written < shortest; ++written) to.store(first + written * WARP + lane(), vertices[written]);
       place += (WARP - lane()) * shortest;
     }
-    for (; written < size; ++written) write_vertex(first + place++, vertices[written]);
+    for (; written < size; ++written) to.store(first + place++, vertices[written]);
   }
 };
 

@@ -22,7 +22,7 @@ KT_DEVICE bool is_reached(distance_key hops) { return hops != UNREACHED; }
 using distance_t = weight_t;
 using distance_key = key_of<weight_t>;
 KT_DEVICE distance_key key_of_distance(distance_t distance) { return to_ordered(distance); }
-KT_DEVICE bool is_reached(distance_key key) { return key < Key<weight_t>::INFINITE; }
+KT_DEVICE bool is_reached(distance_key key) { return key < INFINITE; }
 KT_DEVICE int64 add_rounded(int64 a, int64 b) {
   return static_cast<int64>(static_cast<uint64>(a) + static_cast<uint64>(b));
 }

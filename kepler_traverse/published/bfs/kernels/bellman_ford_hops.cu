@@ -11,79 +11,63 @@
 //
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, sections 3 and 4.1 (figures 9 and 16).
 #include <kt/advance.cuh>
-#include <kt/frontier_queue.cuh>
 
 #include "advance_by_edge.cuh"
 
 namespace {
 
 // Unsigned, so that UNREACHED is larger than all.
-KT_DEVICE kt::uint32 hops_of(const kt::int32* distance, vertex_t v) {
-  return static_cast<kt::uint32>(kt::racy_load(distance + v));
-}
+KT_DEVICE uint32 hops_of(const int32* distance, vertex_t v) { return static_cast<uint32>(kt::racy_load(distance + v)); }
 
 struct Relax {
-  kt::int32* distance;
-  kt::int64* counters;
+  int32* distance;
+  int64* counters;
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
     // Distances only fall: an old one gives a candidate that is too large, and the thread that improved it has
     // requested another round.
-    const kt::uint32 hops = hops_of(distance, u);
-    if (hops == static_cast<kt::uint32>(kt::UNREACHED) || hops + 1 >= hops_of(distance, v)) return;
-    kt::atomic_min(reinterpret_cast<kt::uint32*>(distance + v), hops + 1);
-    kt::racy_store(counters, kt::int64{1});
+    const uint32 hops = hops_of(distance, u);
+    if (hops == static_cast<uint32>(kt::UNREACHED) || hops + 1 >= hops_of(distance, v)) return;
+    kt::atomic_min(reinterpret_cast<uint32*>(distance + v), hops + 1);
+    kt::racy_store(counters, int64{1});
   }
 };
 
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_relax_thread(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets, kt::int64 n_vertices,
-                     kt::int32* distance, kt::int64* counters) {
+    bfs_relax_thread(const offset_t* offsets, const vertex_t* targets, int64 n_vertices, int32* distance,
+                     int64* counters) {
   kt::edges_by_thread({offsets, targets}, kt::Range{0, n_vertices}, Relax{distance, counters});
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_relax_edges(const vertex_t* __restrict__ sources, const vertex_t* __restrict__ targets, kt::int64 n_edges,
-                    kt::int32* distance, kt::int64* counters) {
+    bfs_relax_edges(const vertex_t* sources, const vertex_t* targets, int64 n_edges, int32* distance, int64* counters) {
   kt::edges_by_edge(sources, targets, n_edges, Relax{distance, counters});
-}
-
-// counters[1] becomes the number of target vertices whose distances may still fall after so many rounds.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_count_unsettled(const kt::int64* __restrict__ target_vertices, kt::int64 n_target_vertices, kt::int32 rounds,
-                        const kt::int32* __restrict__ distance, kt::int64* counters) {
-  for (kt::int64 i = kt::thread_id(); i < n_target_vertices; i += kt::n_threads()) {
-    const kt::int32 hops = kt::load_constant(distance + kt::load_constant(target_vertices + i));
-    if (hops == kt::UNREACHED || hops > rounds) kt::count(counters + 1);
-  }
 }
 
 // The smallest predecessor that explains each distance. Warp-mapped for all strategies that need it, so that it costs
 // the same in each of them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_find_predecessors_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                               kt::int64 n_vertices, const kt::int32* __restrict__ distance, vertex_t* predecessor) {
+    bfs_find_predecessors_warp(const offset_t* offsets, const vertex_t* targets, int64 n_vertices,
+                               const int32* distance, vertex_t* predecessor) {
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t, vertex_t v) {
-    const kt::int32 hops = kt::load_constant(distance + u);
+    const int32 hops = kt::load_constant(distance + u);
     if (hops != kt::UNREACHED && kt::load_constant(distance + v) == hops + 1) kt::keep_smallest(predecessor + v, u);
   });
 }
 
 // The source of each edge, at the index of its target: the graph as an edge list.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_list_sources_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                          kt::int64 n_vertices, vertex_t* sources) {
+    bfs_list_sources_warp(const offset_t* offsets, const vertex_t* targets, int64 n_vertices, vertex_t* sources) {
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices},
                     [=](vertex_t u, offset_t e, vertex_t) { sources[e] = u; });
 }
 
 // The graph with vertex u renamed to rank[u]. `renamed_offsets` are the offsets of the renamed graph.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_rename_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                    const vertex_t* __restrict__ rank, const offset_t* __restrict__ renamed_offsets,
-                    kt::int64 n_vertices, vertex_t* renamed) {
+    bfs_rename_warp(const offset_t* offsets, const vertex_t* targets, const vertex_t* rank,
+                    const offset_t* renamed_offsets, int64 n_vertices, vertex_t* renamed) {
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
     const offset_t begin = kt::load_constant(renamed_offsets + kt::load_constant(rank + u));
     renamed[begin + e - kt::load_constant(offsets + u)] = kt::load_constant(rank + v);

@@ -17,70 +17,32 @@
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.6.
 #include <kt/advance.cuh>
 #include <kt/bfs_visit.cuh>
+#include <kt/thread_queue.cuh>
 
 #include "block_queues.cuh"
 
 // What the host passes (published/bfs/hierarchical_queues.py).
-struct LevelArgs {
+struct QueueArgs {
   const offset_t* offsets;
   const vertex_t* targets;
-  KT_NULLABLE const kt::int64* first_chunk;
+  KT_NULLABLE const int64* first_chunk;
   KT_NULLABLE const vertex_t* owner;
-  const vertex_t* frontier;
-  kt::int64 n_frontier;
-  kt::int32 level;  // of the vertices that are claimed
-  kt::int32 n_queues;
-  kt::int32 queue_capacity;
-  kt::int64 capacity;  // of next
-  kt::int32* distance;
+  vertex_t* frontier;
+  int64 n_frontier;
+  int32 level;  // of the frontier; bfs_block_queues: of the vertices that are claimed
+  int32 last_level;
+  int64 max_frontier;  // for another level in this launch
+  int32 n_queues;
+  int32 queue_capacity;
+  int64 capacity;  // of frontier and next
+  int32* distance;
   KT_NULLABLE vertex_t* predecessor;
   vertex_t* next;
-  kt::int64* counters;
-};
-
-struct GridArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  KT_NULLABLE const kt::int64* first_chunk;
-  KT_NULLABLE const vertex_t* owner;
-  vertex_t* queue;
-  kt::int64 n_frontier;
-  kt::int32 level;  // of the frontier
-  kt::int32 last_level;
-  kt::int64 max_frontier;  // for another level in this launch
-  kt::int32 n_queues;
-  kt::int32 queue_capacity;
-  kt::int64 capacity;  // of queue and next
-  kt::int32* distance;
-  KT_NULLABLE vertex_t* predecessor;
-  vertex_t* next;
-  kt::int64* counters;
-  kt::uint32* arrived;
-};
-
-struct SingleBlockArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  KT_NULLABLE const kt::int64* first_chunk;
-  KT_NULLABLE const vertex_t* owner;
-  const vertex_t* frontier;
-  kt::int64 n_frontier;
-  kt::int32 level;  // of the frontier
-  kt::int32 last_level;
-  kt::int64 max_frontier;  // for another level in this launch
-  kt::int32 n_queues;
-  kt::int32 queue_capacity;
-  kt::int64 capacity;  // of next
-  kt::int32* distance;
-  KT_NULLABLE vertex_t* predecessor;
-  vertex_t* next;
-  kt::int64* counters;
+  int64* counters;
+  uint32* arrived;
 };
 
 namespace {
-
-using kt::int32;
-using kt::int64;
 
 // A frontier that is written in the same launch, so its loads must not be cached as constants.
 struct WrittenQueue {
@@ -115,14 +77,10 @@ struct Expand {
 // be small (Springer).
 template <typename List>
 KT_DEVICE void expand_level(kt::Csr graph, List list, const Expand& expand) {
-  const kt::Appender grid = expand.queues.grid;
   for (int64 first = 0; first < list.size; first += kt::n_threads()) {
     const int64 left = list.size - first;
     kt::edges_by_thread(graph, List{list.vertices + first, left < kt::n_threads() ? left : kt::n_threads()}, expand);
-    expand.queues.empty([=](int64 n) { return kt::atomic_add(grid.counter, n); },
-                        [=](int64 place, vertex_t v) {
-                          if (place < grid.capacity) grid.vertices[place] = v;
-                        });
+    expand.queues.empty(expand.queues.grid);
     kt::block_barrier();
   }
 }
@@ -130,10 +88,10 @@ KT_DEVICE void expand_level(kt::Csr graph, List list, const Expand& expand) {
 }  // namespace
 
 // counters[0] becomes the size of the next frontier.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues(const LevelArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues(const QueueArgs args) {
   KT_DYNAMIC_SHARED(vertex_t, slots);
-  KT_SHARED(int32, sizes, [kt::WARP]);
-  KT_SHARED(int64, starts, [kt::WARP + 1]);
+  KT_SHARED(int32, sizes, [WARP]);
+  KT_SHARED(int64, starts, [WARP + 1]);
   if (kt::thread_in_block() < args.n_queues) sizes[kt::thread_in_block()] = 0;
   kt::block_barrier();
   expand_level({args.offsets, args.targets}, kt::Queue{args.frontier, args.n_frontier},
@@ -144,13 +102,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues(const Level
 
 // Levels up to last_level while the frontier has at most max_frontier vertices (3.3).
 //
-//   counters[0]         the size of the last frontier. It is in `next` after an odd number of levels, and else in
-//   `queue` counters[2]         the number of levels counters[3] to [5]  sizes of the frontiers of three levels: one is
-//   read, one written, one cleared
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_grid(const GridArgs args) {
+//   counters[0]          the size of the last frontier: in `next` after an odd number of levels, and else in `frontier`
+//   counters[2]          the number of levels
+//   counters[3] to [5]   sizes of the frontiers of three levels: one is read, one written, one cleared
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_grid(const QueueArgs args) {
   KT_DYNAMIC_SHARED(vertex_t, slots);
-  KT_SHARED(int32, sizes, [kt::WARP]);
-  KT_SHARED(int64, starts, [kt::WARP + 1]);
+  KT_SHARED(int32, sizes, [WARP]);
+  KT_SHARED(int64, starts, [WARP + 1]);
   if (kt::thread_in_block() < args.n_queues) sizes[kt::thread_in_block()] = 0;
   kt::block_barrier();
   int64* const counters = args.counters;
@@ -158,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_grid(const 
   int32 level = args.level;
   int32 n_levels = 0;
   do {
-    vertex_t* const here = n_levels % 2 ? args.next : args.queue;
-    vertex_t* const there = n_levels % 2 ? args.queue : args.next;
+    vertex_t* const here = n_levels % 2 ? args.next : args.frontier;
+    vertex_t* const there = n_levels % 2 ? args.frontier : args.next;
     int64* const found = counters + 3 + (n_levels + 1) % 3;
     if (kt::thread_id() == 0) counters[3 + (n_levels + 2) % 3] = 0;
     expand_level({args.offsets, args.targets}, WrittenQueue{here, size},
@@ -179,10 +137,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_grid(const 
 
 // The same by one block. Its frontier is in shared memory, so no queue in global memory is needed between levels. What
 // exceeds the queues of a level is in `next`; the last frontier is in `next` as a whole.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_single_block(const SingleBlockArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_single_block(const QueueArgs args) {
   KT_DYNAMIC_SHARED(vertex_t, slots);
-  KT_SHARED(int32, sizes, [kt::WARP]);
-  KT_SHARED(int64, starts, [kt::WARP + 1]);
+  KT_SHARED(int32, sizes, [WARP]);
+  KT_SHARED(int64, starts, [WARP + 1]);
   KT_SHARED(int64, spilled, [1]);
   const int32 n_queues = args.n_queues, queue_capacity = args.queue_capacity;
   const int64 capacity = args.capacity;
@@ -208,13 +166,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_block_queues_single_bloc
     ++n_levels;
     ++level;
     const bool is_last = size == 0 || size > args.max_frontier || level >= args.last_level;
-    expand.queues.empty([=](int64) { return n_spilled; },
-                        [=](int64 place, vertex_t v) {
-                          if (!is_last)
-                            here[place] = v;
-                          else if (place < capacity)
-                            next[place] = v;
-                        });
+    expand.queues.empty(kt::into([=](int64) { return n_spilled; },
+                                 [=](int64 place, vertex_t v) {
+                                   if (!is_last)
+                                     here[place] = v;
+                                   else if (place < capacity)
+                                     next[place] = v;
+                                 }));
     if (is_last) break;
     for (int64 i = kt::thread_in_block(); i < n_spilled; i += BLOCK) here[i] = next[i];
     if (kt::thread_in_block() == 0) *spilled = 0;

@@ -28,9 +28,9 @@ struct BlockQueues {
   }
 
   // Empties the queues. All threads of the block call it; a block barrier must follow before the next append.
-  // reserve(n) reserves n slots and returns the first; one thread calls it. write(place, v) stores a vertex.
-  template <typename Reserve, typename Write>
-  KT_DEVICE void empty(Reserve reserve, Write write) const {
+  // `to` is as in kt/thread_queue.cuh; one thread calls reserve.
+  template <typename To>
+  KT_DEVICE void empty(To&& to) const {
     block_barrier();
     if (thread_in_block() == 0) {
       int64 total = 0;
@@ -38,7 +38,7 @@ struct BlockQueues {
         starts[queue] = total;
         total += size(queue);
       }
-      starts[n_queues] = total ? reserve(total) : 0;
+      starts[n_queues] = total ? to.reserve(total) : 0;
     }
     block_barrier();
     const bool is_one = n_queues == 1;
@@ -46,7 +46,7 @@ struct BlockQueues {
       const int64 first = starts[n_queues] + starts[queue];
       const int32 n = size(queue);
       for (int32 i = is_one ? thread_in_block() : lane(); i < n; i += is_one ? BLOCK : WARP)
-        write(first + i, slots[queue * queue_capacity + i]);
+        to.store(first + i, slots[queue * queue_capacity + i]);
     }
     block_barrier();
     if (thread_in_block() < n_queues) sizes[thread_in_block()] = 0;

@@ -26,80 +26,33 @@
 
 // What the host passes (published/bfs/expand_contract.py). From block_from edges on, a block visits an
 // adjacency list; from warp_from edges on, a warp does.
-struct ExpandArgs {
+struct GatherArgs {
   const offset_t* offsets;
   const vertex_t* targets;
-  const vertex_t* queue;
-  kt::int64 queue_capacity;
-  offset_t block_from;
-  offset_t warp_from;
-  kt::int64 capacity;  // of the queue of edges
-  vertex_t* edges;
-  KT_NULLABLE vertex_t* sources;
-  kt::int64* counters;
-};
-
-struct ContractArgs {
-  const vertex_t* edges;
+  const vertex_t* frontier;  // vertices, or targets of edges
   KT_NULLABLE const vertex_t* sources;
-  kt::int64 n_edges;
-  kt::int32 level;  // of the vertices that are discovered
-  kt::int64 queue_capacity;
-  kt::uint8* visited;
-  kt::int32* distance;
-  KT_NULLABLE vertex_t* predecessor;
-  vertex_t* queue;
-  kt::int64* counters;
-  kt::int64* counted;
-};
-
-struct ExpandContractArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  const vertex_t* frontier;
-  kt::int64 n_frontier;
-  kt::int32 level;  // of the vertices that are discovered
+  int64 n_frontier;
+  int32 level;  // of the vertices that are discovered
   offset_t block_from;
   offset_t warp_from;
-  kt::int64 capacity;  // of next
-  kt::uint8* visited;
-  kt::int32* distance;
-  KT_NULLABLE vertex_t* predecessor;
-  vertex_t* next;
-  kt::int64* counters;
-  kt::int64* counted;
-};
-
-struct ContractExpandArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  const vertex_t* edges;
-  KT_NULLABLE const vertex_t* sources;
-  kt::int64 n_edges;
-  kt::int32 level;  // of the vertices that are discovered
-  offset_t block_from;
-  offset_t warp_from;
-  kt::int64 capacity;  // of next
-  kt::uint8* visited;
-  kt::int32* distance;
+  KT_NULLABLE vertex_t* queue;  // of vertices between two kernels
+  int64 queue_capacity;
+  int64 capacity;  // of next
+  uint8* visited;
+  int32* distance;
   KT_NULLABLE vertex_t* predecessor;
   vertex_t* next;
   KT_NULLABLE vertex_t* next_sources;
-  kt::int64* counters;
-  kt::int64* counted;
+  int64* counters;
+  int64* counted;
 };
 
 namespace {
-
-using kt::int32;
-using kt::int64;
-using kt::uint8;
 
 enum Culling { BITS = 1, WARP_TABLE = 2, HISTORY_TABLE = 4 };
 enum Counted { INSPECTED, BY_BITS, BY_HISTORY, BY_WARP, QUEUED };
 constexpr int32 HISTORY = 1024;  // entries of the table of a block
 constexpr int32 PLACES = 128;    // entries of the table of a warp
-constexpr int32 NEVER_COALESCED = kt::LOCAL_QUEUE + 1;
 
 // Decides which edges reach a vertex that is new. All lanes of a warp call it.
 struct Contraction {
@@ -116,7 +69,7 @@ struct Contraction {
     count_if(BY_BITS, valid && !discovered);
     discovered = discovered && kt::visit_nonatomic(reach, u, v);
     if (CULLING & HISTORY_TABLE) discovered = discovered && is_new_to_block(v);
-    if ((CULLING & WARP_TABLE) && kt::any(kt::ALL_LANES, discovered)) discovered = is_first_of_warp(discovered, v);
+    if ((CULLING & WARP_TABLE) && kt::any(ALL_LANES, discovered)) discovered = is_first_of_warp(discovered, v);
     count_if(QUEUED, discovered);
     return discovered;
   }
@@ -151,13 +104,13 @@ struct Contraction {
   KT_DEVICE bool is_first_of_warp(bool discovered, vertex_t v) const {
     vertex_t* const place = places + v % PLACES;
     if (discovered) kt::atomic_exchange(place, v);
-    kt::warp_barrier(kt::ALL_LANES);
+    kt::warp_barrier(ALL_LANES);
     const bool competes = discovered && *place == v;
-    kt::warp_barrier(kt::ALL_LANES);
+    kt::warp_barrier(ALL_LANES);
     if (competes) kt::atomic_exchange(place, static_cast<vertex_t>(kt::lane()));
-    kt::warp_barrier(kt::ALL_LANES);
+    kt::warp_barrier(ALL_LANES);
     const bool is_first = !competes || *place == kt::lane();
-    kt::warp_barrier(kt::ALL_LANES);  // before the next vertices are stored
+    kt::warp_barrier(ALL_LANES);  // before the next vertices are stored
     count_if(BY_WARP, !is_first);
     return discovered && is_first;
   }
@@ -193,10 +146,10 @@ struct GatherIntoQueue {
     const int64 degree = mine.end - mine.begin;
     const kt::Sums<int64> sums = kt::sum_through_block(degree, starts);
     if (sums.total == 0) return;
-    if (kt::thread_in_block() == 0) starts[BLOCK / kt::WARP] = kt::atomic_add(queue.counter, sums.total);
+    if (kt::thread_in_block() == 0) starts[BLOCK / WARP] = kt::atomic_add(queue.counter, sums.total);
     owner[kt::thread_in_block()] = mine.u;
     kt::block_barrier();
-    shift[kt::thread_in_block()] = starts[BLOCK / kt::WARP] + sums.through - degree - mine.begin;
+    shift[kt::thread_in_block()] = starts[BLOCK / WARP] + sums.through - degree - mine.begin;
     kt::block_barrier();
     // The visitor gets the number of the thread in place of the vertex: it finds slot and source by this number.
     mine.u = static_cast<vertex_t>(kt::thread_in_block());
@@ -216,14 +169,14 @@ struct GatherIntoQueue {
 #define GATHERING(args)                  \
   KT_SHARED(offset_t, handed_over, [4]); \
   const Gathering gathering = {args.targets, args.block_from, args.warp_from, handed_over}
-#define GATHER_INTO(args, queue)                    \
-  GATHERING(args);                                  \
-  KT_SHARED(offset_t, shift, [BLOCK]);              \
-  KT_SHARED(vertex_t, owner, [BLOCK]);              \
-  KT_SHARED(int64, starts, [BLOCK / kt::WARP + 1]); \
+#define GATHER_INTO(args, queue)                \
+  GATHERING(args);                              \
+  KT_SHARED(offset_t, shift, [BLOCK]);          \
+  KT_SHARED(vertex_t, owner, [BLOCK]);          \
+  KT_SHARED(int64, starts, [BLOCK / WARP + 1]); \
   const GatherIntoQueue gather = {gathering, queue, shift, owner, starts}
 #define CONTRACTION(args)                                                                           \
-  KT_SHARED(vertex_t, places, [CULLING & WARP_TABLE ? BLOCK / kt::WARP * PLACES : 1]);              \
+  KT_SHARED(vertex_t, places, [CULLING & WARP_TABLE ? BLOCK / WARP * PLACES : 1]);                  \
   KT_SHARED(vertex_t, history, [CULLING & HISTORY_TABLE ? HISTORY : 1]);                            \
   if (CULLING & HISTORY_TABLE)                                                                      \
     for (int32 i = kt::thread_in_block(); i < HISTORY; i += BLOCK) history[i] = kt::NO_PREDECESSOR; \
@@ -235,8 +188,8 @@ struct GatherIntoQueue {
 }  // namespace
 
 // Expands the vertices counted in counters[2], or none if they exceeded the capacity of their queue.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_expand(const ExpandArgs args) {
-  GATHER_INTO(args, (EdgeQueue{args.edges, args.sources, args.capacity, args.counters}));
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_expand(const GatherArgs args) {
+  GATHER_INTO(args, (EdgeQueue{args.next, args.next_sources, args.capacity, args.counters}));
   const int64 size = args.counters[2] <= args.queue_capacity ? args.counters[2] : 0;
   for (int64 first = int64{kt::block_id()} * BLOCK; first < size; first += int64{kt::n_blocks()} * BLOCK) {
     const int64 i = first + kt::thread_in_block();
@@ -245,40 +198,28 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_expand(const Expa
 }
 
 // counters[2] becomes the number of vertices in the queue.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_contract(const ContractArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_contract(const GatherArgs args) {
   KT_SHARED(int64, block_sizes, [2]);
   if (kt::thread_in_block() == 0) *block_sizes = 0;
   CONTRACTION(args);
-  vertex_t* const queue = args.queue;
-  int64* const counters = args.counters;
-  const int64 queue_capacity = args.queue_capacity;
-  const auto reserve = [=](int64 n) { return kt::atomic_add(counters + 2, n); };
-  const auto write = [=](int64 place, vertex_t v) {
-    if (place < queue_capacity) queue[place] = v;
-  };
+  const kt::Appender queue = {args.queue, args.queue_capacity, args.counters + 2};
   kt::LocalQueue found;
-  for (int64 first = kt::warp_id() * kt::WARP; first < args.n_edges; first += kt::n_warps() * kt::WARP) {
+  for (int64 first = kt::warp_id() * WARP; first < args.n_frontier; first += kt::n_warps() * WARP) {
     const int64 i = first + kt::lane();
-    const bool valid = i < args.n_edges;
-    const vertex_t v = valid ? kt::load_constant(args.edges + i) : 0;
+    const bool valid = i < args.n_frontier;
+    const vertex_t v = valid ? kt::load_constant(args.frontier + i) : 0;
     if (contract(valid, valid && args.sources ? kt::load_constant(args.sources + i) : 0, v)) found.push(v);
-    if (kt::any(kt::ALL_LANES, found.is_full())) found.empty_into(NEVER_COALESCED, reserve, write);
+    if (kt::any(ALL_LANES, found.is_full())) found.empty_into(queue);
   }
-  kt::empty_by_block(found, NEVER_COALESCED, block_sizes, reserve, write);
+  kt::empty_by_block(found, queue, block_sizes);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_expand_contract(const ExpandContractArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_expand_contract(const GatherArgs args) {
   KT_SHARED(int64, block_sizes, [2]);
   if (kt::thread_in_block() == 0) *block_sizes = 0;
   GATHERING(args);
   CONTRACTION(args);
-  vertex_t* const next = args.next;
-  int64* const counters = args.counters;
-  const int64 capacity = args.capacity;
-  const auto reserve = [=](int64 n) { return kt::atomic_add(counters, n); };
-  const auto write = [=](int64 place, vertex_t v) {
-    if (place < capacity) next[place] = v;
-  };
+  const kt::Appender queue = {args.next, args.capacity, args.counters};
   kt::LocalQueue found;
   for (int64 first = int64{kt::block_id()} * BLOCK; first < args.n_frontier; first += int64{kt::n_blocks()} * BLOCK) {
     const int64 i = first + kt::thread_in_block();
@@ -288,27 +229,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_expand_contract(c
     kt::edges_of_block(gathering.targets, mine, gathering.block_from, gathering.warp_from, gathering.handed_over,
                        [&](bool valid, vertex_t u, offset_t, vertex_t v) {
                          if (contract(valid, u, v)) found.push(v);
-                         if (kt::any(kt::ALL_LANES, found.is_full())) found.empty_into(NEVER_COALESCED, reserve, write);
+                         if (kt::any(ALL_LANES, found.is_full())) found.empty_into(queue);
                        });
   }
-  kt::empty_by_block(found, NEVER_COALESCED, block_sizes, reserve, write);
+  kt::empty_by_block(found, queue, block_sizes);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_contract_expand(const ContractExpandArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_gather_contract_expand(const GatherArgs args) {
   GATHER_INTO(args, (EdgeQueue{args.next, args.next_sources, args.capacity, args.counters}));
   CONTRACTION(args);
-  for (int64 first = int64{kt::block_id()} * BLOCK; first < args.n_edges; first += int64{kt::n_blocks()} * BLOCK) {
+  for (int64 first = int64{kt::block_id()} * BLOCK; first < args.n_frontier; first += int64{kt::n_blocks()} * BLOCK) {
     const int64 i = first + kt::thread_in_block();
-    const bool valid = i < args.n_edges;
-    const vertex_t v = valid ? kt::load_constant(args.edges + i) : 0;
+    const bool valid = i < args.n_frontier;
+    const vertex_t v = valid ? kt::load_constant(args.frontier + i) : 0;
     const bool discovered = contract(valid, valid && args.sources ? kt::load_constant(args.sources + i) : 0, v);
     gather(discovered ? kt::adjacency_list(args.offsets, v) : kt::AdjacencyList{});
   }
-}
-
-// Queues the vertices of one level, each of them once, after their queue overflowed.
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_gather_list_level(int64 n_vertices, int32 level, const int32* __restrict__ distance, int64 capacity,
-                          vertex_t* queue, int64* counter) {
-  kt::list_level(distance, n_vertices, level, {queue, capacity, counter});
 }

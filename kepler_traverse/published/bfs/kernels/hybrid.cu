@@ -14,32 +14,21 @@
 #include <kt/frontier_queue.cuh>
 
 // What the host passes (published/bfs/hybrid_and_spmv.py). `level` is that of the vertices that are discovered.
-struct PushArgs {
+struct LayerArgs {
   const offset_t* offsets;
   const vertex_t* targets;
-  kt::int64 n_vertices;
-  kt::int32 level;
-  kt::int32* distance;
-  KT_NULLABLE vertex_t* predecessor;
-  kt::int64* counters;
-};
-
-struct PullArgs {
   const offset_t* in_offsets;
   const vertex_t* in_targets;
-  kt::int64 n_vertices;
-  kt::int32 level;
-  kt::int64 capacity;  // of next
-  kt::int32* distance;
+  int64 n_vertices;
+  int32 level;
+  int64 capacity;  // of next
+  int32* distance;
   KT_NULLABLE vertex_t* predecessor;
   KT_NULLABLE vertex_t* next;  // null: vertices are counted only
-  kt::int64* counters;
+  int64* counters;
 };
 
-using kt::int32;
-using kt::int64;
-
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_layer_push_thread(const PushArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_layer_push_thread(const LayerArgs args) {
   const kt::Reach reach = {args.level, args.distance, args.predecessor};
   int64* const counters = args.counters;
   auto visit = [=](vertex_t u, offset_t, vertex_t v) {
@@ -53,12 +42,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_layer_push_thread(const 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_pull_thread(const PullArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_pull_thread(const LayerArgs args) {
   constexpr int32 ALONE = 0x7fffffff;  // edges that a lane searches without the help of the warp: all
   const kt::Appender queue = {args.next, args.capacity, args.counters};
   int32* const distance = args.distance;
   const int32 last_level = args.level - 1;
-  for (int64 first = kt::warp_id() * kt::WARP; first < args.n_vertices; first += kt::n_warps() * kt::WARP) {
+  for (int64 first = kt::warp_id() * WARP; first < args.n_vertices; first += kt::n_warps() * WARP) {
     const int64 i = first + kt::lane();
     const vertex_t v = static_cast<vertex_t>(i);
     // Only this thread stores v's distance. Others store the next level elsewhere, which is no hit.

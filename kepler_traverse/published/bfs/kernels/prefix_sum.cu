@@ -12,20 +12,16 @@
 #include "block_scan.cuh"
 #include "visit_nonatomic.cuh"
 
-using kt::int32;
-using kt::int64;
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_prefix_visit(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                     const vertex_t* __restrict__ frontier, int64 n_frontier, int32 level, int32* distance,
-                     vertex_t* predecessor) {
+    bfs_prefix_visit(const offset_t* offsets, const vertex_t* targets, const vertex_t* frontier, int64 n_frontier,
+                     int32 level, int32* distance, vertex_t* predecessor) {
   const kt::Reach reach = {level, distance, predecessor};
   kt::edges_by_thread({offsets, targets}, kt::Queue{frontier, n_frontier},
                       [=](vertex_t u, offset_t, vertex_t v) { kt::visit_nonatomic(reach, u, v); });
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_prefix_count(const int32* __restrict__ distance, int64 n_vertices, int32 level, int64 tile, int64* sums) {
+    bfs_prefix_count(const int32* distance, int64 n_vertices, int32 level, int64 tile, int64* sums) {
   for (int64 first = kt::block_id() * tile; first < n_vertices; first += kt::n_blocks() * tile) {
     const int64 end = first + tile < n_vertices ? first + tile : n_vertices;
     int64 sum = 0;
@@ -39,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 
 // One block. Each sum becomes the sum of the tiles before it, and counters[0] that of all tiles.
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_prefix_sum(int64 n_tiles, int64* sums, int64* counters) {
-  KT_SHARED(int64, warp_sums, [BLOCK / kt::WARP]);
+  KT_SHARED(int64, warp_sums, [BLOCK / WARP]);
   int64 before = 0;
   for (int64 first = 0; first < n_tiles; first += BLOCK) {
     const int64 tile = first + kt::thread_in_block();
@@ -52,9 +48,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_prefix_sum(int64 n_tiles
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_prefix_list(const int32* __restrict__ distance, int64 n_vertices, int32 level, int64 tile,
-                    const int64* __restrict__ sums, int64 capacity, vertex_t* next) {
-  KT_SHARED(int32, warp_sums, [BLOCK / kt::WARP]);
+    bfs_prefix_list(const int32* distance, int64 n_vertices, int32 level, int64 tile, const int64* sums, int64 capacity,
+                    vertex_t* next) {
+  KT_SHARED(int32, warp_sums, [BLOCK / WARP]);
   for (int64 first = kt::block_id() * tile; first < n_vertices; first += kt::n_blocks() * tile) {
     const int64 end = first + tile < n_vertices ? first + tile : n_vertices;
     int64 before = kt::load_constant(sums + first / tile);

@@ -10,13 +10,9 @@
 #include <kt/advance.cuh>
 #include <kt/frontier_queue.cuh>
 
-using kt::int32;
-using kt::int64;
-using kt::uint8;
-
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    bfs_product(const offset_t* __restrict__ in_offsets, const vertex_t* __restrict__ in_targets, int64 n_vertices,
-                int32 width, const uint8* __restrict__ x, vertex_t* y) {
+    bfs_product(const offset_t* in_offsets, const vertex_t* in_targets, int64 n_vertices, int32 width, const uint8* x,
+                vertex_t* y) {
   kt::edges_by_virtual_warp(
       in_targets, kt::whole_grid(), n_vertices, width,
       [=](int64 v, bool) { return kt::adjacency_list(in_offsets, static_cast<vertex_t>(v)); },

@@ -1,8 +1,7 @@
-// Visits the head of an edge with plain stores, and rebuilds a queue that overflowed with duplicates.
+// Visits the head of an edge with plain stores.
 #pragma once
 
 #include <kt/bfs_visit.cuh>
-#include <kt/frontier_queue.cuh>
 
 namespace kt {
 
@@ -14,12 +13,6 @@ KT_DEVICE bool visit_nonatomic(const Reach& reach, vertex_t u, vertex_t v) {
   if (discovered) racy_store(reach.distance + v, reach.level);
   if (reach.predecessor && (discovered || hops == reach.level)) keep_smallest(reach.predecessor + v, u);
   return discovered;
-}
-
-// Queues the vertices of one level, each of them once, by a scan of the distances.
-KT_DEVICE void list_level(const int32* distance, int64 n_vertices, int32 level, Appender queue) {
-  for (int64 v = thread_id(); v < n_vertices; v += n_threads())
-    if (load_constant(distance + v) == level) queue.append(static_cast<vertex_t>(v));
 }
 
 }  // namespace kt

@@ -10,19 +10,6 @@
 
 namespace kt {
 
-// The first of n adjacency lists that ends after `edge`.
-KT_DEVICE int64 list_past(const offset_t* ends, int64 n, offset_t edge) {
-  int64 low = 0;
-  for (int64 high = n - 1; low < high;) {
-    const int64 middle = low + (high - low) / 2;
-    if (load_constant(ends + middle) > edge)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low;
-}
-
 // All lanes call visit(valid, u, edge, v), as in kt/advance.cuh.
 template <typename Lists, typename Visit>
 KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const offset_t* ends, Lists lists,
@@ -34,7 +21,8 @@ KT_DEVICE void edges_balanced(const vertex_t* targets, Team team, int64 n, const
   const offset_t end = begin + partition < total ? begin + partition : total;
   if (begin >= end) return;
   const auto start_of = [=](int64 i) { return i ? load_constant(ends + i - 1) : static_cast<offset_t>(0); };
-  for (int64 first = list_past(ends, n, begin); first < n && start_of(first) < end; first += WARP) {
+  const auto ends_after = [=](int64 i) { return load_constant(ends + i) > begin; };
+  for (int64 first = first_where(0, n - 1, ends_after); first < n && start_of(first) < end; first += WARP) {
     const int64 i = first + lane();
     AdjacencyList mine = {};
     if (i < n) {

@@ -28,80 +28,43 @@
 #include <kt/frontier_queue.cuh>
 #include <kt/thread_queue.cuh>
 
-using ordered_t = kt::key_of<weight_t>;
-
 // What the host passes (published/sssp/h_bf.py). `targets` hold the edge classes.
 struct RelaxArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
   const vertex_t* frontier;
-  kt::int64 n_frontier;
-  KT_NULLABLE const kt::int64* previous;  // holds the size of the frontier if the host does not know it
-  kt::int64 n_vertices;
-  kt::int32 min_width;  // lanes per vertex
-  kt::int32 max_width;
-  kt::int64 resident;  // threads that the device holds at once
+  int64 n_frontier;
+  KT_NULLABLE const int64* previous;  // holds the size of the frontier if the host does not know it
+  vertex_t u;                         // of a child kernel
+  int64 n_vertices;
+  int32 min_width;  // lanes per vertex
+  int32 max_width;
+  int64 resident;  // threads that the device holds at once
   offset_t heavy_degree;
-  kt::int64 hub_capacity;
+  int64 hub_capacity;
   weight_t limit;
-  kt::int32 round;
-  kt::int64 capacity;  // of next
+  int32 round;
+  int64 capacity;  // of next
   ordered_t* keys;
-  KT_NULLABLE kt::int32* queued_in;
-  KT_NULLABLE kt::int64* words;
+  KT_NULLABLE int32* queued_in;
+  KT_NULLABLE int64* words;
   KT_NULLABLE vertex_t* parent;
   KT_NULLABLE vertex_t* hubs;  // the queue of high-degree vertices
   vertex_t* next;
-  kt::int64* counters;
-  KT_NULLABLE kt::int64* counted;
-};
-
-struct RelaxHubsArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  const weight_t* weights;
-  const vertex_t* hubs;
-  kt::int64 hub_capacity;
-  weight_t limit;
-  kt::int32 round;
-  kt::int64 capacity;  // of next
-  ordered_t* keys;
-  KT_NULLABLE kt::int32* queued_in;
-  KT_NULLABLE kt::int64* words;
-  KT_NULLABLE vertex_t* parent;
-  vertex_t* next;
-  kt::int64* counters;
-  KT_NULLABLE kt::int64* counted;
-};
-
-// What h_bf_relax passes.
-struct RelaxListArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  const weight_t* weights;
-  vertex_t u;
-  weight_t limit;
-  kt::int32 round;
-  kt::int64 capacity;  // of next
-  ordered_t* keys;
-  KT_NULLABLE kt::int32* queued_in;
-  KT_NULLABLE kt::int64* words;
-  KT_NULLABLE vertex_t* parent;
-  vertex_t* next;
-  kt::int64* counters;
-  KT_NULLABLE kt::int64* counted;
+  int64* counters;
+  KT_NULLABLE int64* counted;
 };
 
 struct ClassifyArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
-  kt::int64 n_vertices;
-  kt::int32 directed;
-  const kt::int32* in_degrees;
+  int64 n_vertices;
+  int32 directed;
+  const int32* in_degrees;
   vertex_t* classified;  // the targets with their edge classes
-  kt::int64* counters;
+  int64* counters;
 };
 
 namespace {
@@ -113,13 +76,12 @@ enum Counted { TRIED, IMPROVED, DIRECT, SKIPPED, AVOIDED, CLOSED };
 enum Outcome { REJECTED, FIRST_THIS_ROUND, QUEUED_BEFORE };
 
 using bits_t = kt::Unsigned<sizeof(vertex_t)>::type;
-constexpr kt::int32 VERTEX_BITS = 8 * sizeof(vertex_t);
+constexpr int32 VERTEX_BITS = 8 * sizeof(vertex_t);
 constexpr vertex_t SKIP = static_cast<vertex_t>(bits_t{1} << (VERTEX_BITS - 2));
 constexpr vertex_t ONE_IN = static_cast<vertex_t>(bits_t{1} << (VERTEX_BITS - 1));
 constexpr vertex_t CLASS = CLASSES ? SKIP | ONE_IN : 0;
 
-constexpr kt::int32 SLOT = 192;  // vertices of a warp in shared memory (5.1)
-constexpr kt::int32 NEVER_COALESCED = kt::LOCAL_QUEUE + 1;
+constexpr int32 SLOT = 192;  // vertices of a warp in shared memory (5.1)
 
 // 5.1, item 1: data that is read once bypasses the caches; item 2: edges stay in the read-only cache.
 template <typename T>
@@ -133,23 +95,22 @@ KT_DEVICE weight_t weight_of(const weight_t* weights, offset_t e) {
 // Tentative distances. 5.1, item 3: racy loads and stores bypass the L1 cache.
 struct Distances {
   ordered_t* keys;
-  kt::int32* queued_in;  // STAMPED: the round that last queued a vertex
-  kt::int64* words;  // IN_WORD: the distance in the upper half, so that the order is that of the distances; the round
-  kt::int32 round;
+  int32* queued_in;  // STAMPED: the round that last queued a vertex
+  int64* words;      // IN_WORD: the distance in the upper half, so that the order is that of the distances; the round
+  int32 round;
 
 #if DUPLICATES == 2
   static_assert(sizeof(ordered_t) == 4, "distance and round share a word of 64 bits");
-  KT_DEVICE static ordered_t key_in(kt::int64 word) { return static_cast<ordered_t>(word >> 32); }
-  KT_DEVICE kt::int64 with_round(ordered_t key) const {
-    return static_cast<kt::int64>(static_cast<kt::uint64>(static_cast<kt::int64>(key)) << 32 |
-                                  static_cast<kt::uint32>(round));
+  KT_DEVICE static ordered_t key_in(int64 word) { return static_cast<ordered_t>(word >> 32); }
+  KT_DEVICE int64 with_round(ordered_t key) const {
+    return static_cast<int64>(static_cast<uint64>(static_cast<int64>(key)) << 32 | static_cast<uint32>(round));
   }
   // Distances only fall: an old one lets a candidate through that the atomic then rejects.
   KT_DEVICE ordered_t load(vertex_t v) const { return key_in(kt::racy_load(words + v)); }
   KT_DEVICE Outcome improve(vertex_t v, ordered_t key) const {
-    const kt::int64 before = kt::atomic_min(words + v, with_round(key));
+    const int64 before = kt::atomic_min(words + v, with_round(key));
     if (key_in(before) <= key) return REJECTED;
-    return static_cast<kt::int32>(before) == round ? QUEUED_BEFORE : FIRST_THIS_ROUND;
+    return static_cast<int32>(before) == round ? QUEUED_BEFORE : FIRST_THIS_ROUND;
   }
   KT_DEVICE void store(vertex_t v, ordered_t key) const { kt::racy_store(words + v, with_round(key)); }
 #else
@@ -165,20 +126,19 @@ struct Distances {
 
 // Empties the queues of a warp's lanes through `slot`, shared memory of the warp for SLOT vertices, from which they are
 // written with coalesced stores (5.1, figure 5). All lanes call it.
-template <typename Reserve, typename Write>
-KT_DEVICE void empty_through_shared(kt::LocalQueue& queue, vertex_t* slot, Reserve reserve, Write write_vertex) {
-  kt::int32 place = kt::sum_through(queue.size);
-  const kt::int32 total = kt::broadcast(kt::ALL_LANES, place, kt::WARP - 1);
+KT_DEVICE void empty_through_shared(kt::LocalQueue& queue, vertex_t* slot, kt::Appender to) {
+  int32 place = kt::sum_through(queue.size);
+  const int32 total = kt::broadcast(ALL_LANES, place, WARP - 1);
   place -= queue.size;
-  kt::int64 first = 0;
-  if (kt::lane() == 0 && total) first = reserve(total);
-  first = kt::broadcast(kt::ALL_LANES, first, 0);
-  kt::int32 put = 0;
-  for (kt::int32 done = 0; done < total; done += SLOT) {
+  int64 first = 0;
+  if (kt::lane() == 0 && total) first = to.reserve(total);
+  first = kt::broadcast(ALL_LANES, first, 0);
+  int32 put = 0;
+  for (int32 done = 0; done < total; done += SLOT) {
     for (; put < queue.size && place + put < done + SLOT; ++put) slot[place + put - done] = queue.vertices[put];
-    kt::warp_barrier(kt::ALL_LANES);
-    for (kt::int32 i = kt::lane(); i < SLOT && done + i < total; i += kt::WARP) write_vertex(first + done + i, slot[i]);
-    kt::warp_barrier(kt::ALL_LANES);
+    kt::warp_barrier(ALL_LANES);
+    for (int32 i = kt::lane(); i < SLOT && done + i < total; i += WARP) to.store(first + done + i, slot[i]);
+    kt::warp_barrier(ALL_LANES);
   }
   queue.size = 0;
 }
@@ -189,7 +149,7 @@ struct EdgeRelaxation {
   ordered_t farthest;
   Distances distances;
   vertex_t* parent;
-  kt::int64* counted;
+  int64* counted;
   kt::Appender next;
   vertex_t* slot;
   kt::LocalQueue& found;      // a reference, so that the compiler can keep the other members in registers
@@ -208,7 +168,7 @@ struct EdgeRelaxation {
       return;
     }
     if (is_queued) found.push(v);
-    if (kt::any(kt::ALL_LANES, found.is_full())) empty();
+    if (kt::any(ALL_LANES, found.is_full())) empty();
   }
 
   // Returns whether v enters the next frontier.
@@ -238,13 +198,8 @@ struct EdgeRelaxation {
 
   // All lanes call it. A queue counts past its capacity; see h_bf.py for what the host does then.
   KT_DEVICE void empty() {
-    const kt::Appender queue = next;
-    const auto reserve = [queue](kt::int64 n) { return kt::atomic_add(queue.counter, n); };
-    const auto write_vertex = [queue](kt::int64 place, vertex_t v) {
-      if (place < queue.capacity) queue.vertices[place] = v;
-    };
-    if (ENQUEUE == BY_PREFIX_SUM) found.empty_into(NEVER_COALESCED, reserve, write_vertex);
-    if (ENQUEUE == THROUGH_SHARED) empty_through_shared(found, slot, reserve, write_vertex);
+    if (ENQUEUE == BY_PREFIX_SUM) found.empty_into(next);
+    if (ENQUEUE == THROUGH_SHARED) empty_through_shared(found, slot, next);
   }
 
   template <typename Team>
@@ -255,8 +210,7 @@ struct EdgeRelaxation {
 };
 
 // `slots`: shared memory of the block; `found`: the queue of this thread.
-template <typename Args>
-KT_DEVICE EdgeRelaxation edge_relaxation(const Args& args, vertex_t* slots, kt::LocalQueue& found) {
+KT_DEVICE EdgeRelaxation edge_relaxation(const RelaxArgs& args, vertex_t* slots, kt::LocalQueue& found) {
   return {args.weights,
           kt::to_ordered(args.limit),
           {args.keys, args.queued_in, args.words, args.round},
@@ -267,12 +221,12 @@ KT_DEVICE EdgeRelaxation edge_relaxation(const Args& args, vertex_t* slots, kt::
           found};
 }
 
-constexpr kt::int32 N_SLOTS = ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / kt::WARP : 1;
+constexpr int32 N_SLOTS = ENQUEUE == THROUGH_SHARED ? SLOT * BLOCK / WARP : 1;
 
 }  // namespace
 
 // Relaxes the edges of one vertex. The number of blocks depends on its degree (5.3).
-extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_list(const RelaxListArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_list(const RelaxArgs args) {
   KT_SHARED(vertex_t, slots, [N_SLOTS]);
   kt::LocalQueue found;
   EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
@@ -291,27 +245,26 @@ extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax(const RelaxArgs a
   EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
   const offset_t* __restrict__ const offsets = args.offsets;
   const vertex_t* __restrict__ const frontier = args.frontier;
-  kt::int64 n_frontier = args.previous ? kt::load_constant(args.previous) : args.n_frontier;
+  int64 n_frontier = args.previous ? kt::load_constant(args.previous) : args.n_frontier;
   const bool is_everything = DUPLICATES == KEPT && n_frontier > args.capacity;
   if (is_everything) n_frontier = args.n_vertices;
-  kt::int32 width = args.min_width;  // 5.2
+  int32 width = args.min_width;  // 5.2
   while (width < args.max_width && 2 * width * n_frontier <= args.resident) width *= 2;
   // One of the lanes that share a vertex hands it over and broadcasts whether there was space.
   const auto is_handed_over = [&](vertex_t u, offset_t degree, bool is_first) -> bool {
-    const kt::int32 leader = kt::lane() / width * width;
-    const kt::uint32 sharers = (width == kt::WARP ? kt::ALL_LANES : (1u << width) - 1u) << leader;
-    kt::int32 has_space = 0;
+    const int32 leader = kt::lane() / width * width;
+    const uint32 sharers = (width == WARP ? ALL_LANES : (1u << width) - 1u) << leader;
+    int32 has_space = 0;
     if (is_first) {
-      const kt::int64 place = kt::atomic_add(args.counters + 1, 1);
+      const int64 place = kt::atomic_add(args.counters + 1, 1);
       has_space = place < args.hub_capacity;
 #if HEAVY == 2
       if (has_space) {
-        const kt::int64 edges_per_block = 16 * BLOCK;  // K3 of BFS-4K; this paper gives no number
-        const kt::int64 blocks = (degree + edges_per_block - 1) / edges_per_block;
-        const RelaxListArgs child_args = {
-            offsets,   args.targets,   args.weights, u,           args.limit, args.round,    args.capacity,
-            args.keys, args.queued_in, args.words,   args.parent, args.next,  args.counters, args.counted};
-        kt::launch_child(h_bf_relax_list, static_cast<kt::int32>(blocks), child_args);
+        const int64 edges_per_block = 16 * BLOCK;  // K3 of BFS-4K; this paper gives no number
+        const int64 blocks = (degree + edges_per_block - 1) / edges_per_block;
+        RelaxArgs child = args;
+        child.u = u;
+        kt::launch_child(h_bf_relax_list, static_cast<int32>(blocks), child);
       }
 #else
       static_cast<void>(degree);
@@ -320,10 +273,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax(const RelaxArgs a
     }
     return kt::broadcast(sharers, has_space, leader) != 0;
   };
-  const auto lists = [&](kt::int64 i, bool is_first) -> kt::AdjacencyList {
+  const auto lists = [&](int64 i, bool is_first) -> kt::AdjacencyList {
     const vertex_t u = is_everything ? static_cast<vertex_t>(i) : load_once(frontier + i);
     const ordered_t key = relaxation.distances.load(u);
-    if (is_everything && key == kt::Key<weight_t>::INFINITE) return kt::AdjacencyList{};
+    if (is_everything && key == kt::INFINITE) return kt::AdjacencyList{};
     relaxation.src_distance = kt::from_ordered<weight_t>(key);
     const kt::AdjacencyList list = {u, load_once(offsets + u), load_once(offsets + u + 1)};
     const offset_t degree = list.end - list.begin;
@@ -335,21 +288,21 @@ extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax(const RelaxArgs a
 }
 
 // The vertices that h_bf_relax put into the queue of high-degree vertices, one block per vertex.
-extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_hubs(const RelaxHubsArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_relax_hubs(const RelaxArgs args) {
   KT_SHARED(vertex_t, slots, [N_SLOTS]);
   kt::LocalQueue found;
   EdgeRelaxation relaxation = edge_relaxation(args, slots, found);
-  const kt::int64 handed_over = kt::load_constant(args.counters + 1);
-  const kt::int64 n_hubs = handed_over < args.hub_capacity ? handed_over : args.hub_capacity;
-  for (kt::int64 i = kt::block_id(); i < n_hubs; i += kt::n_blocks())
+  const int64 handed_over = kt::load_constant(args.counters + 1);
+  const int64 n_hubs = handed_over < args.hub_capacity ? handed_over : args.hub_capacity;
+  for (int64 i = kt::block_id(); i < n_hubs; i += kt::n_blocks())
     relaxation.relax_list(args.targets, kt::one_block(),
                           kt::adjacency_list(args.offsets, kt::load_constant(args.hubs + i)));
   relaxation.empty();
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_count_targets(const vertex_t* __restrict__ targets, kt::int64 n_edges, kt::int32* in_degrees) {
-  for (kt::int64 e = kt::thread_id(); e < n_edges; e += kt::n_threads())
+    h_bf_count_targets(const vertex_t* targets, int64 n_edges, int32* in_degrees) {
+  for (int64 e = kt::thread_id(); e < n_edges; e += kt::n_threads())
     kt::atomic_add(in_degrees + kt::load_constant(targets + e), 1);
 }
 
@@ -362,12 +315,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_classify_warp(const ClassifyArgs args) {
   const offset_t* const offsets = args.offsets;
   const weight_t* const weights = args.weights;
-  const kt::int32* const in_degrees = args.in_degrees;
-  const kt::int32 directed = args.directed;
+  const int32* const in_degrees = args.in_degrees;
+  const int32 directed = args.directed;
   vertex_t* const classified = args.classified;
-  kt::int64* const counters = args.counters;
+  int64* const counters = args.counters;
   kt::edges_by_warp({offsets, args.targets}, kt::Range{0, args.n_vertices}, [=](vertex_t u, offset_t e, vertex_t v) {
-    const offset_t out_degree = kt::load_constant(offsets + v + 1) - kt::load_constant(offsets + v);
+    const offset_t out_degree = kt::degree_of(offsets, v);
     const bool is_negative = kt::to_ordered(kt::load_constant(weights + e)) < 0;
     const bool is_end = directed ? out_degree == 0 : out_degree == 1 && !is_negative;
     const bool is_skipped = is_end || (u == v && !is_negative);
@@ -378,9 +331,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_classify_warp(const Cla
   });
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_unpack(const kt::int64* __restrict__ words, kt::int64 n_vertices, ordered_t* keys) {
-  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads())
+extern "C" __global__ void __launch_bounds__(BLOCK) h_bf_unpack(const int64* words, int64 n_vertices, ordered_t* keys) {
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads())
     keys[v] = static_cast<ordered_t>(kt::load_constant(words + v) >> 32);
 }
 
@@ -388,14 +340,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 // changes here from which a candidate is computed. The exception is two vertices that have only each other as
 // neighbors: the candidate that comes back is not smaller, and an old distance of the other vertex is infinite.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    h_bf_close_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                    const weight_t* __restrict__ weights, kt::int64 n_vertices, weight_t limit, ordered_t* keys,
-                    kt::int64* counted) {
+    h_bf_close_warp(const offset_t* offsets, const vertex_t* targets, const weight_t* weights, int64 n_vertices,
+                    weight_t limit, ordered_t* keys, int64* counted) {
   const ordered_t farthest = kt::to_ordered(limit);
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t target) {
     if (!(target & CLASS & SKIP)) return;
     const ordered_t src_distance = kt::racy_load(keys + u);
-    if (src_distance == kt::Key<weight_t>::INFINITE) return;
+    if (src_distance == kt::INFINITE) return;
     const vertex_t v = target & ~CLASS;
     const ordered_t key =
         kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(src_distance), kt::load_constant(weights + e)));

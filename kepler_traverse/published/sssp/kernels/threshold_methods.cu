@@ -30,52 +30,33 @@
 #include <kt/frontier_queue.cuh>
 #include <kt/relax.cuh>
 
-using ordered_t = kt::key_of<weight_t>;
-
 // What the host passes (published/sssp/threshold_methods.py).
-struct SplitArgs {
-  const vertex_t* pile;
-  kt::int64 size;
-  const ordered_t* keys;
-  ordered_t floor;
-  const ordered_t* thresholds;
-  kt::int32 n_thresholds;
-  kt::int32 side;
-  kt::int64 pile_capacity;
-  vertex_t* piles;
-  kt::int64* sizes;
-};
-
-struct RelaxArgs {
+struct PileArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
-  const vertex_t* vertices;  // the current pile, or the vertices that fell into it in the last round
-  kt::int64 size;
+  const vertex_t* vertices;  // a pile, or the vertices that fell into it in the last round
+  int64 size;
   weight_t limit;
   ordered_t floor;
   ordered_t above;  // relax edges with weights above this one,
   ordered_t up_to;  // and up to this one
   const ordered_t* thresholds;
-  kt::int32 n_thresholds;
-  kt::int32 side;
-  kt::int32 current;  // pile
-  kt::int32 keeps;    // whether vertices that fall into the current pile are appended to it
-  kt::int32 round;
-  kt::int64 pile_capacity;
+  int32 n_thresholds;
+  int32 side;
+  int32 current;  // pile
+  int32 keeps;    // whether vertices that fall into the current pile are appended to it
+  int32 round;
+  int64 pile_capacity;
   ordered_t* keys;
-  kt::int32* queued_in;  // the round that last queued a vertex
+  int32* queued_in;  // the round that last queued a vertex
   vertex_t* next;
   vertex_t* piles;
-  kt::int64* sizes;
-  kt::int64* counters;
+  int64* sizes;
+  int64* counters;
 };
 
 namespace {
-
-using kt::int32;
-using kt::int64;
-constexpr ordered_t INFINITE = kt::Key<weight_t>::INFINITE;
 
 struct Piles {
   const ordered_t* thresholds;
@@ -89,11 +70,11 @@ struct Piles {
   KT_DEVICE int32 pile_for(ordered_t key, int32 current) const {
     int32 pile = current;
     while (pile < n_thresholds && key >= kt::load_constant(thresholds + pile)) ++pile;
-    return key < INFINITE ? pile : n_thresholds + 1;
+    return key < kt::INFINITE ? pile : n_thresholds + 1;
   }
   KT_DEVICE void put(int32 pile, vertex_t v) const {
     const int64 place = pile < n_thresholds ? pile : pile + side;
-    const kt::uint32 same_pile = kt::match(kt::lanes_here(), pile);
+    const uint32 same_pile = kt::match(kt::lanes_here(), pile);
     kt::Appender{vertices + place * pile_capacity, pile_capacity, sizes + pile}.append(v, same_pile);
   }
 };
@@ -102,8 +83,8 @@ struct Piles {
 
 // The lightest edge that leaves each vertex. The host initializes `lightest` to infinity.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_piles_lightest_warp(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ targets,
-                             const weight_t* __restrict__ weights, int64 n_vertices, ordered_t* lightest) {
+    sssp_piles_lightest_warp(const offset_t* offsets, const vertex_t* targets, const weight_t* weights,
+                             int64 n_vertices, ordered_t* lightest) {
   kt::edges_by_warp({offsets, targets}, kt::Range{0, n_vertices}, [=](vertex_t u, offset_t e, vertex_t) {
     const ordered_t key = kt::to_ordered(kt::load_constant(weights + e));
     if (key < kt::racy_load(lightest + u)) kt::atomic_min(lightest + u, key);  // an old value costs one atomic
@@ -115,34 +96,34 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 //   counters[0]   INFINITE minus the smallest distance in the pile; 0 if the pile is empty
 //   counters[1]   the same for the smallest sum of a distance and the vertex's lightest edge
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_piles_nearest(const vertex_t* __restrict__ pile, int64 size, const ordered_t* __restrict__ keys,
-                       ordered_t floor, const ordered_t* __restrict__ lightest, int64* counters) {
+    sssp_piles_nearest(const vertex_t* pile, int64 size, const ordered_t* keys, ordered_t floor,
+                       const ordered_t* lightest, int64* counters) {
   int64 gap = 0, gap_through = 0;
   for (int64 i = kt::thread_id(); i < size; i += kt::n_threads()) {
     const vertex_t v = kt::load_constant(pile + i);
     const ordered_t key = kt::load_constant(keys + v);
     if (key < floor) continue;
-    if (INFINITE - key > gap) gap = INFINITE - key;
+    if (kt::INFINITE - key > gap) gap = kt::INFINITE - key;
     if (!lightest) continue;
     const weight_t weight = kt::from_ordered<weight_t>(kt::load_constant(lightest + v));
     const ordered_t through = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(key), weight));
-    if (INFINITE - through > gap_through) gap_through = INFINITE - through;
+    if (kt::INFINITE - through > gap_through) gap_through = kt::INFINITE - through;
   }
   if (gap) kt::atomic_max(counters, gap);
   if (gap_through) kt::atomic_max(counters + 1, gap_through);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) sssp_piles_split(const SplitArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_piles_split(const PileArgs args) {
   const Piles piles = {args.thresholds, args.n_thresholds, args.side, args.pile_capacity, args.piles, args.sizes};
   for (int64 i = kt::thread_id(); i < args.size; i += kt::n_threads()) {
-    const vertex_t v = kt::load_constant(args.pile + i);
+    const vertex_t v = kt::load_constant(args.vertices + i);
     const ordered_t key = kt::load_constant(args.keys + v);
     if (key >= args.floor) piles.put(piles.pile_for(key, 0), v);
   }
 }
 
 // Relaxes the edges of `vertices` with weights in (above, up_to].
-extern "C" __global__ void __launch_bounds__(BLOCK) sssp_piles_relax(const RelaxArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_piles_relax(const PileArgs args) {
   const kt::Relaxing relaxing = {args.weights, kt::to_ordered(args.limit), args.keys, nullptr};
   const Piles piles = {args.thresholds, args.n_thresholds, args.side, args.pile_capacity, args.piles, args.sizes};
   const kt::Appender queue = {args.next, args.pile_capacity, args.counters};
@@ -166,6 +147,6 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_piles_relax(const Relax
     if (new_pile == current && kt::atomic_exchange(queued_in + v, round) != round) queue.append(v);
   };
   // If there are more warps than groups of 32 adjacency lists, each warp takes fewer lists.
-  const int32 at_once = kt::WARP / kt::lanes_per_list(kt::n_threads(), args.size);
+  const int32 at_once = WARP / kt::lanes_per_list(kt::n_threads(), args.size);
   kt::edges_by_discovery(args.targets, kt::whole_grid(), args.size, true, lists, visit, at_once);
 }

@@ -14,50 +14,37 @@
 #include <kt/advance.cuh>
 #include <kt/relax.cuh>
 
-using ordered_t = kt::key_of<weight_t>;
-
 // What the host passes (published/sssp/bellman_ford_gpu.py).
-struct SweepArgs {
+struct RoundArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
-  kt::int64 n_vertices;
+  int64 n_vertices;
   weight_t limit;
   ordered_t* keys;
+  KT_NULLABLE int32* mask;
+  KT_NULLABLE ordered_t* updating;
   KT_NULLABLE vertex_t* parent;
-  kt::int64* counters;
+  int64* counters;
 };
 
-struct MaskArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  const weight_t* weights;
-  const ordered_t* keys;
-  kt::int64 n_vertices;
-  weight_t limit;
-  kt::int32* mask;
-  ordered_t* updating;
-  KT_NULLABLE vertex_t* parent;
-};
-
-extern "C" __global__ void __launch_bounds__(BLOCK) sssp_sweep_thread(const SweepArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_sweep_thread(const RoundArgs args) {
   const kt::Relaxing relaxing = {args.weights, kt::to_ordered(args.limit), args.keys, args.parent};
-  kt::int64* const counters = args.counters;
+  int64* const counters = args.counters;
   const auto visit = [=](vertex_t u, offset_t e, vertex_t v) {
     const ordered_t src_distance = kt::racy_load(relaxing.keys + u);
     // If u is reached or improves after this load, the flag requests another round. All threads write the same.
-    if (src_distance < kt::Key<weight_t>::INFINITE && relaxing.relax(u, src_distance, e, v))
-      kt::racy_store(counters, kt::int64{1});
+    if (src_distance < kt::INFINITE && relaxing.relax(u, src_distance, e, v)) kt::racy_store(counters, int64{1});
   };
   kt::edges_by_thread({args.offsets, args.targets}, kt::Range{0, args.n_vertices}, visit);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK) sssp_mask_relax_thread(const MaskArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) sssp_mask_relax_thread(const RoundArgs args) {
   const kt::Relaxing relaxing = {args.weights, kt::to_ordered(args.limit), args.updating, args.parent};
   const offset_t* const offsets = args.offsets;
   const ordered_t* const keys = args.keys;
-  kt::int32* const mask = args.mask;
-  const auto lists = [=](kt::int64 u, bool) {
+  int32* const mask = args.mask;
+  const auto lists = [=](int64 u, bool) {
     if (mask[u] == 0) return kt::AdjacencyList{};
     mask[u] = 0;
     return kt::adjacency_list(offsets, static_cast<vertex_t>(u));
@@ -69,13 +56,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_mask_relax_thread(const
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_mask_update(const ordered_t* __restrict__ updating, kt::int64 n_vertices, ordered_t* keys, kt::int32* mask,
-                     kt::int64* counters) {
-  for (kt::int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
+    sssp_mask_update(const ordered_t* updating, int64 n_vertices, ordered_t* keys, int32* mask, int64* counters) {
+  for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
     const ordered_t key = kt::load_constant(updating + v);
     if (key >= keys[v]) continue;
     keys[v] = key;
     mask[v] = 1;
-    kt::racy_store(counters, kt::int64{1});  // all write the same
+    kt::racy_store(counters, int64{1});  // all write the same
   }
 }

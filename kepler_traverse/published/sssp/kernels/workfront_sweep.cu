@@ -15,33 +15,28 @@
 
 #include "advance_balanced.cuh"
 
-using ordered_t = kt::key_of<weight_t>;
-
 // What the host passes (published/sssp/bellman_ford_gpu.py).
 struct RelaxArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const weight_t* weights;
   const vertex_t* frontier;
-  kt::int64 n_frontier;
+  int64 n_frontier;
   const offset_t* ends;  // prefix sums of the degrees
   weight_t limit;
-  kt::int32 round;
-  kt::int64 capacity;  // of next
+  int32 round;
+  int64 capacity;  // of next
   ordered_t* keys;
-  kt::int32* queued_in;
+  int32* queued_in;
   KT_NULLABLE vertex_t* parent;
   vertex_t* next;
-  kt::int64* counters;
+  int64* counters;
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
-    sssp_work_front_degrees(const offset_t* __restrict__ offsets, const vertex_t* __restrict__ frontier,
-                            kt::int64 n_frontier, offset_t* degrees) {
-  for (kt::int64 i = kt::thread_id(); i < n_frontier; i += kt::n_threads()) {
-    const kt::AdjacencyList list = kt::adjacency_list(offsets, kt::load_constant(frontier + i));
-    degrees[i] = list.end - list.begin;
-  }
+    sssp_work_front_degrees(const offset_t* offsets, const vertex_t* frontier, int64 n_frontier, offset_t* degrees) {
+  for (int64 i = kt::thread_id(); i < n_frontier; i += kt::n_threads())
+    degrees[i] = kt::degree_of(offsets, kt::load_constant(frontier + i));
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) sssp_work_front_relax(const RelaxArgs args) {
@@ -49,9 +44,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK) sssp_work_front_relax(const 
   const kt::Appender queue = {args.next, args.capacity, args.counters};
   const offset_t* const offsets = args.offsets;
   const vertex_t* const frontier = args.frontier;
-  kt::int32* const queued_in = args.queued_in;
-  const kt::int32 round = args.round;
-  const auto lists = [=](kt::int64 i, bool) { return kt::adjacency_list(offsets, kt::load_constant(frontier + i)); };
+  int32* const queued_in = args.queued_in;
+  const int32 round = args.round;
+  const auto lists = [=](int64 i, bool) { return kt::adjacency_list(offsets, kt::load_constant(frontier + i)); };
   kt::edges_balanced(args.targets, kt::whole_grid(), args.n_frontier, args.ends, lists,
                      [=](bool valid, vertex_t u, offset_t e, vertex_t v) {
                        if (!valid || !relaxing.relax(u, kt::racy_load(relaxing.keys + u), e, v)) return;

@@ -37,12 +37,6 @@
 
 #include "near_far_relax.cuh"
 
-using kt::int32;
-using kt::int64;
-using kt::ordered_t;
-using kt::uint32;
-using kt::uint64;
-
 // What a search reports to the host.
 struct Outcome {
   int64 last_step;
@@ -130,10 +124,7 @@ KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteratio
   const kt::Teams teams(CHUNK_WARPS);
   for (int64 i = teams.mine(); i < n_chunks; i += teams.how_many()) {
     const uint64 chunk = search.chunks(iteration)[i];
-    kt::AdjacencyList list =
-        kt::adjacency_list(search.offsets, static_cast<vertex_t>(chunk & ((uint64{1} << kt::VERTEX_BITS) - 1)));
-    list.begin += static_cast<offset_t>(chunk >> kt::VERTEX_BITS) * CHUNK;
-    if (list.end > list.begin + CHUNK) list.end = list.begin + CHUNK;
+    const kt::AdjacencyList list = kt::chunk_of<CHUNK, kt::VERTEX_BITS>(search.offsets, chunk);
     kt::edges_of_list<UNROLL>(search.targets, teams.team(), list, relaxer);
   }
 }
@@ -142,7 +133,7 @@ template <typename Scope>
 KT_DEVICE void split(const Search& search, const LoopState& prev, ordered_t threshold, kt::Piles<Scope>& into) {
   const vertex_t* const pile = search.far(prev.side);
   const int64 size = prev.far_size();
-  for (int64 first = Scope::team().warp * kt::WARP; first < size; first += Scope::team().n_warps * kt::WARP) {
+  for (int64 first = Scope::team().warp * WARP; first < size; first += Scope::team().n_warps * WARP) {
     const int64 i = first + kt::lane();
     const vertex_t v = i < size ? pile[i] : static_cast<vertex_t>(0);
     const ordered_t key = i < size ? kt::key_in(search.labels[v]) : static_cast<ordered_t>(-1);
@@ -218,7 +209,8 @@ KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopSt
   vertex_t* const near = search.near(grid_iteration + 1);
   for (int64 i = Scope::thread(); i < last.near; i += Scope::n_threads()) {
     if (i < SMALL) near[i] = queues[iteration % 2 * SMALL + i];
-    kt::list_chunks(near[i], kt::degree_of(search.offsets, near[i]), search.chunks(grid_iteration + 1), &next.chunks);
+    kt::list_chunks<CHUNK, kt::VERTEX_BITS>(near[i], kt::degree_of(search.offsets, near[i]),
+                                            search.chunks(grid_iteration + 1), &next.chunks);
   }
   // All threads have counted the chunks above. Small iterations count none, so this word is not copied.
   if (LoopStates::words_of(next) + Scope::thread() != &next.chunks) LoopStates::copy(next, last, Scope::thread());
@@ -271,7 +263,7 @@ KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopSt
   first.step = args.first_step;
   first.threshold = kt::to_ordered(args.width) > 0 ? kt::to_ordered(args.width) : 1;
   first.width = kt::bits_of(args.width);
-  kt::list_chunks(args.source, first.edges, search.all_chunks, &first.chunks);
+  kt::list_chunks<CHUNK, kt::VERTEX_BITS>(args.source, first.edges, search.all_chunks, &first.chunks);
   outcome.n_open = 0;
   trace.clear();
 }

@@ -6,8 +6,6 @@
 //   UNROLL           edges per lane that are loaded together
 #pragma once
 
-#include <kt/advance.cuh>
-
 #include "near_far_state.cuh"
 
 namespace kt {

@@ -12,6 +12,7 @@
 //   TAIL          edges between two thresholds below which the width doubles if the far pile shrinks
 #pragma once
 
+#include <kt/advance.cuh>
 #include <kt/thread_queue.cuh>
 #include <kt/triple_buffer.cuh>
 
@@ -83,18 +84,6 @@ KT_DEVICE Threshold next_threshold(const LoopState& prev) {
   return {add_width(key, width), width};
 }
 
-KT_DEVICE offset_t degree_of(const offset_t* offsets, vertex_t v) {
-  return load_constant(offsets + v + 1) - load_constant(offsets + v);
-}
-
-// Lists the chunks of an adjacency list of CHUNK edges or more.
-KT_DEVICE void list_chunks(vertex_t v, offset_t degree, uint64* chunks, int64* count) {
-  if (degree < CHUNK) return;
-  const int64 n = (degree + CHUNK - 1) / CHUNK;
-  const int64 place = atomic_add(count, n);
-  for (int64 i = 0; i < n; ++i) chunks[place + i] = static_cast<uint64>(i) << VERTEX_BITS | static_cast<uint64>(v);
-}
-
 // Queues vertices for the next iteration. All lanes of a warp call add and flush together.
 template <typename Scope>
 struct Piles {
@@ -119,16 +108,14 @@ struct Piles {
       near_shared[place] = v;
     else
       near[place] = v;
-    if (!Scope::IS_SMALL) list_chunks(v, degree, chunks, &next->chunks);
+    if (!Scope::IS_SMALL) list_chunks<CHUNK, VERTEX_BITS>(v, degree, chunks, &next->chunks);
   }
   // Not inlined: it is rare and called from every advance, and one copy of the code keeps the kernel small.
   __device__ __attribute__((noinline)) void flush() {
-    found_near.empty_into(
-        LOCAL_QUEUE + 1, [&](int64 n) { return atomic_add(&next->near, n); },
-        [&](int64 place, vertex_t v) { store_near(place, v); });
+    found_near.empty_into(into([&](int64 n) { return atomic_add(&next->near, n); },
+                               [&](int64 place, vertex_t v) { store_near(place, v); }));
     found_far.empty_into(
-        LOCAL_QUEUE + 1, [&](int64 n) { return atomic_add(&next->far, n); },
-        [&](int64 place, vertex_t v) { far[place] = v; });
+        into([&](int64 n) { return atomic_add(&next->far, n); }, [&](int64 place, vertex_t v) { far[place] = v; }));
   }
 };
 
@@ -149,10 +136,7 @@ KT_DEVICE void add_counts(LoopState* next, bool has_split, int64 edges, int64 ga
   const int32 warp_sum = reduce_add(ALL_LANES, edges < max_edges ? static_cast<int32>(edges) : max_edges - 1);
   if (lane() == 0 && warp_sum) atomic_add(to_edges, int64{warp_sum});
   if (has_split) {
-    for (int32 mask = 1; mask < WARP; mask *= 2) {
-      const int64 other = shuffle_xor(ALL_LANES, gap, mask);
-      if (other > gap) gap = other;
-    }
+    gap = largest_of_all(gap);
     if (lane() == 0 && gap) atomic_max(to_gap, gap);
   }
   if (Scope::IS_SMALL) return;

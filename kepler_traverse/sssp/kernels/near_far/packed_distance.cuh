@@ -30,9 +30,6 @@
 
 namespace kt {
 
-using ordered_t = key_of<weight_t>;
-constexpr ordered_t INFINITE = Key<weight_t>::INFINITE;
-
 template <bool HOLDS_PREDECESSORS>
 struct LabelType {
   using type = ordered_t;

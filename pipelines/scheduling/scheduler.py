@@ -192,7 +192,8 @@ class Window:
             self._on_task_error(task, future.exception())
         else:  # cancelled from outside, or its result was lost with its worker
             self._monitor.look_for_scheduler()
-            self._lost(task, "its result is gone")
+            # Dask computes a lost result again, so the heartbeat of a task that had ended is that of another worker.
+            self._lost(task, "its result is gone", is_crash=future.status == "cancelled")
         future.release()  # Dask would recompute a result that is still referenced if its worker died
 
     def _on_task_error(self, task: Task, error: Exception) -> None:

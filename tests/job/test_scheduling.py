@@ -27,7 +27,7 @@ from pipelines.scheduling import cluster
 from pipelines.scheduling.cluster import pinned
 from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.heartbeat import Mark, read_mark
-from pipelines.scheduling.scheduler import MAX_FAILURES, WINDOW, Window
+from pipelines.scheduling.scheduler import MAX_FAILURES, MAX_LOSSES, WINDOW, Window
 from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, TaskSizer
 from scripts.bench.scheduler_model import simulate
 from tests.support.processes import wait_until
@@ -179,12 +179,12 @@ class Future:
 
 
 class Cluster:
-    """Workers that search from the sources of all batches of a task together, and die of one batch."""
+    """Workers that search from the sources of all batches of a task together, and are lost with one batch."""
 
     status = "running"
 
-    def __init__(self, deadly):
-        self.deadly, self.tasks = deadly, []
+    def __init__(self, deadly, status="cancelled"):
+        self.deadly, self._status, self.tasks = deadly, status, []
         self.scheduler = SimpleNamespace(ncores=dict, ncores_running=dict, processing=dict)
 
     def sync(self, _question, **_):
@@ -198,7 +198,7 @@ class Cluster:
         mark = Mark(task.mark)  # left behind by a worker that dies
         mark.__enter__()
         mark.at(task.parts[0], self.deadly if task.isolate else None, task.parts[-1])
-        return Future("cancelled")
+        return Future(self._status)
 
 
 class RetryObserver(Counted):
@@ -264,6 +264,13 @@ def test_a_source_is_not_blamed_for_workers_that_close(tmp_path, actions, is_bla
     failures = [(3, [3], f"its worker died ({MAX_FAILURES} times)")]
     assert (observer.failures, bool(observer.again)) == (failures if is_blamed else [], is_blamed)
     assert observer.parts == Counter(range(5))
+
+
+def test_a_batch_whose_result_was_lost_is_not_blamed_for_the_heartbeat_of_the_worker_that_computes_it_again(tmp_path):
+    workers, observer = Cluster(2, "lost"), Counted()
+    with pytest.raises(cluster.ClusterError, match=f"workers have been lost {MAX_LOSSES} times"):
+        Window(DaskExecutor(workers, workers.submit), observer, tmp_path).run(list(range(4)))
+    assert observer.failures == []
 
 
 class ClientOfDyingWorkers:

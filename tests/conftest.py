@@ -1,7 +1,5 @@
 """Fixtures of all tests: devices, real graphs, Hypothesis profiles, and what runs with --all only."""
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import multiprocessing.forkserver

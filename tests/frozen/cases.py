@@ -4,8 +4,6 @@ A call is text, which is also the name of its record: ``many`` is ``bfs_many`` o
 ``max_depth`` or ``cutoff``. ``s``, ``t``, ``o`` and ``d`` are sources, targets, origins and destinations of the graph ``g``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

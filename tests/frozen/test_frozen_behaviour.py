@@ -8,8 +8,6 @@ changes the behaviour on purpose and has a line in the changelog; its diff shows
 code leaves the file as it is. ``earlier_output`` is an output folder of an earlier version and is never written again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

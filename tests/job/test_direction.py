@@ -1,7 +1,5 @@
 """Summaries outward and inward, compared with NetworkX and igraph, in Python and as a job."""
 
-from __future__ import annotations
-
 import json
 
 import igraph

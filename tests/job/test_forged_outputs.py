@@ -1,7 +1,5 @@
 """Forged output files of every kind: one clear error or a named fault, never a hang, never "verified"."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import itertools

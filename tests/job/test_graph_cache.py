@@ -1,7 +1,5 @@
 """The graph cache and other stored graphs: no other user can choose the graph that a run is certified against."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

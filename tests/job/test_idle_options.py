@@ -100,7 +100,7 @@ BASES = {
     "flows": ["--result", "flows"],
     "betweenness of a sample": ["--result", "betweenness", "--all-sources", "--samples", "3", "--of", "vertices"],
     "opportunities": [
-        *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
+        *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv")
     ],
     "opportunities of a table": [
         *("--result", "opportunities", "--cutoffs", "1,2", "--values", "a", "--vertices", "{folder}/table.csv"),
@@ -113,7 +113,7 @@ BASES = {
     "sssp targets": ["--algorithm", "sssp", "--result", "targets", "--targets", "1,4"],
     "limits of a table": ["--sources", "{folder}/limits.csv", "--columns", "source=stop"],
     "nearest of tables": [
-        *("--result", "nearest", "--nearest-k", "1", "--sources", "{folder}/stops.csv", "--columns", "source=stop"),
+        *("--result", "nearest", "--nearest-k", "1", "--sources", "{folder}/stops.csv", "--columns", "source=stop")
     ],
     "a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2"],
     "nearest on a cluster that exists": ["--scheduler-address", "tcp://127.0.0.1:2", "--result", "nearest"],

@@ -62,11 +62,7 @@ def finished(argv, folder, before=""):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["--algorithm", "sssp", "--result", "predecessors"],
-        ["--result", "summary"],
-        ["--result", "nearest", "--undirected"],
-    ],
+    [["--algorithm", "sssp", "--result", "predecessors"], ["--result", "summary"], ["--result", "nearest", "--undirected"]],
     ids=["predecessors", "summary", "nearest"],
 )
 def test_a_run_in_process_writes_the_bytes_of_a_run_on_a_cluster(edges, tmp_path, capsys, words):

@@ -1,7 +1,5 @@
 """The job lists used and unused columns, and its messages name flags and not arguments."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """``--result extremes``: those of the library, without sources; resumed, verified, refused."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

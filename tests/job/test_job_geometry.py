@@ -1,7 +1,5 @@
 """``--geometry``: GeoParquet files of isochrones and loads, for any batches, resumed, verified, refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -160,10 +158,7 @@ def test_hulls_without_shapely_are_refused_before_the_searches(data, tmp_path, m
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (
-            ["--result", "within", "--cutoffs", "3"],
-            "--geometry is for --result isochrones, flows or betweenness",
-        ),
+        (["--result", "within", "--cutoffs", "3"], "--geometry is for --result isochrones, flows or betweenness"),
         (["--result", "isochrones", "--cutoffs", "3"], "--geometry reads columns of --vertices; give that table"),
     ],
 )

@@ -1,7 +1,5 @@
 """``--hierarchy``: the same results with and without one, which is stored with the graph, found again and checked."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -171,10 +169,7 @@ def test_a_graph_with_hubs_is_refused_with_the_reason(tmp_path, capsys, monkeypa
 
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [
-        ({"--result": "nearest"}, "one search"),
-        ({"--algorithm": "bfs", "--device": "cuda"}, "with bfs is for --device cpu"),
-    ],
+    [({"--result": "nearest"}, "one search"), ({"--algorithm": "bfs", "--device": "cuda"}, "with bfs is for --device cpu")],
 )
 def test_a_hierarchy_that_no_search_could_use_is_refused(edges, tmp_path, capsys, more, reason):
     flags = {"--algorithm": "sssp", "--device": "cpu", "--result": "distances"} | more

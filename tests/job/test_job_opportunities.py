@@ -1,7 +1,5 @@
 """Opportunities, counts and isochrones of the job: those of the library, for any batches, resumed, verified, refused."""
 
-from __future__ import annotations
-
 import shutil
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``--pairs``: one row per row given, in its order, whatever the batches; missing vertices, resume and verification."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``--sort distance``: the same rows in another order, which readers skip through; resumed, verified, forged."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 

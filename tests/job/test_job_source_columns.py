@@ -1,7 +1,5 @@
 """Columns of the tables of sources and targets, by the library: groups, limits; any batches, resumed, verified, refused."""
 
-from __future__ import annotations
-
 import json
 import shutil
 
@@ -316,8 +314,7 @@ def places(data):
 
 
 @pytest.mark.parametrize(
-    ("words", "role", "column"),
-    [([], "limit", "most"), (GROUPS[:-2], "group", "kind"), (None, "source_weight", "people")],
+    ("words", "role", "column"), [([], "limit", "most"), (GROUPS[:-2], "group", "kind"), (None, "source_weight", "people")]
 )
 @pytest.mark.usefixtures("places")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -1,7 +1,5 @@
 """Sources and targets as tables: a column of CSV or Parquet, whose other columns come back with one row per source."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

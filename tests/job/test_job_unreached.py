@@ -1,7 +1,5 @@
 """``--unreached``: rows of vertices without a path, as the library has them; any batches, resumed, verified, refused."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

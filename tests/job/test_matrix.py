@@ -1,7 +1,5 @@
 """``--result matrix``: the matrix of the library in Arrow files; it has the digest of the distances and is verified."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -3,8 +3,6 @@
 Without RAPIDS a stand-in on pandas takes its place; the tests marked ``gpu`` take cuGraph and all GPUs that there are.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import time
 

@@ -1,7 +1,5 @@
 """The output folder: it is where the user named it, has one run at a time, and no temporary files remain."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

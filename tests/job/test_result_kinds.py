@@ -1,7 +1,5 @@
 """Results of the job other than distances: equal to the library's, one digest for any batches, certified, resumable."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The job with filters of rows, directions and vertices to keep: the same as with the edge list written anew."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """Part files are those that pyarrow writes: the same rows, types, statistics and pages, whatever was encoded before."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

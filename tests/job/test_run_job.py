@@ -173,20 +173,12 @@ def test_a_scheduler_of_the_environment_is_not_used(tmp_path, monkeypatch):
     [
         ({"source": [1]}, InputError, "source is no option of the job; did you mean sources?"),
         ({"plan": True}, InputError, "plan is an option of the command line only"),
-        (
-            {"scheduler_address": "tcp://a:1"},
-            InputError,
-            "scheduler_address is an option of the command line only; give",
-        ),
+        ({"scheduler_address": "tcp://a:1"}, InputError, "scheduler_address is an option of the command line only; give"),
         ({"max_depth": 3}, InputError, "max_depth limits hops (bfs); sssp takes cutoff"),
         ({"cutoff": -1.0}, InputError, "cutoff cannot be -1.0"),
         ({"random_sources": 3}, InputError, "sources are given more than once, by sources and random_sources"),
         ({"sources": []}, InputError, "sources are empty"),
-        (
-            {"sources": None},
-            InputError,
-            "no sources are given: take one of sources, random_sources",
-        ),
+        ({"sources": None}, InputError, "no sources are given: take one of sources, random_sources"),
         ({"sources": [10**6]}, UnknownVertexError, "1 source is not in the graph: 1000000"),
         ({"sources": ["17"]}, UnknownVertexError, "source '17' is not a vertex: the ids of this graph are integers"),
         pytest.param(  # with an id, because the order of a set differs between processes

@@ -144,10 +144,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--directed", "--undirected"], "--undirected is given twice"),
         ([*ENOUGH, "--plan", "--no-plan"], "--no-plan is given twice"),
         ([*ENOUGH, "--frobnicate"], "unknown option --frobnicate; see python -m pipelines.batch_sources --help"),
-        (
-            [*ENOUGH, "--source", "2"],
-            "unknown option --source; did you mean --sources?",
-        ),
+        ([*ENOUGH, "--source", "2"], "unknown option --source; did you mean --sources?"),
         ([*ENOUGH, "--all"], "unknown option --all; did you mean --all-sources?"),
         ([*ENOUGH, "--colums=src=a"], "unknown option --colums; did you mean --columns"),
         ([*ENOUGH, "--columns", "src"], "argument --columns: 'src' is no ROLE=NAME, such as src=from_id"),
@@ -189,10 +186,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, *TLS], "are for a scheduler that runs already"),
         ([*ENOUGH, *TLS[:4]], "--tls-cert and --tls-key go together; give --tls-key, too"),
         ([*ENOUGH, *TLS, "--scheduler-address", "tcp://a:1"], "tcp://a:1 is not encrypted"),
-        (
-            [*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"],
-            "no_ca.pem: the file cannot be read: No such file",
-        ),
+        ([*ENOUGH, *TLS, "--scheduler-address", "tls://a:1"], "no_ca.pem: the file cannot be read: No such file"),
         ([*ENOUGH, "--batch-deadline", "soon"], "'soon' is neither a number nor 'auto'"),
         ([*ENOUGH, "--batch-deadline", "0"], "--batch-deadline cannot be 0.0"),
         ([*ENOUGH, "--worker-timeout", "0"], "--worker-timeout cannot be 0.0"),

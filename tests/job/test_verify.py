@@ -1,7 +1,5 @@
 """A correct output is verified from its files alone. Every fault of an output is named, and the exit code is 5."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

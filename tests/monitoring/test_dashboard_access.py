@@ -1,7 +1,5 @@
 """The dashboard accepts browsers at its own address, and refuses other pages in the same browser."""
 
-from __future__ import annotations
-
 import socket
 import time
 import urllib.error

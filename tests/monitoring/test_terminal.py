@@ -1,7 +1,5 @@
 """Untrusted text reaches a terminal escaped, in the messages of all commands."""
 
-from __future__ import annotations
-
 import ast
 import io
 import sys

@@ -1,7 +1,5 @@
 """docs/guarantees.md is up to date with scripts/evidence, and the audit of packages reports a missing database."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

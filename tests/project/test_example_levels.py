@@ -75,10 +75,7 @@ def test_a_search_of_one_launch_is_timed_by_its_trace(settings):
 
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [
-        (["--source", "nowhere"], "source 'nowhere' is not a vertex"),
-        (["--strategies", "quick"], "no strategy 'quick'"),
-    ],
+    [(["--source", "nowhere"], "source 'nowhere' is not a vertex"), (["--strategies", "quick"], "no strategy 'quick'")],
 )
 def test_a_mistake_is_one_sentence_and_no_page(flags, message, tmp_path, capsys):
     make_graphs.write(tmp_path / "edges.parquet", *LATTICE)

@@ -1,7 +1,5 @@
 """The benchmark of extremes compares results before it times them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

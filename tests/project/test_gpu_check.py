@@ -1,7 +1,5 @@
 """The check of a machine with GPUs, with processes that stand in for its stages: outcomes, records, and what is missing."""
 
-from __future__ import annotations
-
 import json
 import sys
 import xml.etree.ElementTree as xml

@@ -1,7 +1,5 @@
 """No circle of imports: each module can be read, imported and tested after those that it imports."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The notebooks run from their first cell to their last, which checks what they show."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Maps of results and the generated town: streets in the right colours, pictures of the documentation that are current."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections import Counter

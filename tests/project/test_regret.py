@@ -1,7 +1,5 @@
 """The sweep works end to end on tiny graphs and finds a wrong strategy; numbers and page follow from its lines."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The site of the documentation builds without a warning and has every public name."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What runs without --all: values for every pair of parameters, and tests that are deselected."""
 
-from __future__ import annotations
-
 import itertools
 
 from tests.support import tiers

@@ -1,7 +1,5 @@
 """Text files that cannot be edge lists: each is refused with a message that names the fault."""
 
-from __future__ import annotations
-
 import gzip
 
 TEXTS = {

@@ -1,7 +1,5 @@
 """A page in a real browser: Debian's chromium without a window, controlled by its debugging protocol."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

@@ -1,7 +1,5 @@
 """A Dask cluster for tests, which exists before a job starts."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from contextlib import contextmanager

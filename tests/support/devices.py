@@ -1,7 +1,5 @@
 """Devices for tests of a single strategy: a GPU if there is one, else the host harness in several orders."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One small graph as a file of every format, for the tests of the readers."""
 
-from __future__ import annotations
-
 import importlib
 import pickle
 import warnings

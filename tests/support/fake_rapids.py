@@ -4,8 +4,6 @@ It is as unkind as cuGraph may be: of parallel edges it keeps the heaviest, a de
 what lies at it, and vertices without an edge do not exist.
 """
 
-from __future__ import annotations
-
 import heapq
 import os
 import sys

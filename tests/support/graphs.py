@@ -1,7 +1,5 @@
 """Named graphs with difficult shapes, and Hypothesis graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The imports between modules, read from the source files."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter

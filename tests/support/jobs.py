@@ -1,7 +1,5 @@
 """Runs of the job in this process, and what their folders hold."""
 
-from __future__ import annotations
-
 import json
 
 from pipelines import verify

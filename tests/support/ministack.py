@@ -3,8 +3,6 @@
 It needs a port of its own on loopback, so it runs in a network namespace. ministack cannot be installed beside moto.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """An S3 server on loopback (moto) that answers some requests wrongly, and keeps a log of them."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

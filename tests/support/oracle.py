@@ -1,7 +1,5 @@
 """Slow, obvious algorithms in plain Python. Nothing here imports the package under test."""
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 

@@ -1,7 +1,5 @@
 """Every strategy for one source, and the table of one traversal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Child processes of tests: they start with default signals, and end with the test, also if it fails."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

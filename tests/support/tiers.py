@@ -3,8 +3,6 @@
 A whole test is left out by ``@pytest.mark.exhaustive``, values of a parametrization by ``few`` and ``pairs``.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Values for any argument: wrong ones, and unusual ones that some arguments accept."""
 
-from __future__ import annotations
-
 import array
 from dataclasses import dataclass
 from datetime import UTC, datetime

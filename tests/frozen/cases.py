@@ -263,9 +263,9 @@ STOPS, PEOPLE = "sources=Path('stops.csv')", "'source_weight': 'people'"
 AUTO = "limit=most, batch_size='auto'"
 SUMS = "vertices='vertices.csv', cutoffs=cuts"
 JOBS = f"""
+tolls streets: result='distances', {STOPS}, columns={{'source': 'stop', 'limit': 'most'}}
 streets tolls: result='distances', sources=s
 pages islands: result='distances', sources=s, limit=most, certify='sample'
-tolls streets: result='distances', {STOPS}, columns={{'source': 'stop', 'limit': 'most'}}
 islands pages: result='distances', sources=s, unreached='null'
 pages islands: result='distances', sources=s, unreached='cugraph'
 tolls streets: result='distances', random_sources=4, seed=3, targets=t, where='climb > 40'

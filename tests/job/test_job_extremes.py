@@ -1,20 +1,18 @@
 """``--result extremes``: those of the library, without sources; resumed, verified, refused."""
 
 import functools
-import json
 import shutil
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from pipelines import run_job, verify
+from pipelines import run_job
 from pipelines.batch_sources import main
-from tests.job.test_result_kinds import first_lost, forge, written
-from tests.support.jobs import Runs, manifest_of, parts_of
+from tests.job.test_result_kinds import first_lost, forge
+from tests.support.jobs import Runs, forget_parts, manifest_of, parts_of, proven, refused, rows_of, summary_of, write_edges
 
 N = 70
 CASES = {
@@ -27,12 +25,12 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    path, rng = tmp_path_factory.mktemp("edges") / "edges.parquet", np.random.default_rng(4)
+    rng = np.random.default_rng(4)
     src, dst = np.concatenate([[np.arange(N - 1), np.arange(1, N)], rng.integers(0, N, (2, 40))], axis=1)
     name = np.vectorize("v{:03d}".format)
     weight = rng.integers(1, 9, src.size)
-    pq.write_table(pa.table({"src": name(src), "dst": name(dst), "weight": weight, "share": weight / 8}), path)
-    return path
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    return write_edges(path, name(src), name(dst), weight, share=weight / 8)
 
 
 def command(edges, folder, case, *more):
@@ -62,47 +60,38 @@ def by_networkx(edges, case):
 @pytest.mark.parametrize("case", CASES)
 def test_rows_are_the_extremes_of_all_eccentricities(case, edges, job, capsys):
     folder = job(case)
-    rows = written(folder)
+    rows = rows_of(folder)
     assert list(rows.columns) == ["set", "vertex", "eccentricity"]
     assert list(rows.itertuples(index=False, name=None)) == by_networkx(edges, case)
     assert manifest_of(job(case, "--certify", "none"))["digest"] == manifest_of(folder)["digest"]
-    capsys.readouterr()
-    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
+    assert proven(folder, edges, capsys)[0] == 0
     assert main(command(edges, folder, case, "--resume")) == 0
 
 
 def test_the_part_is_written_again_and_is_kept_if_it_is_right(edges, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job("sssp"), folder)
+    folder = shutil.copytree(job("sssp"), tmp_path / "out")
     before = parts_of(folder)
     (folder / "part-000000.parquet").unlink()
     assert main(command(edges, folder, "sssp", "--resume")) == 0
     assert parts_of(folder) == before
-    (folder / "_SUCCESS").unlink()
-    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
-    (folder / "_manifest.json").write_text(json.dumps(lagging))
-    capsys.readouterr()
-    assert main(command(edges, folder, "sssp", "--resume")) == 0
-    assert json.loads(capsys.readouterr().out)["computed"] == 0
-    assert main(command(edges, folder, "sssp", "--resume", "--unconnected", "largest")) == 2
-    assert "unconnected was" in capsys.readouterr().err
+    forget_parts(folder)
+    assert summary_of(capsys, *command(edges, folder, "sssp", "--resume"))["computed"] == 0
+    assert "unconnected was" in refused(capsys, *command(edges, folder, "sssp", "--resume", "--unconnected", "largest"))
 
 
 @pytest.mark.parametrize(
     "change", [first_lost, lambda t: t.set_column(2, "eccentricity", pa.array(t["eccentricity"].to_numpy() + 1))]
 )
 def test_wrong_extremes_are_found(change, edges, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job("sssp"), folder)
+    folder = shutil.copytree(job("sssp"), tmp_path / "out")
     forge(folder, change)
-    capsys.readouterr()
-    assert verify.main([str(folder), str(edges), "--device", "cpu", "--json"]) == 5
-    assert {fault["kind"] for fault in json.loads(capsys.readouterr().out)["faults"]} == {"wrong result"}
+    code, found = proven(folder, edges, capsys)
+    assert (code, {fault["kind"] for fault in found["faults"]}) == (5, {"wrong result"})
 
 
 def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
     made = run_job(pd.read_parquet(edges), output=tmp_path / "out", result="extremes", directed=False)
-    assert made.to_pandas().equals(written(job("bfs")))
+    assert made.to_pandas().equals(rows_of(job("bfs")))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +111,5 @@ def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
 )
 def test_extremes_refuse_options_that_they_do_not_take(more, said, edges, tmp_path, capsys):
     base = [] if "--result" in more else ["--result", "extremes"]
-    words = [edges, *base, "--device", "cpu", "--output", tmp_path / "out", *more]
-    assert main([str(word) for word in words]) == 2
-    assert said in capsys.readouterr().err
+    assert said in refused(capsys, edges, *base, "--device", "cpu", "--output", tmp_path / "out", *more)
     assert not (tmp_path / "out").exists()

@@ -13,6 +13,7 @@ from kepler_traverse import read_graph, sssp_many, write_geoparquet
 from pipelines import verify
 from pipelines.batch_sources import main
 from pipelines.run import geometry
+from tests.support.jobs import call, write_edges
 
 N = 9
 CUTOFFS = [2, 5, 9]
@@ -26,8 +27,7 @@ def data(tmp_path_factory):
     src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
     dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
     name = np.vectorize("v{:03d}".format)
-    edges = pa.table({"src": name(src), "dst": name(dst), "weight": rng.integers(1, 4, src.size)})
-    pq.write_table(edges, folder / "edges.parquet")
+    write_edges(folder / "edges.parquet", name(src), name(dst), rng.integers(1, 4, src.size))
     ids = np.append(at.ravel(), 900)[::-1]
     places = pd.DataFrame({"vertex": name(ids), "x": 6 + ids % N / 100, "y": 49.5 + ids // N / 100})
     places.to_parquet(folder / "places.parquet")
@@ -76,16 +76,14 @@ def test_the_file_is_that_of_the_library_for_any_batches(kind, data, tmp_path, m
     path.unlink()
     run(data, folder, kind, "--batch-size", 1, "--resume")
     assert path.read_bytes() == whole
-    words = [str(folder), str(data / "edges.parquet"), "--device", "cpu"]
-    assert verify.main(words) == 0
+    words = [folder, data / "edges.parquet", "--device", "cpu"]
+    assert call(capsys, *words, program=verify.main)[0] == 0
     table = found.set_column(2, found.column_names[2], found[2].take(pa.array(range(found.num_rows)[::-1])))
     pq.write_table(table, path)
-    capsys.readouterr()
-    assert verify.main(words) == 5
-    assert f"table: {path.name}" in capsys.readouterr().out
-    path.unlink()
-    assert verify.main(words) == 5
-    assert "the file is not there" in capsys.readouterr().out
+    for said in (f"table: {path.name}", "the file is not there"):
+        code, out, _ = call(capsys, *words, program=verify.main)
+        assert (code, said in out) == (5, True)
+        path.unlink(missing_ok=True)
 
 
 def test_coordinates_beyond_degrees_have_no_reference_system(data, tmp_path):
@@ -102,9 +100,8 @@ def test_hulls_of_another_geos_are_not_called_wrong(data, tmp_path, capsys):
     table = pq.read_table(folder / "_hulls.pq")
     table = table.replace_schema_metadata(table.schema.metadata | {b"geos": b"3.0.0"})
     pq.write_table(table, folder / "_hulls.pq")
-    capsys.readouterr()
-    assert verify.main([str(folder), str(data / "edges.parquet"), "--device", "cpu"]) == 5
-    assert "it was made with GEOS 3.0.0, and can be checked with that alone" in capsys.readouterr().out
+    code, out, _ = call(capsys, folder, data / "edges.parquet", "--device", "cpu", program=verify.main)
+    assert (code, "it was made with GEOS 3.0.0, and can be checked with that alone" in out) == (5, True)
 
 
 @pytest.mark.parametrize(
@@ -153,16 +150,3 @@ def test_hulls_without_shapely_are_refused_before_the_searches(data, tmp_path, m
     run(data, tmp_path / "out", "hulls", code=2)
     assert "pip install 'kepler-traverse[geo]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (["--result", "within", "--cutoffs", "3"], "--geometry is for --result isochrones, flows or betweenness"),
-        (["--result", "isochrones", "--cutoffs", "3"], "--geometry reads columns of --vertices; give that table"),
-    ],
-)
-def test_geometry_without_isochrones_or_coordinates_is_refused(more, said, data, tmp_path, capsys):
-    words = [data / "edges.parquet", "--all-sources", "--geometry", "points", "--output", tmp_path / "out", *more]
-    assert main([str(word) for word in words]) == 2
-    assert said in capsys.readouterr().err

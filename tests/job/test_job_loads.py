@@ -1,6 +1,5 @@
 """Loads in a job: the sums of the parts are those of the library, for any batches; faults in each file are found."""
 
-import hashlib
 import json
 
 import numpy as np
@@ -14,6 +13,7 @@ from kepler_traverse.kinds import betweenness
 from pipelines import batch_sources, run_job, verify
 from pipelines.output.load_tables import CELLS, LOAD_FACTS, LOADS
 from pipelines.run import prepare
+from tests.support.jobs import call, manifest_of, refused, seal, summary_of
 
 N = 50
 
@@ -73,7 +73,7 @@ def test_a_job_selects_the_flows_through_edges_and_lists_their_pairs_for_any_bat
         found = pq.read_table(output / LOADS)
         pd.testing.assert_frame_equal(found.to_pandas(), right, check_exact=True)
         assert json.loads(found.schema.metadata[LOAD_FACTS["lost"]]) == right.attrs["kepler_traverse.lost"]
-        questions.add(json.loads((output / "_manifest.json").read_text())["identity"]["reduction"])
+        questions.add(manifest_of(output)["identity"]["reduction"])
         assert not verify.prove_output(output, edges, "cpu").faults
     assert len(digests) == len(questions) == 1
     (tmp_path / "ends.csv").unlink()
@@ -141,8 +141,7 @@ def test_pairs_without_a_path_are_in_the_manifest_the_report_and_on_the_terminal
     assert "pairs without a path" in page
     assert f"{LOADS} has what each edge" in page
     assert "2^64" not in page
-    path = tmp_path / "out" / "_manifest.json"
-    manifest = json.loads(path.read_text())
+    manifest = manifest_of(tmp_path / "out")
     entry = next(each for each in manifest["tables"] if each["file"] == LOADS)
     assert entry["lost"] == lost
     rows = pd.read_parquet(tmp_path / "out" / LOADS).sort_values("volume", ascending=False, kind="stable")[:10]
@@ -151,8 +150,7 @@ def test_pairs_without_a_path_are_in_the_manifest_the_report_and_on_the_terminal
     edges = [str(folder / "edges.parquet")]
     assert not verify.prove_output(tmp_path / "out", edges, "cpu").faults
     entry["lost"]["pairs"] += 1
-    path.write_text(json.dumps(manifest))
-    (tmp_path / "out" / "_SUCCESS").write_text(hashlib.sha256(path.read_bytes()).hexdigest())
+    seal(tmp_path / "out", manifest)
     faults = verify.prove_output(tmp_path / "out", edges, "cpu").faults
     assert LOADS in {fault.file for fault in faults}, faults
 
@@ -177,11 +175,9 @@ def test_columns_of_volumes_and_weights_are_found_by_their_names(tmp_path, capsy
     for given, loads in (("--pairs trips.csv", [5, 12]), ("--sources s.csv --targets t.csv", [50, 120])):
         words = [str(tmp_path / word) if word.endswith(".csv") else word for word in ["edges.csv", *given.split()]]
         output = tmp_path / str(loads[0])
-        assert (
-            batch_sources.main([*words, "--result", "flows", "--device", "cpu", "--no-report", "--output", str(output)]) == 0
-        )
-        assert pq.read_table(output / LOADS)["volume"].to_pylist() == loads
-        assert f"flows: {LOADS} has what each edge, vertex or pair carries" in capsys.readouterr().out
+        code, out, _ = call(capsys, *words, "--result", "flows", "--device", "cpu", "--no-report", "--output", output)
+        assert (code, pq.read_table(output / LOADS)["volume"].to_pylist()) == (0, loads)
+        assert f"flows: {LOADS} has what each edge, vertex or pair carries" in out
 
 
 @pytest.mark.parametrize(
@@ -200,9 +196,8 @@ def test_columns_of_volumes_and_weights_are_found_by_their_names(tmp_path, capsy
 def test_wrong_volumes_weights_and_options_end_a_job_before_it_writes(words, table, said, tmp_path, capsys):
     (tmp_path / "edges.csv").write_text("src,dst\n1,2\n2,3\n")
     (tmp_path / "given.csv").write_text(table)
-    given = [*words.split(), str(tmp_path / "given.csv"), "--device", "cpu", "--output", str(tmp_path / "out")]
-    assert batch_sources.main([str(tmp_path / "edges.csv"), "--result", *given]) == 2
-    assert said in capsys.readouterr().err
+    given = [*words.split(), tmp_path / "given.csv", "--device", "cpu", "--output", tmp_path / "out"]
+    assert said in refused(capsys, tmp_path / "edges.csv", "--result", *given)
     assert not (tmp_path / "out").exists()
 
 
@@ -377,21 +372,8 @@ def test_verify_finds_another_graph_in_the_metadata_of_the_cells(streets, tmp_pa
 @pytest.mark.parametrize("of", ["edges", "vertices"])
 def test_the_plan_counts_the_rows_of_each_part(of, streets, tmp_path, capsys):
     path, run = streets
-    words = [
-        path,
-        "--undirected",
-        "--result",
-        "betweenness",
-        "--of",
-        of,
-        "--all-sources",
-        "--device",
-        "cpu",
-        "--plan",
-        "--json",
-    ]
-    assert batch_sources.main([*words, "--batch-size", "9"]) == 0
-    planned = json.loads(capsys.readouterr().out)["output_bytes"]
+    words = f"--undirected --result betweenness --of {of} --all-sources --device cpu --plan --json --batch-size 9"
+    planned = summary_of(capsys, path, *words.split())["output_bytes"]
     run(tmp_path / "out", algorithm="bfs", of=of, all_sources=True, batch_size=9)
     written = sum(pq.read_table(part).nbytes for part in (tmp_path / "out").glob("part-*"))
     assert written <= planned <= 4 * written

@@ -1,7 +1,5 @@
 """``--pairs``: one row per row given, in its order, whatever the batches; missing vertices, resume and verification."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -16,19 +14,16 @@ from pipelines.batch_sources import main
 from pipelines.output.rows import HostRows
 from pipelines.run.answered_tables import rows_by_pair
 from tests.support.devices import on_a_device, running
-from tests.support.jobs import parts_of
+from tests.support.jobs import call, manifest_of, parts_of, refused, write_edges
 
 N = 60
 
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
-    rng = np.random.default_rng(7)
+    rng, name = np.random.default_rng(7), np.vectorize("v{:03d}".format)
     src, dst = rng.integers(0, N, (2, 150))
-    name = np.vectorize("v{:03d}".format)
-    pq.write_table(pa.table({"src": name(src), "dst": name(dst), "weight": rng.integers(1, 9, 150)}), path)
-    return path
+    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", name(src), name(dst), rng.integers(1, 9, 150))
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +61,9 @@ def test_pairs_has_a_row_per_row_given(algorithm, certify, edges, trips, tmp_pat
     assert rows["source"].tolist() == given["from"].tolist()
     assert rows["target"].tolist() == given["to"].tolist()
     assert rows["distance"].fillna(-1).tolist() == expected.fillna(-1).tolist()
+    for size in (1, 100) if certify == "all" else ():
+        other = run(edges, trips, tmp_path / str(size), "--algorithm", algorithm, "--batch-size", size)
+        assert manifest_of(other)["digest"] == manifest_of(folder)["digest"]
 
 
 @pytest.mark.parametrize("result", ["pairs", "paths"])
@@ -80,33 +78,20 @@ def test_pairs_and_paths_need_certified_distances(result, edges, trips, tmp_path
 
     monkeypatch.setattr(MultiSourcePlan, "run", too_near)
     folder = run(edges, trips, tmp_path / "out", "--result", result, code=3)
-    failed = json.loads((folder / "_manifest.json").read_text())["failed"]
+    failed = manifest_of(folder)["failed"]
     assert sum(len(failure["sources"]) for failure in failed) >= 1
     assert all("CertificateError" in failure["error"] for failure in failed)
     assert not (folder / "_pairs.pq").exists()
 
 
-def test_pairs_have_one_digest_for_any_batches(edges, trips, tmp_path):
-    digests = set()
-    for batch_size in (1, 4, 100):
-        folder = run(edges, trips, tmp_path / str(batch_size), "--batch-size", batch_size)
-        digests.add(json.loads((folder / "_manifest.json").read_text())["digest"])
-    assert len(digests) == 1
-
-
 def test_pairs_resume_to_the_same_files(edges, trips, tmp_path):
-    whole, broken = (
-        run(edges, trips, tmp_path / "a", "--batch-size", 2),
-        run(edges, trips, tmp_path / "b", "--batch-size", 2),
-    )
-    (broken / "part-000001.parquet").unlink()
-    (broken / "_pairs.pq").unlink()
-    run(edges, trips, broken, "--batch-size", 2, "--resume")
-    assert parts_of(broken) == parts_of(whole)
-    assert pq.read_table(broken / "_pairs.pq").equals(pq.read_table(whole / "_pairs.pq"))
-    (broken / "_pairs.pq").unlink()
-    run(edges, trips, broken, "--batch-size", 2, "--resume")
-    assert pq.read_table(broken / "_pairs.pq").equals(pq.read_table(whole / "_pairs.pq"))
+    whole, broken = (run(edges, trips, tmp_path / name, "--batch-size", 2) for name in "ab")
+    for names in (["part-000001.parquet", "_pairs.pq"], ["_pairs.pq"]):
+        for name in names:
+            (broken / name).unlink()
+        run(edges, trips, broken, "--batch-size", 2, "--resume")
+        assert parts_of(broken) == parts_of(whole)
+        assert pq.read_table(broken / "_pairs.pq").equals(pq.read_table(whole / "_pairs.pq"))
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "duckdb"])
@@ -135,9 +120,8 @@ def test_verify_proves_pairs_and_finds_a_changed_answer(edges, trips, tmp_path, 
     changed = table["distance"].to_pylist()
     changed[3] = 1 if changed[3] is None else changed[3] + 1
     pq.write_table(table.set_column(3, "distance", pa.array(changed, table["distance"].type)), folder / "_pairs.pq")
-    capsys.readouterr()
-    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 5
-    assert "table: _pairs.pq" in capsys.readouterr().out
+    code, out, _ = call(capsys, folder, edges, "--device", "cpu", program=verify.main)
+    assert (code, "table: _pairs.pq" in out) == (5, True)
 
 
 def test_verify_takes_a_table_that_was_moved(edges, trips, tmp_path, capsys):
@@ -145,8 +129,7 @@ def test_verify_takes_a_table_that_was_moved(edges, trips, tmp_path, capsys):
     here.write_bytes(trips.read_bytes())
     folder = run(edges, here, tmp_path / "out")
     here.rename(there)
-    assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 2
-    assert "--pairs" in capsys.readouterr().err
+    assert "--pairs" in refused(capsys, folder, edges, "--device", "cpu", program=verify.main)
     assert verify.main([str(folder), str(edges), "--device", "cpu", "--pairs", str(there)]) == 0
 
 
@@ -180,12 +163,6 @@ def test_pairs_that_cannot_be_answered_are_refused(text, more, said, edges, tmp_
     assert not (tmp_path / "out").exists()
 
 
-def test_result_pairs_needs_a_table(edges, tmp_path, capsys):
-    words = [edges, "--result", "pairs", "--all-sources", "--output", tmp_path / "out"]
-    assert main([str(word) for word in words]) == 2
-    assert "--pairs" in capsys.readouterr().err
-
-
 # --- paths -------------------------------------------------------------------------------------------------------------
 
 
@@ -206,20 +183,6 @@ def test_result_paths_has_the_paths_and_edges_of_the_library(algorithm, edges, t
     assert verify.main([str(folder), str(edges), "--device", "cpu"]) == 0
 
 
-def test_paths_resume_to_the_same_files(edges, trips, tmp_path):
-    more = ["--result", "paths", "--batch-size", 2]
-    whole, broken = run(edges, trips, tmp_path / "a", *more), run(edges, trips, tmp_path / "b", *more)
-    (broken / "part-000001.parquet").unlink()
-    run(edges, trips, broken, *more, "--resume")
-    assert parts_of(broken) == parts_of(whole)
-
-
-def test_workers_write_the_parts_of_one_process(edges, trips, tmp_path):
-    more = ["--batch-size", 2, "--algorithm", "sssp"]
-    alone = run(edges, trips, tmp_path / "a", *more)
-    assert parts_of(run(edges, trips, tmp_path / "b", *more, "--workers", 2)) == parts_of(alone)
-
-
 @pytest.fixture(scope="module")
 def tolls(edges, tmp_path_factory):
     """The edges in two files, with more columns; a null is in a row that a filter leaves out."""
@@ -235,18 +198,8 @@ def tolls(edges, tmp_path_factory):
     return folder
 
 
-ALONG = [
-    "--algorithm",
-    "sssp",
-    "--columns",
-    "weight=weight",
-    "--result",
-    "paths",
-    "--along",
-    "metres,toll",
-    "--where",
-    "weight < 50",
-]
+ALONG = ["--algorithm", "sssp", "--columns", "weight=weight", "--result", "paths", "--along", "metres,toll"]
+ALONG += ["--where", "weight < 50"]
 
 
 def test_sums_along_paths_are_those_of_the_library(tolls, trips, tmp_path, capsys):
@@ -267,7 +220,7 @@ def test_sums_along_paths_are_those_of_the_library(tolls, trips, tmp_path, capsy
         assert own["metres"].tolist() == [0, *np.cumsum(metres, dtype=int).tolist()]
     for other in ("--batch-size 1", "--certify none"):
         again = run(tolls, trips, tmp_path / other, "--format", "parquet", *other.split(), *ALONG)
-        assert json.loads((again / "_manifest.json").read_text())["digest"] == manifest(folder)["digest"]
+        assert manifest_of(again)["digest"] == manifest_of(folder)["digest"]
     text = run(tolls / "all.csv", trips, tmp_path / "csv", *ALONG)
     assert pd.read_parquet(text).sort_values(["pair", "position"])["metres"].tolist() == found["metres"].tolist()
     capsys.readouterr()
@@ -275,10 +228,6 @@ def test_sums_along_paths_are_those_of_the_library(tolls, trips, tmp_path, capsy
     table.assign(toll=table["toll"] + 1).to_parquet(tmp_path / "other.parquet")
     assert verify.main([str(folder), str(tmp_path / "other.parquet"), "--device", "cpu"]) == 2
     assert "the columns of --along are not those of the run" in capsys.readouterr().err
-
-
-def manifest(folder):
-    return json.loads((folder / "_manifest.json").read_text())
 
 
 def test_wrong_sums_along_paths_are_found(tolls, trips, tmp_path, capsys):
@@ -291,26 +240,18 @@ def test_wrong_sums_along_paths_are_found(tolls, trips, tmp_path, capsys):
     with pq.ParquetWriter(part, table.schema) as writer:
         writer.write_table(table.set_column(6, "toll", pa.array(sums)))
         writer.add_key_value_metadata({"kepler_traverse": footer})
-    capsys.readouterr()
-    assert verify.main([str(folder), str(tolls / "all.csv"), "--device", "cpu"]) == 5
-    assert "toll of row" in capsys.readouterr().out
+    code, out, _ = call(capsys, folder, tolls / "all.csv", "--device", "cpu", program=verify.main)
+    assert (code, "toll of row" in out) == (5, True)
 
 
 def test_resume_writes_the_same_sums(tolls, trips, tmp_path, capsys):
     more = ["--batch-size", 2, *ALONG]
-    whole = run(tolls / "all.csv", trips, tmp_path / "a", *more)
-    broken = run(tolls / "all.csv", trips, tmp_path / "b", *more)
+    whole, broken = (run(tolls / "all.csv", trips, tmp_path / name, *more) for name in "ab")
     (broken / "part-000001.parquet").unlink()
     run(tolls / "all.csv", trips, broken, *more, "--resume")
     assert parts_of(broken) == parts_of(whole)
-    run(
-        tolls / "all.csv",
-        trips,
-        broken,
-        *[word.replace("metres,toll", "metres") for word in map(str, more)],
-        "--resume",
-        code=2,
-    )
+    changed = [word.replace("metres,toll", "metres") for word in map(str, more)]
+    run(tolls / "all.csv", trips, broken, *changed, "--resume", code=2)
     assert "along was" in capsys.readouterr().err
 
 

@@ -1,7 +1,5 @@
 """Sources and targets as tables: a column of CSV or Parquet, whose other columns come back with one row per source."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -11,6 +9,7 @@ import pytest
 from kepler_traverse import bfs_many, graph_from_edges, sssp_many
 from pipelines import verify
 from pipelines.batch_sources import main
+from tests.support.jobs import manifest_of
 
 STOPS = pd.DataFrame({"stop": ["c", "a", "c"], "beds": [3, 5, 3], "name": ["West", "Old, new", "West"]})
 SUMMARY = ["reached", "eccentricity", "sum", "mean", "closeness", "harmonic"]
@@ -47,7 +46,7 @@ def test_summary_adds_its_columns_to_the_table_of_sources(kind, run, graph, tmp_
     assert found[["stop", "beds", "name"]].to_numpy().tolist() == STOPS.to_numpy().tolist()
     expected = sssp_many(graph, STOPS["stop"], result="summary")
     assert found[SUMMARY].equals(expected[SUMMARY])
-    assert json.loads((folder / "_manifest.json").read_text())["duplicate_sources"] == 1
+    assert manifest_of(folder)["duplicate_sources"] == 1
     words = [str(folder), str(tmp_path / "edges.csv"), "--device", "cpu"]
     assert verify.main(words) == 0
     moved = (tmp_path / f"stops.{kind}").rename(tmp_path / "moved")

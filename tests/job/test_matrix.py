@@ -1,7 +1,6 @@
 """``--result matrix``: the matrix of the library in Arrow files; it has the digest of the distances and is verified."""
 
 import hashlib
-import json
 import shutil
 from pathlib import Path
 
@@ -11,16 +10,14 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from kepler_traverse import bfs_many, read_graph, sssp_many
 from kepler_traverse._arrays import to_host
-from pipelines.batch_sources import main
 from pipelines.output import matrix_file
 from pipelines.output.matrix_file import UNREACHED_KEY, VERTICES, MatrixWriter, make_list, to_array, unreached_in_file
 from pipelines.output.part_reader import open_part
 from scripts.docs.run_examples import blocks_of
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
-from tests.support.jobs import Runs, manifest_of, parts_of, proven
+from tests.support.jobs import Runs, by_library, forget_parts, manifest_of, parts_of, proven, seal, summary_of, write_edges
 
 N_SOURCES = 9
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -38,15 +35,13 @@ TYPES = {"floats": np.float64, "negative integers": np.int64, "large integers": 
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
     rng = np.random.default_rng(7)
     src, dst = np.sort(rng.integers(0, 45, (2, 100)), axis=0) * 7  # no cycles but loops, so that tolls may be negative
     keep = src < dst
     src, dst = np.append(src[keep], 322), np.append(dst[keep], 322)
     weight = rng.integers(0, 9, src.size)
     more = {"toll": np.where(src == dst, 1, weight - 3), "length": weight / 7, "meters": weight * 30_000}
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight, **more}), path)
-    return path
+    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, weight, **more)
 
 
 @pytest.fixture(scope="module")
@@ -60,19 +55,8 @@ def job(edges, scheduler, tmp_path_factory):
     """Runs a case once for each way, and returns its folder; ``command`` is the command line that it ran."""
 
     def command(folder, case, *more, result="matrix", batch_size=4, device="cpu"):
-        words = [
-            edges,
-            "--random-sources",
-            N_SOURCES,
-            "--seed",
-            3,
-            "--device",
-            device,
-            "--no-report",
-            "--json",
-            *CASES[case],
-        ]
-        words += ["--result", result, "--batch-size", batch_size, "--output", folder, *more]
+        words = [edges, "--random-sources", N_SOURCES, "--seed", 3, "--device", device, "--no-report", "--json"]
+        words += [*CASES[case], "--result", result, "--batch-size", batch_size, "--output", folder, *more]
         words += ["--scheduler-address", scheduler] if device == "cpu" and batch_size == 99 else []
         return [str(word) for word in words]
 
@@ -87,13 +71,8 @@ def written(folder):
 
 
 def answer(edges, case, sources):
-    """The library's matrix."""
-    flags = dict(zip(CASES[case][::2], CASES[case][1::2], strict=True))
-    hops = "--algorithm" not in flags
-    options = {} if hops else {"weight_column": flags["--columns"].removeprefix("weight=")}
-    graph = read_graph(edges, device="cpu", weighted=not hops, **options)
-    limit = {name: flags[flag] for name, flag in (("max_depth", "--max-depth"), ("cutoff", "--cutoff")) if flag in flags}
-    frame = (bfs_many if hops else sssp_many)(graph, sources, **limit)
+    """The library's matrix, made of its frame of distances."""
+    graph, frame = by_library(edges, CASES[case], sources)
     expected = np.full((len(sources), graph.n_vertices), np.inf)
     rows = {source: i for i, source in enumerate(sources)}
     expected[frame["source"].map(rows), graph.to_numbers(frame["vertex"])] = frame["distance"]
@@ -102,7 +81,7 @@ def answer(edges, case, sources):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("case", CASES)
-def test_the_lists_are_the_librarys_distances(case, device, edges, job):
+def test_the_lists_are_the_librarys_distances_and_are_proven_right_again(case, device, edges, job, capsys):
     folder = job(case, device=device)
     sources, matrix, metadata = written(folder)
     graph, expected = answer(edges, case, sources)
@@ -115,6 +94,8 @@ def test_the_lists_are_the_librarys_distances(case, device, edges, job):
     assert pq.read_table(folder / VERTICES)["vertex"].to_pylist() == to_host(graph.ids).tolist()
     dataset = pyarrow.dataset.dataset(str(folder), format="arrow")  # files that begin with "_" are passed over
     assert dataset.count_rows() == N_SOURCES
+    code, found = proven(folder, edges, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
 
 
 @pytest.mark.parametrize("case", tiers.few(CASES, 3))
@@ -127,18 +108,13 @@ def test_the_digest_is_that_of_the_distances_whatever_the_batches(case, job):
 
 @pytest.mark.parametrize("case", tiers.few(CASES, 2))
 def test_parts_that_the_manifest_does_not_know_are_kept_if_they_are_right(case, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job(case), folder)
+    folder = shutil.copytree(job(case), tmp_path / "out")
     before = parts_of(folder)
-    (folder / "_SUCCESS").unlink()
+    forget_parts(folder)
     (folder / VERTICES).unlink()
-    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
-    (folder / "_manifest.json").write_text(json.dumps(lagging))
     first = folder / "part-000000.arrow"
     first.write_bytes(first.read_bytes()[:-1])
-    capsys.readouterr()
-    assert main(job.command(folder, case, "--resume")) == 0
-    summary = json.loads(capsys.readouterr().out)
+    summary = summary_of(capsys, *job.command(folder, case, "--resume"))
     assert (summary["computed"], summary["kept"], summary["digest"]) == (1, 2, manifest_of(job(case))["digest"])
     assert parts_of(folder) == before
     assert (folder / VERTICES).exists()
@@ -156,12 +132,6 @@ def test_the_reader_of_the_page_reads_a_job(job, tmp_path, monkeypatch):
     assert found["vertices"].tolist() == pq.read_table(tmp_path / "out" / "matrix" / VERTICES)["vertex"].to_pylist()
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_an_output_is_proven_right_again(case, edges, job, capsys):
-    code, found = proven(job(case), edges, capsys)
-    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
-
-
 def forge(folder, change):
     """Change the first part, with hashes that agree."""
     manifest = manifest_of(folder)
@@ -173,8 +143,7 @@ def forge(folder, change):
         for batch in table.to_batches():
             writer.write_batch(batch, custom_metadata=metadata)
     entry |= {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
-    (folder / "_manifest.json").write_text(json.dumps(manifest))
-    (folder / "_SUCCESS").write_text(hashlib.sha256((folder / "_manifest.json").read_bytes()).hexdigest())
+    seal(folder, manifest)
 
 
 def one_more(table):
@@ -214,8 +183,7 @@ def a_column_less(table):
     ],
 )
 def test_lists_that_are_wrong_are_found(change, kind, edges, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job("hops"), folder)
+    folder = shutil.copytree(job("hops"), tmp_path / "out")
     forge(folder, change)
     code, found = proven(folder, edges, capsys)
     assert code == 5
@@ -225,8 +193,7 @@ def test_lists_that_are_wrong_are_found(change, kind, edges, job, tmp_path, caps
 
 @pytest.mark.parametrize("change", ["lost", "damaged", "exchanged"])
 def test_a_wrong_file_of_vertices_is_found(change, edges, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job("hops"), folder)
+    folder = shutil.copytree(job("hops"), tmp_path / "out")
     ids = pq.read_table(folder / VERTICES)["vertex"].to_pylist()
     if change == "exchanged":
         pq.write_table(pa.table({"vertex": ids[::-1]}), folder / VERTICES)

@@ -4,8 +4,6 @@ import asyncio
 import hashlib
 import json
 import shutil
-import signal
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 
-from kepler_traverse import bfs_many, graph_from_edges, read_graph, sssp_many
+from kepler_traverse import graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
 from kepler_traverse.graph.storage import write_graph
 from kepler_traverse.multi_source.planning import MultiSourcePlan
@@ -31,8 +29,19 @@ from pipelines.worker.plugin import TraversalPlugin, Work
 from pipelines.worker.request import Request
 from tests.support import tiers
 from tests.support.clusters import two_workers
-from tests.support.jobs import Runs, manifest_of, parts_of, proven
-from tests.support.processes import finish, session_of, started, wait_until
+from tests.support.jobs import (
+    Runs,
+    by_library,
+    forget_parts,
+    manifest_of,
+    parts_of,
+    proven,
+    refused,
+    rows_of,
+    seal,
+    summary_of,
+    write_edges,
+)  # fmt: skip
 
 N_SOURCES = 15
 TARGETS = [91, 14, 322]  # in no order; the last reaches and is reached by nothing
@@ -56,11 +65,10 @@ def result_of(case):
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
     rng = np.random.default_rng(7)
     src, dst = rng.integers(0, 45, (2, 100)) * 7
-    pq.write_table(pa.table({"src": [*src, 322], "dst": [*dst, 322], "weight": rng.integers(0, 9, 101)}), path)
-    return path
+    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
+    return write_edges(path, [*src, 322], [*dst, 322], rng.integers(0, 9, 101))
 
 
 @pytest.fixture(scope="module")
@@ -84,33 +92,13 @@ def job(edges, schedulers, tmp_path_factory):
     return Runs(tmp_path_factory.mktemp("runs"), command)
 
 
-def written(folder):
-    """Return all rows, in the order of the run's sources."""
-    return pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*"))], ignore_index=True)
-
-
-def answer(edges, case, sources):
-    """What the library says."""
-    flags = dict(zip(CASES[case][::2], CASES[case][1::2], strict=True))
-    hops = flags.get("--algorithm") != "sssp"
-    graph = read_graph(edges, device="cpu", weighted=not hops)
-    limit = {name: flags[flag] for name, flag in (("max_depth", "--max-depth"), ("cutoff", "--cutoff")) if flag in flags}
-    asked = {"targets": TARGETS} if "--targets" in flags else {}
-    asked |= {"k": flags["--nearest-k"]} if "--nearest-k" in flags else {}
-    found = (bfs_many if hops else sssp_many)(graph, sources, result=flags["--result"], **limit, **asked)
-    if flags["--result"] != "reachable":
-        return found
-    source, vertex = np.nonzero(np.unpackbits(found, axis=1, bitorder="little")[:, : graph.n_vertices])
-    return pd.DataFrame({"source": np.array(sources)[source], "vertex": graph.ids[vertex]})
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_rows_equal_the_librarys_for_any_batches_and_workers(case, edges, job):
+def test_rows_equal_the_librarys_for_any_batches_and_workers_and_are_proven_right_again(case, edges, job, capsys):
     folder = job(case)
     manifest = manifest_of(folder)
     sources = [source for part in manifest["parts"] for source in part["sources"]]
-    rows = written(folder)
-    expected = answer(edges, case, sources)
+    rows = rows_of(folder)
+    _, expected = by_library(edges, CASES[case], sources)
     for name in expected if result_of(case) == "targets" else ():  # pandas marks what is missing in two ways
         rows[name], expected[name] = rows[name].astype(float), expected[name].astype(float)
     pd.testing.assert_frame_equal(rows, expected, check_exact=True)
@@ -122,14 +110,17 @@ def test_rows_equal_the_librarys_for_any_batches_and_workers(case, edges, job):
     for way in ways:
         other = job(case, **way)
         assert manifest_of(other)["digest"] == manifest["digest"]
-        assert written(other).equals(written(folder))
+        assert rows_of(other).equals(rows_of(folder))
+    code, found = proven(folder, edges, capsys)
+    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
+    assert found["rows"] == len(rows)
 
 
 @pytest.mark.parametrize("case", tiers.few(CASES, 3))
 def test_certify_none_holds_less_and_writes_the_same_rows(case, job):
     folder = job(case, "--certify", "none")
     assert manifest_of(folder)["digest"] == manifest_of(job(case))["digest"]
-    assert written(folder).equals(written(job(case)))
+    assert rows_of(folder).equals(rows_of(job(case)))
 
 
 @pytest.mark.parametrize("case", CERTIFIED)
@@ -155,15 +146,10 @@ def test_the_manifest_and_every_part_say_what_was_written(case, job):
 
 @pytest.mark.parametrize("case", CERTIFIED)
 def test_parts_unknown_to_the_manifest_stay_if_their_rows_are_right(case, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job(case), folder)
+    folder = shutil.copytree(job(case), tmp_path / "out")
     before = parts_of(folder)
-    (folder / "_SUCCESS").unlink()
-    lagging = manifest_of(folder) | {"status": "running", "parts": [], "digest": None}
-    (folder / "_manifest.json").write_text(json.dumps(lagging))
-    capsys.readouterr()
-    assert main(job.command(folder, case, "--resume")) == 0
-    summary = json.loads(capsys.readouterr().out)
+    forget_parts(folder)
+    summary = summary_of(capsys, *job.command(folder, case, "--resume"))
     assert (summary["computed"], summary["kept"]) == (0, len(before))
     assert (summary["digest"], summary["result"]) == (manifest_of(job(case))["digest"], result_of(case))
     assert parts_of(folder) == before
@@ -177,50 +163,11 @@ def test_terminal_and_report_state_the_result_kind(job, capsys):
     assert "1 of 15 sources, one part file each" in capsys.readouterr().out
 
 
-# The process that watches is killed after 20 batches, and the one that computes ends with it.
-KILLED = """
-import os, signal, sys
-from pipelines import batch_sources
-from pipelines.run.driver import _Job
-done, parts = _Job.done, []
-def announced(*rest):
-    done(*rest)
-    parts.append(rest)
-    if len(parts) == 20:
-        os.kill(os.getppid(), signal.SIGKILL)
-        signal.pause()
-_Job.done = announced
-sys.exit(batch_sources.program())
-"""
-
-
-def test_a_run_that_is_killed_is_resumed_to_the_same_rows(job, tmp_path):
-    rng = np.random.default_rng(6)
-    src, dst = rng.integers(0, 3000, (2, 20_000))
-    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
-
-    def command(folder, batch_size):  # many small parts, so that a run is long enough to be killed within
-        words = job.command(folder, "summary", batch_size=batch_size)
-        return [str(tmp_path / "edges.parquet"), *words[1:2], "150", *words[3:]]
-
-    folder = tmp_path / "out"
-    words = command(folder, 1)
-    with started([sys.executable, "-c", KILLED, *words]) as process:
-        assert finish(process)[0] == -signal.SIGKILL
-        wait_until(lambda: not session_of(process))  # the process that computes still has the folder for a moment
-    assert list(folder.glob("part-*"))
-    assert main([*words, "--resume"]) == 0
-    assert main(command(tmp_path / "undisturbed", 150)) == 0
-    assert manifest_of(folder)["digest"] == manifest_of(tmp_path / "undisturbed")["digest"]
-    assert written(folder).equals(written(tmp_path / "undisturbed"))
-
-
 def test_resuming_with_another_result_is_refused(job, capsys):
     folder = job("summary")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     words = [word if word != "summary" else "levels" for word in job.command(folder, "summary", "--resume")]
-    assert main(words) == 2
-    assert 'result was "summary" and is "levels"' in capsys.readouterr().err
+    assert 'result was "summary" and is "levels"' in refused(capsys, *words)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -250,8 +197,7 @@ def forge(folder, change, **footers):
     entry |= {"rows": table.num_rows, "sha256": sha256, "bytes": path.stat().st_size}
     entry["checksum"] = f"{sum(checksums) % 2**64:016x}"
     manifest["digest"] = compute_digest(manifest["graph"]["fingerprint"], manifest["parts"])
-    (folder / "_manifest.json").write_text(json.dumps(manifest))
-    (folder / "_SUCCESS").write_text(hashlib.sha256((folder / "_manifest.json").read_bytes()).hexdigest())
+    seal(folder, manifest)
 
 
 def one_more(table):
@@ -271,18 +217,10 @@ def last_twice(table):
     return pa.concat_tables([table, table.slice(table.num_rows - 1)])
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_an_output_is_proven_right_again_by_traversing_again(case, edges, job, capsys):
-    code, found = proven(job(case), edges, capsys)
-    assert (code, found["faults"], found["proven"]) == (0, [], {"traversed again": N_SOURCES})
-    assert found["rows"] == len(written(job(case)))
-
-
 @pytest.mark.parametrize("change", [one_more, first_lost, last_twice])
 @pytest.mark.parametrize("case", CERTIFIED)
 def test_rows_that_are_wrong_are_found_although_all_hashes_agree(case, change, edges, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job(case), folder)
+    folder = shutil.copytree(job(case), tmp_path / "out")
     forge(folder, change)
     code, found = proven(folder, edges, capsys)
     assert code == 5
@@ -292,8 +230,7 @@ def test_rows_that_are_wrong_are_found_although_all_hashes_agree(case, change, e
 
 
 def test_a_part_that_says_it_is_of_another_result_is_found(edges, job, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(job("nearest"), folder)
+    folder = shutil.copytree(job("nearest"), tmp_path / "out")
     forge(folder, lambda table: table, result="distances")
     code, found = proven(folder, edges, capsys)
     assert (code, [fault["kind"] for fault in found["faults"]]) == (5, ["another result"])

@@ -1,9 +1,29 @@
-"""Runs of the job in this process, and what their folders hold."""
+"""Runs of the job in this process, what their folders hold, and what the library says about the same."""
 
+import hashlib
 import json
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kepler_traverse import bfs_many, read_graph, sssp_many
 from pipelines import verify
 from pipelines.batch_sources import main
+
+
+def write_edges(path, src, dst, weight=None, **more):
+    """Write an edge list as Parquet; return its path."""
+    pq.write_table(pa.table({"src": src, "dst": dst} | ({} if weight is None else {"weight": weight}) | more), path)
+    return path
+
+
+def random_edges(path, seed, n_vertices, n_rows, weights=(1, 99)):
+    """Write an edge list of integers that a seed chooses; return its path."""
+    rng = np.random.default_rng(seed)
+    src, dst = rng.integers(0, n_vertices, (2, n_rows))
+    return write_edges(path, src, dst, rng.integers(*weights, n_rows))
 
 
 def manifest_of(folder):
@@ -14,18 +34,52 @@ def parts_of(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.glob("part-*"))}
 
 
-def call(capsys, *argv):
-    """Run the command line; return its exit code, stdout and stderr."""
-    code = main([str(word) for word in argv])
+def rows_of(folder):
+    """Return all rows, in the order of the run's sources."""
+    return pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("part-*"))], ignore_index=True)
+
+
+def seal(folder, manifest):
+    """Write a manifest, and the mark that fits it."""
+    data = manifest if isinstance(manifest, bytes) else json.dumps(manifest).encode()
+    (folder / "_manifest.json").write_bytes(data)
+    (folder / "_SUCCESS").write_text(hashlib.sha256(data).hexdigest() + "\n")
+
+
+def forget_parts(folder):
+    """Make the manifest older than the parts, as that of a run that was killed is."""
+    (folder / "_SUCCESS").unlink()
+    (folder / "_manifest.json").write_text(
+        json.dumps(manifest_of(folder) | {"status": "running", "parts": [], "digest": None})
+    )
+
+
+def call(capsys, *argv, program=main):
+    """Run a command line; return its exit code, stdout and stderr."""
+    capsys.readouterr()
+    code = program([str(word) for word in argv])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
 
+def refused(capsys, *argv, program=main):
+    """The message with which a command line is refused."""
+    code, out, err = call(capsys, *argv, program=program)
+    assert (code, out) == (2, ""), err
+    return err
+
+
+def summary_of(capsys, *argv, program=main):
+    """What a command line with ``--json`` says at its end."""
+    code, out, err = call(capsys, *argv, program=program)
+    assert code == 0, err
+    return json.loads(out)
+
+
 def proven(folder, edges, capsys, *more):
     """What verify says about an output: its exit code and its findings."""
-    capsys.readouterr()
-    code = verify.main([str(word) for word in (folder, edges, "--device", "cpu", "--json", *more)])
-    return code, json.loads(capsys.readouterr().out)
+    code, out, _ = call(capsys, folder, edges, "--device", "cpu", "--json", *more, program=verify.main)
+    return code, json.loads(out)
 
 
 class Runs:
@@ -40,3 +94,35 @@ class Runs:
             folder = self._folders[key] = self._root / str(len(self._folders))
             assert main(self.command(folder, *case, **way)) == 0
         return self._folders[key]
+
+
+def _numbers(text):
+    return [float(each) if "." in each else int(each) for each in str(text).split(",")]
+
+
+OPTIONS = {
+    "--result": ("result", str), "--decay": ("decay", str), "--direction": ("direction", str), "--nearest-k": ("k", int),
+    "--max-depth": ("max_depth", int), "--cutoff": ("cutoff", float), "--cutoffs": ("cutoffs", _numbers),
+    "--targets": ("targets", _numbers),
+}  # fmt: skip
+
+
+def by_library(edges, words, sources, attributes=None, **more):
+    """What the library says about a command line, of which ``words`` are options with a value each.
+
+    Returns the graph and a frame, or the matrix; ``attributes`` is the table of ``--vertices``.
+    """
+    flags = dict(zip(words[::2], words[1::2], strict=True))
+    is_weighted = flags.get("--algorithm") == "sssp"
+    weight = flags.get("--columns", "").partition("weight=")[2]
+    reading = {"weight_column": weight} if is_weighted and weight else {}
+    reading |= {} if attributes is None else {"vertices": attributes["vertex"].to_numpy()}
+    graph = read_graph(edges, device="cpu", weighted=is_weighted, **reading)
+    options = {name: kind(flags[flag]) for flag, (name, kind) in OPTIONS.items() if flag in flags} | more
+    if "--values" in flags:
+        options["values"] = attributes[["vertex", *flags["--values"].split(",")]]
+    found = (sssp_many if is_weighted else bfs_many)(graph, sources, **options)
+    if options.get("result") == "reachable":
+        source, vertex = np.nonzero(np.unpackbits(found, axis=1, bitorder="little")[:, : graph.n_vertices])
+        found = pd.DataFrame({"source": np.array(sources)[source], "vertex": graph.ids[vertex]})
+    return graph, found

@@ -27,7 +27,7 @@ from ..search.exact import has_exact_sums
 from ..search.plan import Plan, make_query
 from ..search.strategy import MultiSourceStrategy, Shape, Strategy
 from . import outputs
-from .planning import FEW_PATHS, MultiSourcePlan, check_strategy
+from .planning import FEW_PATHS, MultiSourcePlan, named_strategies
 from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 
@@ -138,7 +138,8 @@ class Registry:
         single, many = self.listed_for(strategy, graph.device)
         if k is None:
             return NearestSearch(graph, self.algorithm.name, single, strategy, query, n_sources)
-        check_strategy(graph, self.algorithm.name, many, single, strategy, query)
+        for each in named_strategies(graph, self.algorithm.name, many, single, strategy, 2, query)[1]:
+            each.knobs_from(query.knobs)  # raises the errors of a plan, also where none is made
         return KNearestSearch(graph, self.algorithm.name, limit, k, n_sources, plan_for, may_take_one)
 
     def search_many(self, graph: Graph, sources: Any, question: outputs.Question) -> Any:

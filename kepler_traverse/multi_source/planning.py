@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments, cuda
-from .._arrays import Array, hops_dtype, namespace, to_host
+from .._arrays import hops_dtype, namespace, to_host
 from ..auto.calibration import get_machine
 from ..auto.choice import Choice, Measured
 from ..auto.costs import load_costs
@@ -110,9 +110,14 @@ class MultiSourcePlan:
         self.graph, self.algorithm = graph, algorithm
         n_sources = min(arguments.whole("n_sources", n_sources), _MAX_SOURCES)
         memory = None if memory is None else arguments.whole("memory", memory)
-        loop, usable = _named_strategies(graph, algorithm, strategies, single_source, name, n_sources, query)
-        if graph.device == "cuda":
-            self._start_compiling(usable, query, n_sources)
+        loop, usable = named_strategies(graph, algorithm, strategies, single_source, name, n_sources, query)
+        if graph.device == "cuda":  # while the survey runs and its own kernels are compiled
+            start_compiling(
+                request
+                for strategy in usable
+                if strategy.kernels is not None
+                for request in strategy.kernels(graph, query, strategy.group_size(max(n_sources, 1)))
+            )
         if shape is not None and (
             not isinstance(shape, Shape) or (shape.n_vertices, shape.n_edges) != (graph.n_vertices, graph.n_edges)
         ):
@@ -149,10 +154,17 @@ class MultiSourcePlan:
         here = [] if self.is_named or n_sources <= 1 else _defaults(graph, strategies)
         reasons = {each.name: each.unsupported_reason(graph) for each in here}
         self.left_out = {each: reason for each, reason in reasons.items() if reason is not None}
-        self._candidates = self._fitting_memory(usable)
+        self._candidates: dict[str, tuple[MultiSourceStrategy, int, int]] = {}  # with group sizes and bytes
+        errors = []
+        for each in usable:
+            try:
+                size, nbytes = _largest_group(each, self._make_shape(each), query, self.n_sources, memory)
+                self._candidates[each.name] = each, size, nbytes
+            except CapacityError as error:
+                errors.append(error)
+                self.left_out[each.name] = str(error).partition(";")[0]
         if not self._candidates:
-            # Raises the error that states the sizes.
-            _largest_group(usable[0], self._make_shape(usable[0]), query, self.n_sources, memory)
+            raise errors[0]
         self._clock = time.perf_counter
         self._choice = Choice(
             {name: partial(self._estimate, name) for name in self._candidates},
@@ -185,15 +197,6 @@ class MultiSourcePlan:
             return False
         knows_end = query.limit is not None or query.targets is not None or query.sample is not None
         return knows_end and any(each.name == "short_search" for each in strategies)
-
-    def _start_compiling(self, strategies: Sequence[MultiSourceStrategy], query: Query, n_sources: int) -> None:
-        """Compile the kernels of strategies that may be chosen, while the survey runs and its own are compiled."""
-        start_compiling(
-            request
-            for strategy in strategies
-            if strategy.kernels is not None
-            for request in strategy.kernels(self.graph, query, strategy.group_size(max(n_sources, 1)))
-        )
 
     @property
     def why(self) -> str:
@@ -270,17 +273,6 @@ class MultiSourcePlan:
         host = get_machine("cpu")  # it builds the hierarchy
         build = build_seconds(graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step)
         return Estimate(build, sweep, search, sweeps[0].metric)
-
-    def _fitting_memory(self, strategies: Sequence[MultiSourceStrategy]) -> dict[str, tuple[MultiSourceStrategy, int, int]]:
-        """Map the name of each strategy that fits into memory to the strategy, its group size and its bytes."""
-        fitting = {}
-        for each in strategies:
-            try:
-                shape = self._make_shape(each)
-                fitting[each.name] = (each, *_largest_group(each, shape, self._asked, self.n_sources, self._memory))
-            except CapacityError as error:
-                self.left_out[each.name] = str(error).partition(";")[0]
-        return fitting
 
     def _estimate(self, name: str, n_sources: int) -> float:
         """Estimated seconds of a candidate for ``n_sources`` sources."""
@@ -399,20 +391,15 @@ class MultiSourcePlan:
             if len(self._candidates) > 1 and threading.current_thread() is self._owner:
                 before = self.strategy.name
                 name, size = self._choice.next(before, left)
-                if name != before and not self._try_candidate(name, before):
+                try:
+                    if name != before:
+                        self._use_candidate(name)
+                except MemoryError:
+                    del self._candidates[name]
+                    self._choice.keep({name: group for name, (_, group, _) in self._candidates.items()})
+                    self._use_candidate(before)
                     size = self.group
             return self._search, self.strategy, size
-
-    def _try_candidate(self, name: str, before: str) -> bool:
-        """Switch to another candidate. If its memory does not suffice, remove it and switch back to the previous one."""
-        try:
-            self._use_candidate(name)
-        except MemoryError:
-            del self._candidates[name]
-            self._choice.keep({name: group for name, (_, group, _) in self._candidates.items()})
-            self._use_candidate(before)
-            return False
-        return True
 
     def _prepared(
         self, strategy: MultiSourceStrategy, planned: int, nbytes: int, query: Query, sums: Sums
@@ -464,21 +451,7 @@ def _with_target_lists(search: Any, strategy: MultiSourceStrategy, query: Query)
     return reduced
 
 
-def check_strategy(
-    graph: Graph,
-    algorithm: str,
-    strategies: Sequence[MultiSourceStrategy],
-    single_source: Sequence[Strategy],
-    name: str,
-    query: Query,
-) -> None:
-    """Raise the errors of a plan about the name and the knobs of its strategy, without making one."""
-    _, usable = _named_strategies(graph, algorithm, strategies, single_source, name, 2, query)
-    for strategy in usable:
-        strategy.knobs_from(query.knobs)
-
-
-def _named_strategies(
+def named_strategies(
     graph: Graph,
     algorithm: str,
     strategies: Sequence[MultiSourceStrategy],
@@ -516,18 +489,13 @@ def _concatenate_outcomes(of_groups: Iterable[MultiSourceOutcome]) -> MultiSourc
     for outcome in of_groups:  # its arrays are valid only until the next outcome
         arrays = {name: value.copy() for name, value in outcome._asdict().items() if hasattr(value, "dtype")}
         outcomes.append(outcome._replace(**arrays))
-    first = outcomes[0]
-
-    def concatenated(name: str) -> Array | None:
-        value = getattr(first, name)
-        return None if value is None else namespace(value).concatenate([getattr(each, name) for each in outcomes])
-
-    return MultiSourceOutcome(
-        concatenated("distance"),
-        concatenated("predecessor"),
-        [limit for each in outcomes for limit in each.limits],
-        [count for each in outcomes for count in each.rounds],
-    )
+    joined: dict[str, Any] = {}
+    for name in ("distance", "predecessor"):
+        parts = [getattr(each, name) for each in outcomes]
+        joined[name] = None if parts[0] is None else namespace(parts[0]).concatenate(parts)
+    for name in ("limits", "rounds"):
+        joined[name] = [value for each in outcomes for value in getattr(each, name)]
+    return MultiSourceOutcome(**joined)
 
 
 def _estimate_seconds(
@@ -571,15 +539,39 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
         one = Plan(graph, algorithm, [single], single.name, replace(query, output="all"), may_widen=False)
-        return lambda sources: _stack_traversals(
-            [_copy_output(one.run_unguarded(int(source)), query) for source in sources], graph, algorithm, query
-        )
+
+        def outputs(sources: np.ndarray) -> Iterator[Traversal]:
+            """Yield the requested output of each search, in arrays that stay valid after the next one."""
+            for source in sources:
+                result = one.run_unguarded(int(source))
+                if query.output == "all":
+                    yield result.copy()
+                else:
+                    xp = namespace(result.distance)
+                    at_targets = query.output == "targets"
+                    kept = result.distance[xp.asarray(query.targets) if at_targets else result.reached]
+                    yield replace(result, distance=kept if at_targets else xp.bincount(kept), predecessor=None)
+
+        return lambda sources: _stack_traversals(list(outputs(sources)), graph, algorithm, query)
 
     def memory(shape: Shape, query: Query, group: int) -> int:
         width = shape.weight if algorithm == "sssp" else 4
         n_arrays = 2 * group if query.output == "all" else 0  # twice: a copy per traversal, and then the stacked arrays
         state = single.memory(shape.n_vertices, shape.n_edges, query.predecessors)
         return state + n_arrays * shape.n_vertices * (width + shape.index * query.predecessors)
+
+    def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
+        edges = n_sources * shape.n_edges * shape.walked
+        return {
+            "start": n_sources,
+            "count": n_sources * (shape.keep == "counts"),
+            "level": n_sources * shape.likely_rounds,
+            "vertex": n_sources * shape.n_vertices,
+            "edge": edges / (machine.cores if single.device == "cpu" and algorithm == "bfs" else 1),
+            "again": edges * shape.detours if algorithm == "sssp" else 0,
+            "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
+            "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
+        }
 
     return MultiSourceStrategy(
         name=single.name,
@@ -593,33 +585,9 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         aliases=(*single.aliases, ONE_AT_A_TIME),
         knobs=single.knobs,
         group_size=lambda n_sources: min(n_sources, MAX_LOOP_GROUP),
-        terms=partial(_terms_of_loop, algorithm, single.device),
+        terms=terms,
         repeats=True,
     )
-
-
-def _terms_of_loop(algorithm: str, device: str, shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
-    edges = n_sources * shape.n_edges * shape.walked
-    return {
-        "start": n_sources,
-        "count": n_sources * (shape.keep == "counts"),
-        "level": n_sources * shape.likely_rounds,
-        "vertex": n_sources * shape.n_vertices,
-        "edge": edges / (machine.cores if device == "cpu" and algorithm == "bfs" else 1),
-        "again": edges * shape.detours if algorithm == "sssp" else 0,
-        "extra_round": n_sources * shape.extra_rounds if algorithm == "sssp" else 0,
-        "miss": edges * shape.scatter * machine.missing(4 * shape.n_vertices),
-    }
-
-
-def _copy_output(traversal: Traversal, query: Query) -> Traversal:
-    """Return the requested output of a traversal, in arrays that stay valid after the plan's next run."""
-    if query.output == "all":
-        return traversal.copy()
-    xp = namespace(traversal.distance)
-    if query.output == "targets":
-        return replace(traversal, distance=traversal.distance[xp.asarray(query.targets)], predecessor=None)
-    return replace(traversal, distance=xp.bincount(traversal.distance[traversal.reached]), predecessor=None)
 
 
 def _stack_traversals(traversals: list[Traversal], graph: Graph, algorithm: str, query: Query) -> MultiSourceOutcome:

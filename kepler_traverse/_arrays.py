@@ -84,6 +84,18 @@ def index_dtype(n_vertices: int) -> np.dtype:
     return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
 
 
+def make_offsets(sizes: np.ndarray) -> np.ndarray:
+    """Return where rows of these sizes begin, and where the last one ends."""
+    offsets = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def positions_in_groups(sizes: np.ndarray) -> np.ndarray:
+    """Return the concatenation of ``arange(size)`` for each size."""
+    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))
+
+
 def iter_slices(array: Array) -> Iterator[tuple[int, Array]]:
     """Yield (position, slice) of an array. No slice is so long that CuPy would count its elements in 32 bits.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._arrays import make_offsets, positions_in_groups
 from .contraction import Contraction, Lists
 from .sweep import UNREACHED, depth_first, longest_upward, positions_above
 
@@ -133,8 +134,7 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
 
 def _rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the offsets of rows that are put one after the other, and where their entries were."""
-    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    return offsets, np.repeat(begins - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return make_offsets(sizes), np.repeat(begins, sizes) + positions_in_groups(sizes)
 
 
 def _edges(lists: Lists) -> Edges:

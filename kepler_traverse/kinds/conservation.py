@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .._arrays import positions_in_groups
 from ..errors import CertificateError
 from ..graph import Graph
 from .loads import find_ends
@@ -58,7 +59,7 @@ def require_conserved(
     src, dst = find_ends(graph, cells)
     begin, counts = reverse.offsets[dst], reverse.offsets[dst + 1] - reverse.offsets[dst]
     first = np.cumsum(counts) - counts
-    into = np.arange(counts.sum()) + np.repeat(begin - first, counts)
+    into = np.repeat(begin, counts) + positions_in_groups(counts)
     own, far = np.repeat(distance[dst], counts), distance[reverse.targets[into]]
     length = distance.dtype.type(1) if weights is None else weights[into]
     with np.errstate(over="ignore"):

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import Array, to_host
+from .._arrays import Array, positions_in_groups, to_host
 from ..search.frames import Column
-from .records import Asked, SourceRecords, Values, last_levels, positions_in_groups
+from .records import Asked, SourceRecords, Values, last_levels
 
 
 def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001

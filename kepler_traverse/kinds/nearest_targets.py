@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._arrays import is_rows, to_host
+from .._arrays import is_rows, positions_in_groups, to_host
 from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column, labels_at
 from ..search.results import Traversals
 from ..search.sparse import to_sparse
-from .records import Asked, SourceRecords, Values, positions_in_groups
+from .records import Asked, SourceRecords, Values
 from .result_kinds import GROUP
 
 

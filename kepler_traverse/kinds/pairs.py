@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
+from .._arrays import make_offsets
 from ..errors import InputError, UnknownVertexError
 from ..formats.column_names import end_pairs, listed
 from ..graph import Graph
@@ -26,8 +27,8 @@ def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
     rank[order] = np.arange(order.size)
     rank_of_row = rank[place]
     rows = np.argsort(rank_of_row, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(rank_of_row, minlength=order.size))])
-    return PairTable(distinct[order], TargetLists(offsets.astype(np.int64), destinations[rows]), rows)
+    offsets = make_offsets(np.bincount(rank_of_row, minlength=order.size))
+    return PairTable(distinct[order], TargetLists(offsets, destinations[rows]), rows)
 
 
 def columns_of_pairs(given: Any, name: str = "pairs") -> tuple[Ids, Ids]:
@@ -86,7 +87,11 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
         row, end = 0, len(ids)  # the first row without a vertex is from ``row`` to ``end - 1``
         while end - row > 1:
             middle = (row + end) // 2
-            row, end = (middle, end) if _are_vertices(graph, ids[row:middle], role) else (row, middle)
+            try:
+                graph.to_numbers(ids[row:middle], role)
+                row = middle
+            except UnknownVertexError:
+                end = middle
         if ids[row] is None or ids[row] != ids[row]:  # NaN, with which data frames mark what is missing
             raise UnknownVertexError(f"{name}, row {row}: it holds no id; drop such rows") from None
         try:
@@ -94,14 +99,6 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
         except UnknownVertexError as error:
             raise UnknownVertexError(f"{name}, row {row}: {error}") from None
         raise
-
-
-def _are_vertices(graph: Graph, ids: Any, role: str) -> bool:
-    try:
-        graph.to_numbers(ids, role)
-    except UnknownVertexError:
-        return False
-    return True
 
 
 def frame_of_pairs(name: str, plan: Any, table: PairTable, without: str, options: KindOptions = PLAIN) -> Any:

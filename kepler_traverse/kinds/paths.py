@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import Array, at_most, is_reached, is_rows, namespace, to_host
+from .._arrays import Array, at_most, is_reached, is_rows, make_offsets, namespace, positions_in_groups, to_host
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cpu import threads
 from ..cpu.path_walk import NO_EDGE, Walks, walk
@@ -19,7 +19,7 @@ from ..search.algorithms import ALGORITHMS
 from ..search.frames import Column
 from ..search.query import Digested, TargetLists, compute_digest
 from ..search.results import Routes, Traversals
-from .records import Asked, SourceRecords, Values, format_ids, positions_in_groups
+from .records import Asked, SourceRecords, Values, format_ids
 
 _INT64_END = 2**63
 _VERTICES_PER_PATH = 256  # an estimate, by which parts are sized
@@ -197,8 +197,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         values |= {"edge": rows, "begins": begins} if asked.options.edges else {}
         for name, column in asked.options.values.items():
             values[_ALONG + name] = summed_along(name, column, rows, begins, routes.sizes)
-    ends = np.concatenate([[0], np.cumsum(routes.sizes)])[table.lists.offsets]
-    return SourceRecords(values, np.diff(ends))
+    return SourceRecords(values, np.diff(make_offsets(routes.sizes)[table.lists.offsets]))
 
 
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:

@@ -146,8 +146,3 @@ def iter_level_counts(graph: Graph, traversals: Traversals, limit: float | None)
 def last_levels(counts: Array) -> np.ndarray:
     """Return the last level of each source that is not empty, from counts of vertices at 0, 1, 2, ... hops."""
     return counts.shape[1] - 1 - np.argmax(to_host(counts[:, ::-1] > 0), axis=1)
-
-
-def positions_in_groups(sizes: np.ndarray) -> np.ndarray:
-    """Return the concatenation of ``arange(size)`` for each size."""
-    return np.asarray(np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes))

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from .._arrays import MAX_INTEGER, is_rows, namespace
+from .._arrays import MAX_INTEGER, is_rows, namespace, positions_in_groups
 from ..errors import InputError, NegativeCycleError, option_text, several
 from ..graph import Graph, has_vertex
 from ..kinds import rules
 from ..kinds.loads import Loads
-from ..kinds.records import Asked, columns_of_records, joined, positions_in_groups, records_of_group
+from ..kinds.records import Asked, columns_of_records, joined, records_of_group
 from ..kinds.result_kinds import PLAIN, RESULT_KINDS, KindOptions, ResultKind
 from ..protocols import Ids
 from ..runtime import LOG

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import Array, namespace, to_host
+from .._arrays import Array, make_offsets, namespace, positions_in_groups, to_host
 from ..certificate import certify, certify_group
 from ..errors import InputError, NegativeCycleError
 from ..graph import Graph
@@ -25,7 +25,6 @@ from ..kinds.k_nearest import (
     takes_one_search,
 )
 from ..kinds.nearest import nearest_columns, nearest_source_search
-from ..kinds.records import positions_in_groups
 from ..kinds.result_kinds import GROUP
 from ..runtime import LOG
 from ..runtime.progress import Meter
@@ -34,7 +33,7 @@ from ..search.frames import Column, columns_on_device, frame_from, labels_at
 from ..search.plan import make_query
 from ..search.query import Nearest, Query
 from ..search.results import Traversals
-from ..search.sparse import SparseDistances, make_offsets
+from ..search.sparse import SparseDistances
 from ..search.strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, Strategy, pick
 from .outputs import cycle_in_direction, graph_in_direction
 from .planning import MultiSourcePlan

@@ -12,13 +12,12 @@ import numpy as np
 import pandas as pd
 
 from .. import arguments
-from .._arrays import FLOAT64_EXACT, index_dtype
+from .._arrays import FLOAT64_EXACT, index_dtype, positions_in_groups
 from ..api.path_frames import paths
 from ..cpu.nearest_point import nearest_points
 from ..errors import HierarchyError, InputError, UnknownVertexError
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
-from ..kinds.records import positions_in_groups
 from ..sssp import sssp_many, sssp_pairs
 
 UNCONNECTED = 4294967.295  # the length that pandana returns where there is no path

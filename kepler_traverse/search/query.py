@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .._arrays import Array, is_rows, namespace
+from .._arrays import Array, is_rows, make_offsets, namespace, positions_in_groups
 from ..errors import InputError
 
 TuningClass = TypeVar("TuningClass")
@@ -101,9 +101,9 @@ class PairTable:
         """Return the part of some origins, given as vertex numbers, in their order."""
         places = self._order[np.searchsorted(self.sources, sources, sorter=self._order)]
         sizes = np.diff(self.lists.offsets)[places]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(offsets[-1]) + np.repeat(self.lists.offsets[places] - offsets[:-1], sizes)
-        return PairTable(np.asarray(sources), TargetLists(offsets, self.lists.vertices[entries]), self.rows[entries])
+        entries = np.repeat(self.lists.offsets[places], sizes) + positions_in_groups(sizes)
+        lists = TargetLists(make_offsets(sizes), self.lists.vertices[entries])
+        return PairTable(np.asarray(sources), lists, self.rows[entries])
 
     def sample(self) -> SourcesWithTargets:
         """Return a few origins with their destinations, spread over the table."""

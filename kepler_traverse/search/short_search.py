@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .._arrays import MAX_HOP_COUNT, UNREACHED, as_distance, hops_dtype, namespace
+from .._arrays import MAX_HOP_COUNT, as_distance, hops_dtype, make_offsets, namespace, positions_in_groups, unreached_value
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cuda import short_search as on_gpu
 from .query import Query, TargetLists
-from .sparse import Marks, SparseDistances, make_offsets
+from .sparse import Marks, SparseDistances
 from .strategy import MultiSourceOutcome, MultiSourceStrategy, Shape, sources_per_worker
 
 SOURCES = 1 << 14  # of a group
@@ -146,19 +146,11 @@ def strategies(
     )
 
 
-class Numbers(NamedTuple):
-    """The limit, and what stands for unreached, in the type of distances."""
-
-    limit: Any
-    unreached: Any
-
-
-def to_numbers(graph: Any, query: Query, counts_hops: bool) -> Numbers:
+def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
+    """Return the limit in the type of the distances: int32 for hops, else that of the weights."""
     if counts_hops:
-        limit = np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
-        return Numbers(limit, np.int32(UNREACHED))
-    kind = graph.weights.dtype
-    return Numbers(as_distance(np.inf if query.limit is None else query.limit, kind), kind.type(np.inf))
+        return np.int32(MAX_HOP_COUNT if query.limit is None else min(query.limit, MAX_HOP_COUNT))
+    return as_distance(np.inf if query.limit is None else query.limit, graph.weights.dtype)
 
 
 class _Searches:
@@ -194,7 +186,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     """
     is_on_gpu = graph.device == "cuda"
     search = (_search_on_gpu if is_on_gpu else _search_on_cpu)(graph, query, counts_hops)
-    limit, move = to_numbers(graph, query, counts_hops).limit, namespace(graph.offsets).asarray
+    limit, move = largest_distance(graph, query, counts_hops), namespace(graph.offsets).asarray
 
     def narrowest(rows: Any) -> Any:
         return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False) if counts_hops else rows
@@ -220,9 +212,12 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
         if query.output == "targets" and query.nearest is None:
             return MultiSourceOutcome(move(narrowest(at_targets)), None, ends, rounds)
         if query.output == "counts":
-            return MultiSourceOutcome(
-                None, None, ends, rounds, _count_levels(reached, graph) if is_on_gpu else _as_counts(reached)
-            )
+            if is_on_gpu:
+                counts = np.concatenate([counts for counts, _ in reached.levels(graph.offsets, None)])
+            else:  # rows hold them in place of distances
+                counts = np.zeros((len(reached), int(reached.sizes.max(initial=1))), np.int64)
+                counts[reached.rows_of_entries(), positions_in_groups(reached.sizes)] = reached.distance
+            return MultiSourceOutcome(None, None, ends, rounds, counts)
         reached = reached.point_back(graph, sources) if query.predecessors else reached
         if "sparse" in query.forms:
             return MultiSourceOutcome(reached, None, ends, rounds)
@@ -234,8 +229,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    n, unreached = graph.n_vertices, to_numbers(graph, query, counts_hops).unreached
-    kind = unreached.dtype
+    n, kind = graph.n_vertices, largest_distance(graph, query, counts_hops).dtype
     marks, search = Marks(n), _Searches(graph, counts_hops)
     keeps = {"targets": cpu.ROWS if _may_overflow(graph, query, counts_hops) else cpu.NOTHING, "counts": cpu.COUNTS}
     keep, goals = keeps.get(query.output, cpu.ROWS), make_goals(graph, query)
@@ -247,7 +241,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         values, list_of = _flatten_lists(query, lists, k)
         answers = np.arange(k) * values.size if lists is None else lists.offsets[:-1]
         shape = (k, values.size) if lists is None else (values.size,)
-        at_targets = np.full(shape if query.output == "targets" and query.nearest is None else 0, unreached, kind)
+        is_at_targets = query.output == "targets" and query.nearest is None
+        at_targets = np.full(shape if is_at_targets else 0, unreached_value(kind), kind)
         # One after the other, sources near each other find in the caches what the last one has loaded.
         order, line = np.argsort(sources), cpu.ALONE
         if not counts_hops:
@@ -333,21 +328,8 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
-    kind = to_numbers(graph, query, counts_hops).limit.dtype
+    kind = largest_distance(graph, query, counts_hops).dtype
     return on_gpu.ShortSearches(graph, None if counts_hops else graph.weights, kind, make_goals(graph, query))
-
-
-def _as_counts(reached: SparseDistances) -> np.ndarray:
-    """Return the number of vertices at 0, 1, 2, ... hops where rows hold these in place of distances."""
-    counts = np.zeros((len(reached), int(reached.sizes.max(initial=1))), np.int64)
-    rows = reached.rows_of_entries()
-    counts[rows, np.arange(reached.size) - reached.offsets[rows]] = reached.distance
-    return counts
-
-
-def _count_levels(reached: SparseDistances, graph: Any) -> np.ndarray:
-    """Return the number of vertices at 0, 1, 2, ... hops."""
-    return np.concatenate([counts for counts, _ in reached.levels(graph.offsets, None)])
 
 
 def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int) -> Shape:
@@ -355,7 +337,7 @@ def sampled(graph: Any, shape: Shape, query: Query, counts_hops: bool, most: int
 
     It stays as it is where these walk more than ``most`` edges, all together.
     """
-    n, limit = graph.n_vertices, to_numbers(graph, query, counts_hops).limit
+    n, limit = graph.n_vertices, largest_distance(graph, query, counts_hops)
     sources, lists = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE)), None
     if query.sample is not None:
         sources, lists = np.ascontiguousarray(query.sample[0]), query.sample[1]

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._arrays import NO_PREDECESSOR, Array, as_distance, is_hops, is_reached, namespace, to_host, unreached_value
+from .._arrays import (
+    NO_PREDECESSOR,
+    Array,
+    as_distance,
+    is_hops,
+    is_reached,
+    make_offsets,
+    namespace,
+    to_host,
+    unreached_value,
+)
 from ..cpu import short_search as cpu
 from ..cpu import threads
 from ..cpu.distance_stats import LEVELS_AT_ONCE
@@ -44,48 +55,28 @@ class Marks:
         self._free.append(arrays)
 
 
+@dataclass(eq=False)
 class SparseDistances:
     """Distances of shape (k, n_vertices), of which only those of reached vertices are held.
 
     What is computed of them takes time in proportion to the vertices reached, and is equal bit for bit to what is computed
     of an array of all distances.
-
-    Attributes
-    ----------
-    offsets : int64 array of shape (k + 1,)
-        Where the row of each source begins.
-    vertices : integer array of shape (offsets[-1],)
-        Vertex numbers, row by row in ascending order.
-    distance : array of the same length
-        Hops as int32, or weighted distances in the type of the sums.
-    n_vertices : int
-        Of the graph.
-    graph : Graph or None
-        The graph, where that is on a GPU: rows are in host memory, and so is what is computed of them.
-    marks : Marks
-        Those of the search, with which it is checked.
-    is_certified : bool
-        Whether the search has checked them, because the rows lack vertices that a certificate needs.
-    predecessor : integer array of the length of ``vertices``, or None
-        Vertex numbers, as in ``results.Traversal``.
     """
 
-    def __init__(
-        self,
-        offsets: np.ndarray,
-        vertices: np.ndarray,
-        distance: np.ndarray,
-        n_vertices: int,
-        graph: Any = None,
-        marks: Marks | None = None,
-        is_certified: bool = False,
-        predecessor: np.ndarray | None = None,
-    ):
-        self.offsets, self.vertices, self.distance, self.n_vertices = offsets, vertices, distance, n_vertices
-        self.graph, self.marks, self.is_certified = graph, marks or Marks(n_vertices), is_certified
-        self.predecessor = predecessor
+    offsets: np.ndarray  # int64 array of shape (k + 1,): where the row of each source begins
+    vertices: np.ndarray  # integer array of shape (offsets[-1],): vertex numbers, row by row in ascending order
+    distance: np.ndarray  # of the same length: hops as int32, or weighted distances in the type of the sums
+    n_vertices: int  # of the graph
+    graph: Any = None  # if it is on a GPU: rows are in host memory, and so is what is computed of them
+    marks: Any = None  # the ``Marks`` of the search, with which it is checked; by default others
+    # Whether the search has checked them, because the rows lack vertices that a certificate needs.
+    is_certified: bool = False
+    predecessor: np.ndarray | None = None  # vertex numbers, as in ``results.Traversal``; of the length of ``vertices``
 
     form, ndim = "sparse", 2
+
+    def __post_init__(self) -> None:
+        self.marks = self.marks or Marks(self.n_vertices)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -130,8 +121,8 @@ class SparseDistances:
 
     def _with_entries(self, offsets: np.ndarray, kept: Any) -> SparseDistances:
         predecessor = None if self.predecessor is None else self.predecessor[kept]
-        of = self.n_vertices, self.graph, self.marks, self.is_certified, predecessor
-        return SparseDistances(offsets, self.vertices[kept], self.distance[kept], *of)
+        entries = {"vertices": self.vertices[kept], "distance": self.distance[kept], "predecessor": predecessor}
+        return replace(self, offsets=offsets, **entries)
 
     def rows(self) -> Array:
         """Return the distances from each source to all vertices, of shape (k, n_vertices)."""
@@ -202,10 +193,8 @@ class SparseDistances:
         """As ``cpu.opportunities.sums``."""
         exact = np.zeros((len(self), len(integers), bounds.size), np.int64)
         rounded = np.zeros((len(self), len(floats), bounds.size))
-        rows, wanted = (
-            (self.offsets, self.vertices, self.distance),
-            (lowest, bounds, integers, floats, decay, float(parameter)),
-        )
+        rows = self.offsets, self.vertices, self.distance
+        wanted = lowest, bounds, integers, floats, decay, float(parameter)
         self._run(cpu.sums_within, rows, wanted, self.n_vertices, exact, rounded)
         return exact, rounded
 
@@ -262,20 +251,20 @@ class SparseDistances:
             As ``certificate.batch.check_distances``.
         """
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
-        of_items = np.zeros((self._n_items, 5, 3), np.int64)
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
         edges = self._copy_edges(graph)
 
-        def check_some(item: int, place: np.ndarray, part: slice) -> None:
-            rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance, limits[part]
-            cpu.check(*edges, *rows, place, of_items[item], self.predecessor)
+        def check_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
+            findings = np.zeros((5, 3), np.int64)
+            rows = sources[part], bounds, self.vertices, self.distance, limits[part]
+            cpu.check(*edges, *rows, place, findings, self.predecessor)
+            return findings
 
-        self._for_each(check_some)
         every = np.zeros((5, 3), np.int64)
-        for item, some in enumerate(of_items):
+        for item, some in enumerate(self._of_parts(check_some)):
             new = (every[:, 0] == 0) & (some[:, 0] > 0)
-            every[new] = some[new] + np.array([0, item * AT_ONCE, 0])
-            every[~new, 0] += some[~new, 0]
+            every[new, 1:] = some[new, 1:] + [item * AT_ONCE, 0]
+            every[:, 0] += some[:, 0]
         return every
 
     def point_back(self, graph: Any, sources: np.ndarray) -> SparseDistances:
@@ -287,28 +276,24 @@ class SparseDistances:
             A vertex has none.
         """
         predecessor, sources = np.empty(self.size, self.vertices.dtype), np.array(sources, np.int64)
-        edges, lost = self._copy_edges(graph), [0] * self._n_items
+        edges = self._copy_edges(graph)
 
-        def point_some(item: int, place: np.ndarray, part: slice) -> None:
-            rows = sources[part], self.offsets[part.start : part.stop + 1], self.vertices, self.distance
-            lost[item] = cpu.point_back(*edges, *rows, place, predecessor)
+        def point_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> int:
+            return cpu.point_back(*edges, sources[part], bounds, self.vertices, self.distance, place, predecessor)
 
-        self._for_each(point_some)
-        if any(lost):
+        if any(self._of_parts(point_some)):
             raise closed_cycle_error(self.dtype)
-        of = self.n_vertices, self.graph, self.marks, self.is_certified
-        return SparseDistances(self.offsets, self.vertices, self.distance, *of, predecessor)
+        return replace(self, predecessor=predecessor)
 
     def walk_back(self, lists: TargetLists) -> tuple[np.ndarray, np.ndarray]:
         """Return the sizes and the vertices of the paths to the targets of each source, as ``results.Routes`` has them."""
-        sizes, paths = np.zeros(lists.vertices.size, np.int64), [self.vertices[:0]] * self._n_items
+        sizes = np.zeros(lists.vertices.size, np.int64)
 
-        def walk_some(item: int, place: np.ndarray, part: slice) -> None:
-            bounds, ends = self.offsets[part.start : part.stop + 1], lists.offsets[part.start : part.stop + 1]
-            paths[item] = cpu.walk_back(bounds, self.vertices, self.predecessor, ends, lists.vertices, place, sizes)
+        def walk_some(place: np.ndarray, part: slice, bounds: np.ndarray) -> np.ndarray:
+            ends = lists.offsets[part.start : part.stop + 1]
+            return cpu.walk_back(bounds, self.vertices, self.predecessor, ends, lists.vertices, place, sizes)
 
-        self._for_each(walk_some)
-        return sizes, np.concatenate([self.vertices[:0], *paths])
+        return sizes, np.concatenate([self.vertices[:0], *self._of_parts(walk_some)])
 
     def _copy_edges(self, graph: Any) -> tuple[np.ndarray, ...]:
         """Return the edges of a graph in host memory, with weights in the type of the distances; without any for hops."""
@@ -317,18 +302,17 @@ class SparseDistances:
         graph = graph.derived.on_host
         return graph.offsets, graph.targets, np.empty(0, self.dtype) if is_hops(self.dtype) else graph.weights
 
-    @property
-    def _n_items(self) -> int:
-        return -(-len(self) // AT_ONCE)
-
-    def _for_each(self, work: Callable[[int, np.ndarray, slice], None]) -> None:
-        """Call ``work(item, place, part)`` for parts of the rows, in threads."""
+    def _of_parts(self, work: Callable[[np.ndarray, slice, np.ndarray], Any]) -> list[Any]:
+        """Return ``work(place, part, offsets)`` of each part of the rows, whose offsets these are; called in threads."""
+        results: list[Any] = [None] * -(-len(self) // AT_ONCE)
 
         def call(item: int, _thread: int) -> None:
+            part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
             with self.marks.lent() as (place, _, _):
-                work(item, place, slice(item * AT_ONCE, (item + 1) * AT_ONCE))
+                results[item] = work(place, part, self.offsets[part.start : part.stop + 1])
 
-        threads.for_each(call, self._n_items)
+        threads.for_each(call, len(results))
+        return results
 
     def any_beyond(self, bound: int) -> bool:
         """Whether a distance is ``bound`` or more."""
@@ -359,10 +343,3 @@ def closed_cycle_error(kind: np.dtype) -> PrecisionError:
         f"rounding in {kind} closed a cycle of equal distances that no path enters; "
         "build the graph with weight_type='float64'"
     )
-
-
-def make_offsets(sizes: np.ndarray) -> np.ndarray:
-    """Return where rows of these sizes begin, and where the last one ends."""
-    offsets = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets

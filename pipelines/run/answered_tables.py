@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kepler_traverse._arrays import positions_in_groups
 from kepler_traverse.errors import InputError, one_line
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
-from kepler_traverse.kinds.records import positions_in_groups
 from kepler_traverse.kinds.result_kinds import GROUP
 from kepler_traverse.runtime.regular_files import open_regular
 

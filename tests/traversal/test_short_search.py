@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import kepler_traverse.cuda.short_search as on_gpu
 from kepler_traverse import bfs_many, bfs_pairs, graph_from_edges, paths, sssp_many, sssp_pairs
+from kepler_traverse._arrays import make_offsets
 from kepler_traverse.auto.survey import outline
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.certificate import certify_many
@@ -22,7 +23,7 @@ from kepler_traverse.multi_source import together
 from kepler_traverse.search import short_search
 from kepler_traverse.search.query import Nearest, Query, SourceValues
 from kepler_traverse.search.short_search import SOURCES
-from kepler_traverse.search.sparse import Marks, SparseDistances, make_offsets
+from kepler_traverse.search.sparse import Marks, SparseDistances
 from kepler_traverse.sssp import REGISTRY as SSSP
 from pipelines.cli.options import parse_flags
 from pipelines.cli.settings import merge_settings

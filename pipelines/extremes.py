@@ -7,7 +7,6 @@ closeness. Each search is certified before it is used. The answer is JSON on std
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -137,22 +136,17 @@ def _compute(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Any
 
 
 def _write(path: Path, facts: dict[str, Any], answer: dict[str, Any], table: Any) -> None:
-    """Write the answer under another name and rename it, so that no half of it is ever there.
-
-    A table has a row per vertex, and the facts of the run as metadata.
-    """
+    """Write the answer; a table has a row per vertex, and the facts of the run as metadata."""
     import pyarrow.parquet
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    from kepler_traverse.runtime.regular_files import replacing
+
+    with replacing(path) as partial:
         if path.suffix == ".json":
             partial.write_text(json.dumps(facts | answer, indent=2) + "\n", encoding="utf-8")
         else:
             metadata = {"kepler_traverse": json.dumps(facts)}
             pyarrow.parquet.write_table(table.replace_schema_metadata(metadata), partial)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

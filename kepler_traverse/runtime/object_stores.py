@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..errors import InputError, has_secrets
 from .file_locks import open_lock, take_lock
-from .regular_files import require_private
+from .regular_files import replacing, require_private
 
 URL = re.compile(r"(s3a?|gs|az|abfss?)://")
 AT_ONCE = 16  # requests
@@ -277,22 +277,20 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
     """
     import obstore
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     options: Any = {"if_match": version.e_tag} if version is not None and version.e_tag.startswith('"') else None
 
-    def read() -> None:
-        found = obstore.get(store, name, options=options)
+    def read() -> int:
+        answer = obstore.get(store, name, options=options)
         with open(partial, "wb") as file:
-            for piece in found.stream():
+            for piece in answer.stream():
                 file.write(piece)
-        TRAFFIC.add("get", 0, received=partial.stat().st_size)
-        if partial.stat().st_size != found.meta["size"]:
+            size = file.tell()
+        TRAFFIC.add("get", 0, received=size)
+        if size != answer.meta["size"]:
             raise OSError(errno.EIO, "the answer was cut short")
+        return size
 
-    try:
-        send("get", read)
-        if version is not None and partial.stat().st_size != version.size:
+    with replacing(path) as partial:
+        size = send("get", read)
+        if version is not None and size != version.size:
             raise OSError(errno.ESTALE, "the object has changed")
-        partial.rename(path)
-    finally:
-        partial.unlink(missing_ok=True)

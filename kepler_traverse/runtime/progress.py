@@ -68,7 +68,7 @@ class Meter:
 
     def close(self) -> None:
         """Remove the bar, if there is one; also after an error."""
-        if isinstance(self._report, _Display):
+        if isinstance(self._report, _Bar):
             self._report.close()
 
 
@@ -88,17 +88,7 @@ def make_meter(progress: Any, total: int, device: str) -> Meter:
     return Meter(_display() if progress else None, total, device)
 
 
-class _Display:
-    """A report that someone sees."""
-
-    def __call__(self, done: int, total: int, rate: float) -> None:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Leave the output as it is."""
-
-
-class _Bar(_Display):
+class _Bar:
     """A bar of rich, on a terminal or in a notebook."""
 
     def __init__(self, console: Any) -> None:
@@ -126,7 +116,7 @@ class _Bar(_Display):
         self._bar.stop()
 
 
-class _Lines(_Display):
+class _Lines:
     """A line on stderr from time to time, and one at the end, where there is no terminal."""
 
     def __init__(self) -> None:
@@ -151,7 +141,7 @@ def _left(done: int, total: int, rate: float) -> str:
     return f"{speed} per second" + (f", {hours}:{minutes:02}:{seconds:02} left" if done < total else "")
 
 
-def _display() -> _Display:
+def _display() -> _Bar | _Lines:
     try:
         from rich.console import Console
     except ImportError:

@@ -14,6 +14,7 @@ import math
 import os
 import shutil
 import stat
+import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -71,6 +72,17 @@ def refuse_irregular(path: Path) -> None:
     what = irregular(path)
     if what:
         raise ValueError(f"{path.name} is {what}")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield where the block writes a file that then takes the place of another, whole or, after an error, not at all."""
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 @contextmanager

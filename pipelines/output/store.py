@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from kepler_traverse.errors import OutputError
 from kepler_traverse.runtime import object_stores
 from kepler_traverse.runtime.object_stores import AT_ONCE, TRAFFIC, URL, Traffic, fetch, listed, send
-from kepler_traverse.runtime.regular_files import read_regular
+from kepler_traverse.runtime.regular_files import read_regular, replacing
 
 from .layout import PARTITION_NAME
 from .manifest_types import Stored
@@ -58,14 +58,17 @@ class Store:
         """Create a file; return False, and change nothing, if there is another one of that name."""
         path = self.path / name
         path.parent.mkdir(exist_ok=True)
-        with self._partial(path) as (partial, file):
-            file.write(data)
-            _sync(file)
-            try:
-                os.link(partial, path, follow_symlinks=False)
-            except FileExistsError:
-                # A server of files whose answer was lost has been asked twice, and the first time has made the link.
-                return os.stat(partial).st_nlink > 1
+        partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            with open(partial, "xb") as file:
+                file.write(data)
+                _sync(file)
+            os.link(partial, path, follow_symlinks=False)
+        except FileExistsError:
+            # A server of files whose answer was lost has been asked twice, and the first time has made the link.
+            return os.stat(partial).st_nlink > 1
+        finally:
+            partial.unlink(missing_ok=True)
         sync_folder(path.parent)
         return True
 
@@ -73,10 +76,9 @@ class Store:
     def new_file(self, name: str) -> Iterator[BinaryIO]:
         """Yield a file that replaces the one of that name when the block ends without an error."""
         path = self.path / name
-        with self._partial(path) as (partial, file):
+        with replacing(path) as partial, open(partial, "xb") as file:
             yield file
             _sync(file)
-            os.replace(partial, path)
         sync_folder(path.parent)
 
     def versions(self) -> dict[str, str]:
@@ -106,15 +108,6 @@ class Store:
 
     def close(self) -> None:
         """Delete what was prepared on this machine."""
-
-    @contextlib.contextmanager
-    def _partial(self, path: Path) -> Iterator[tuple[Path, BinaryIO]]:
-        partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-        try:
-            with open(partial, "xb") as file:
-                yield partial, file
-        finally:
-            partial.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

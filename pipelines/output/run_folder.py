@@ -431,10 +431,15 @@ class OutputFolder:
 
     def keep_tables(self, known: Sequence[TableEntry]) -> None:
         """Add those of the tables of an earlier manifest to this one that are on disk unchanged."""
-        for table in known:
-            with contextlib.suppress(OSError):
-                if size_and_digest_in(self.store, table["file"]) == (table["bytes"], table["sha256"]):
-                    self.manifest["tables"].append(table)
+        self.manifest["tables"] += [table for table in known if is_whole(self.store, table)]
+
+    def list_table(self, name: str, facts: Facts) -> None:
+        """Add a table that is there to the manifest, with what it says of itself; raises OutputError."""
+        with writing_to(self.store):
+            size, digest = size_and_digest_in(self.store, name)
+        others = [table for table in self.manifest["tables"] if table["file"] != name]
+        entry: TableEntry = {"file": name, "bytes": size, "sha256": digest, **facts}
+        self.manifest["tables"] = [*others, entry]
 
     def put_table(self, name: str, tables: Iterable[pa.Table]) -> None:
         """Write tables as one of the folder's files, one after the other, whole or not at all; add it to the manifest.
@@ -450,11 +455,7 @@ class OutputFolder:
                 writer.write_table(table)
             if writer is not None:
                 writer.close()
-        with writing_to(self.store):
-            size, digest = size_and_digest_in(self.store, name)
-        others = [table for table in self.manifest["tables"] if table["file"] != name]
-        entry: TableEntry = {"file": name, "bytes": size, "sha256": digest, **facts}
-        self.manifest["tables"] = [*others, entry]
+        self.list_table(name, facts)
 
     def put(self, name: str, data: bytes) -> None:
         """Write one of the folder's files, whole or not at all; raises OutputError."""
@@ -466,6 +467,14 @@ def size_and_digest_in(store: Store, name: str) -> tuple[int, str]:
     """Return the bytes and the SHA-256 of a file in a store; raises OSError."""
     with store.local([name]) as folder:
         return size_and_digest(folder / name)
+
+
+def is_whole(store: Store, entry: PartEntry | TableEntry) -> bool:
+    """Return whether a file of a manifest is there unchanged."""
+    try:
+        return size_and_digest_in(store, entry["file"]) == (entry["bytes"], entry["sha256"])
+    except OSError:
+        return False
 
 
 def commit(store: Store, log: CommitLog, added: Any) -> bool:

@@ -18,7 +18,7 @@ from ..cli.shards import Shard
 from ..cli.terminal import called_as
 from ..monitoring.html_report import render_page
 from ..output.commits import CommitLog
-from ..output.manifest_types import Manifest, PartEntry
+from ..output.manifest_types import Manifest
 from ..output.run_folder import (
     LEFT_BY_SHARDS,
     LOCK,
@@ -29,11 +29,11 @@ from ..output.run_folder import (
     commit,
     graph_folder,
     is_as_stored,
+    is_whole,
     mark_fits,
     read_layout,
     refuse_further_files,
     refuse_others_files,
-    size_and_digest_in,
     sweep,
     writing_to,
 )
@@ -113,8 +113,8 @@ def _check_parts(store: Store, manifest: Manifest, log: CommitLog, tables: set[s
         refuse_further_files(store, there, layout, tables)
         unsure = [part for part in new if not is_as_stored(part, there)]
         with ThreadPoolExecutor() as pool:
-            are_whole = list(pool.map(lambda each: _is_whole(store, each), unsure))
-        damaged = [part["file"] for part, is_whole in zip(unsure, are_whole, strict=True) if not is_whole]
+            are_whole = list(pool.map(lambda each: is_whole(store, each), unsure))
+        damaged = [part["file"] for part, is_there in zip(unsure, are_whole, strict=True) if not is_there]
     else:
         damaged = []
     failed = Counter(failure["error"] for failure in manifest["failed"] for _ in failure["sources"])
@@ -139,19 +139,11 @@ def _refuse_changed(store: Store, manifest: Manifest) -> None:
     changed = [
         part["file"]
         for part in manifest["parts"]
-        if part["file"] not in there
-        or (there[part["file"]] and not is_as_stored(part, there) and not _is_whole(store, part))
+        if part["file"] not in there or (there[part["file"]] and not is_as_stored(part, there) and not is_whole(store, part))
     ]
     if changed:
         faults = _listed("is missing or damaged", "are missing or damaged", changed)
         raise IncompleteError(f"{store}: the run was finished before, and {faults}; --resume computes them again")
-
-
-def _is_whole(store: Store, part: PartEntry) -> bool:
-    try:
-        return size_and_digest_in(store, part["file"]) == (part["bytes"], part["sha256"])
-    except OSError:
-        return False
 
 
 def _listed(one: str, many: str, names: Sequence[str]) -> str:
@@ -163,9 +155,7 @@ def _put_tables(folder: OutputFolder, settings: Settings) -> None:
     """Write the tables that are made of all parts; those of the graph are written by the shards."""
     store, folder.manifest["tables"] = folder.store, []
     for name in tables_of_graph(settings):
-        with writing_to(store):
-            size, digest = size_and_digest_in(store, name)
-        folder.manifest["tables"].append({"file": name, "bytes": size, "sha256": digest})
+        folder.list_table(name, {})
     parts = [part["file"] for part in folder.manifest["parts"]]
     for name, make in answered_tables(settings).items():
         with store.local([*tables_of_graph(settings), *parts]) as here:

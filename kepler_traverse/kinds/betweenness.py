@@ -84,11 +84,8 @@ def check_options(
 ) -> BetweennessQuestion:
     """Check the options of betweenness.
 
-    Raises
-    ------
-    InputError
-        An option has a wrong value, or does not go with another; an edge has a weight of 0 or less; a source is given twice;
-        a sample is requested of some sources.
+    Raises InputError: an option has a wrong value, or does not go with another; an edge has a weight of 0 or less; a source
+    is given twice; a sample is requested of some sources.
     """
     of, sources, n = arguments.choice("of", options.of or kind.cells, CELLS), numbers.get("sources"), graph.n_vertices
     if of == "pairs":
@@ -325,9 +322,7 @@ class Betweenness(Loads):
     def certify(self, group: Traversals, i: int = 0) -> None:
         """Check the counts of paths and the dependencies of one source of a group; see ``certificate.path_counts``.
 
-        Raises
-        ------
-        CertificateError
+        Raises CertificateError.
         """
         n, kind = self.graph.n_vertices, self._choose_type(group.distance)
         row = np.ascontiguousarray(to_host(group.distance[i]).astype(kind, copy=False))

@@ -67,13 +67,9 @@ def check_options(
 ) -> FlowQuestion:
     """Check the options of flows.
 
-    Raises
-    ------
-    InputError
-        An option has a wrong value, or is for the other of pairs and of sources and targets; a weight or a volume is below 0
-        or not finite; the graph has negative weights; a source is given twice; ``through`` names what is no edge.
-    PrecisionError
-        The volumes are too large to be added up.
+    Raises InputError (an option has a wrong value, or is for the other of pairs and of sources and targets; a weight or a
+    volume is below 0 or not finite; the graph has negative weights; a source is given twice; ``through`` names what is no
+    edge) or PrecisionError (the volumes are too large to be added up).
     """
     of = arguments.choice("of", options.of or kind.cells, CELLS)
     sources, targets, pairs = (numbers.get(name) for name in ("sources", "targets", "pairs"))
@@ -111,10 +107,7 @@ def check_options(
 def check_through(graph: Graph, given: Any) -> Through:
     """Return edges that are given as rows of the edge list, or by their ends as pairs are.
 
-    Raises
-    ------
-    InputError
-        As ``through_rows`` and ``through_ends``; the message names the row.
+    Raises InputError, as ``through_rows`` and ``through_ends``; the message names the row.
     """
     is_table = isinstance(given, Mapping) or hasattr(given, "columns") or hasattr(given, "column_names")
     if not is_table and column_tuple(given) is None:
@@ -135,10 +128,7 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
 
     A self-loop, and a row that is longer than a parallel one, are on no path and have none.
 
-    Raises
-    ------
-    InputError
-        The graph does not know its rows; there is no such row, or a filter has left it out; there are none.
+    Raises InputError: the graph does not know its rows; there is no such row, or a filter has left it out; there are none.
     """
     host = graph.derived.on_host
     if host.edge_rows is None:
@@ -166,10 +156,7 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
 
     A self-loop is on no path and has none.
 
-    Raises
-    ------
-    InputError
-        There is no such edge, or there are none.
+    Raises InputError: there is no such edge, or there are none.
     """
     host = graph.derived.on_host
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
@@ -191,10 +178,7 @@ def _through(host: Graph, src: np.ndarray, dst: np.ndarray, given: int, name: st
 def amounts(name: str, given: Any) -> np.ndarray:
     """Return numbers of 0 or more as an int64 or float64 array.
 
-    Raises
-    ------
-    InputError
-        One is below 0, not finite or beyond int64.
+    Raises InputError: one is below 0, not finite or beyond int64.
     """
     return arguments.numbers(name, given, lambda values: values >= 0, "cannot be a volume; give finite numbers of 0 or more")
 
@@ -204,12 +188,8 @@ def _amounts_and_unit(
 ) -> tuple[np.ndarray, int]:
     """Return the volume or the weight of each pair or target, and the exponent of the sums, which is 0 for integers.
 
-    Raises
-    ------
-    InputError
-        Their number is not that of the pairs or targets; a target is given twice.
-    PrecisionError
-        The sum of all volumes is too large.
+    Raises InputError (their number is not that of the pairs or targets; a target is given twice) or PrecisionError (the sum
+    of all volumes is too large).
     """
     of_sources, n_sources = np.ones(1, np.int64), 1
     if pairs is not None:
@@ -269,9 +249,7 @@ class Flows(Loads):
     def certify(self, group: Traversals, i: int = 0) -> None:
         """Add up the flows of one source of a group alone and check them; see ``conservation``.
 
-        Raises
-        ------
-        CertificateError
+        Raises CertificateError.
         """
         one = cast(Traversals, group[i : i + 1])
         edges, bound, _, select_volumes = self._ask(one)

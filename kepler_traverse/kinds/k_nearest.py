@@ -65,10 +65,7 @@ def check_options(
 ) -> NearestOptions:
     """Return options with a checked ``k``, and with groups as ``SourceGroups``.
 
-    Raises
-    ------
-    InputError
-        ``k`` is less than 1. Groups are not one per vertex, or not of one type, or have no order.
+    Raises InputError: ``k`` is less than 1; groups are not one per vertex, or not of one type, or have no order.
     """
     (table,) = (each.metadata["table"] for each in fields(options) if each.name == "groups")
     k, groups = arguments.whole("k", options.k, least=1), options.groups
@@ -80,10 +77,7 @@ def check_options(
 def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, Nearest]:
     """Return what a query says of the nearest targets.
 
-    Raises
-    ------
-    InputError
-        There is no target.
+    Raises InputError: there is no target.
     """
     if not targets.size:
         raise InputError("result='nearest_targets' needs at least one target")
@@ -150,10 +144,7 @@ def certify_labels(
 ) -> None:
     """Check the results of ``search_labels`` on the CPU; see ``k_nearest_cpu.violation``.
 
-    Raises
-    ------
-    CertificateError
-        The labels of a vertex are wrong.
+    Raises CertificateError: the labels of a vertex are wrong.
     """
     here = graph.to("cpu")
     counts_hops, most = ALGORITHMS[algorithm].counts_hops, MAX_INTEGER if limit is None else int(min(limit, MAX_INTEGER))

@@ -33,10 +33,7 @@ def nearest_source_search(
     Traversal
         That of this graph from that vertex, for ``certify``.
 
-    Raises
-    ------
-    NegativeCycleError
-        A negative cycle is reachable from one of the sources (SSSP only).
+    Raises NegativeCycleError: a negative cycle is reachable from one of the sources (SSSP only).
     """
     limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:

@@ -38,10 +38,7 @@ VALUE = "value"  # the name of an attribute that was given as one array
 def check_source_weights(graph: Graph, numbers: np.ndarray, weights: Any, name: str = "source_weights") -> SourceValues:
     """Check one weight per source, in the order of ``numbers``, which are vertex numbers.
 
-    Raises
-    ------
-    InputError
-        There is not one finite number per source; or a source is given twice with different weights.
+    Raises InputError: there is not one finite number per source; or a source is given twice with different weights.
     """
     values = arguments.size(name, arguments.numbers(name, weights), numbers.size, "one per source")
 
@@ -125,14 +122,9 @@ def check_options(
 ) -> Reduction:
     """Check the options of a result kind that takes ``cutoffs``.
 
-    Raises
-    ------
-    InputError
-        An option has a wrong value; values are not finite, or not one per vertex; a vertex has several.
-    UnknownVertexError
-        A table has a vertex that the graph lacks.
-    PrecisionError
-        A sum of values could exceed int64, or float64.
+    Raises InputError (an option has a wrong value; values are not finite, or not one per vertex; a vertex has several),
+    UnknownVertexError (a table has a vertex that the graph lacks) or PrecisionError (a sum of values could exceed int64, or
+    float64).
     """
     cutoffs = check_cutoffs(algorithm, options.cutoffs)
     if not isinstance(options, OpportunityOptions):

@@ -48,9 +48,7 @@ def require_path_counts(
     is_target : uint8 array of shape (n_vertices,), or empty, optional
         Where not 0, paths that end at the vertex count; by default all do. The source itself never does.
 
-    Raises
-    ------
-    CertificateError
+    Raises CertificateError.
     """
     kind = distance.dtype
     src = np.repeat(np.arange(graph.n_vertices), np.diff(graph.offsets))

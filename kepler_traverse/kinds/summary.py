@@ -23,10 +23,7 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
 def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """Return ``reached, farthest, total, harmonic`` of weighted distances; sums of integers are exact.
 
-    Raises
-    ------
-    PrecisionError
-        A sum of integer distances exceeds int64.
+    Raises PrecisionError: a sum of integer distances exceeds int64.
     """
     graph, limit = asked.graph, asked.query.limit
     stats = group.stats(graph.offsets, limit)

@@ -183,20 +183,14 @@ def _manifest(store: Store, findings: Findings) -> Manifest | None:
         raise
     except ValueError as error:
         raise OutputError(f"{store}/{MANIFEST}: the manifest is damaged ({error}), so nothing can be verified") from None
-    try:
-        for key in ("algorithm", "result", "certify", "limit"):
-            limit = "max_depth" if identity["algorithm"] == "bfs" else "cutoff"
-            said = settings[limit if key == "limit" else key]
-            if said != identity[key]:
-                raise ValueError(f"its settings have {key} {said!r}, and its identity {identity[key]!r}")
-        for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}:
-            _, default = NAMED_OPTIONS.get(key, (str, "out"))
-            said, recorded = settings.get(SETTINGS.get(key, key)), identity.get(key, default)
-            if said != recorded:
-                raise ValueError(f"its settings have {SETTINGS.get(key, key)} {said!r}, and its identity {recorded!r}")
-    except ValueError as error:
-        findings.add("manifest", MANIFEST, f"it is damaged ({error})")
-        return None
+    said = settings | {"limit": settings["max_depth" if identity["algorithm"] == "bfs" else "cutoff"]}
+    defaults = {key: NAMED_OPTIONS.get(key, (str, "out"))[1] for key in NAMED_OPTIONS.keys() - FACTS.keys() | {"direction"}}
+    for key, default in (dict.fromkeys(("algorithm", "result", "certify", "limit")) | defaults).items():
+        name, recorded = SETTINGS.get(key, key), identity.get(key, default)
+        if said.get(name) != recorded:
+            why = f"its settings have {name} {said.get(name)!r}, and its identity {recorded!r}"
+            findings.add("manifest", MANIFEST, f"it is damaged ({why})")
+            return None
     manifest["settings"] = settings
     return manifest
 

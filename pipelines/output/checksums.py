@@ -45,15 +45,12 @@ def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 def bits_of_columns(columns: Mapping[str, Column]) -> list[np.ndarray]:
     """Return what a checksum covers: the columns without the source, and without predecessors, which depend on the rest."""
-    covered = [column for name, column in columns.items() if name not in ("source", "predecessor")]
-    return [_bits_of_column(column) for column in covered]
-
-
-def _bits_of_column(column: Column) -> np.ndarray:
-    values = column.values if column.numbers is None else column.numbers
-    if not hasattr(values, "dtype"):
-        return bits_of_texts(values)
-    return to_bits(to_host(values), None if column.is_null is None else to_host(column.is_null))
+    bits = []
+    for column in (column for name, column in columns.items() if name not in ("source", "predecessor")):
+        values = column.values if column.numbers is None else column.numbers
+        missing = None if column.is_null is None else to_host(column.is_null)
+        bits.append(to_bits(to_host(values), missing) if hasattr(values, "dtype") else bits_of_texts(values))
+    return bits
 
 
 def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -128,9 +125,8 @@ def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
 def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:
     """Return vertex numbers of a column of ids; raises ValueError if one is not in the graph."""
     if graph.has_string_ids:
-        return pc.index_in(
-            column, value_set=graph.ids
-        ).to_numpy()  # a null among them is an error of to_numpy's integer type
+        # A null among them is an error of to_numpy's integer type.
+        return pc.index_in(column, value_set=graph.ids).to_numpy()
     ids, wanted = to_host(graph.ids), column.to_numpy()
     at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)
     if not np.array_equal(ids[at], wanted):

@@ -83,7 +83,7 @@ def write_part(
         stored = store.move_in(partial, name)
     finally:
         partial.unlink(missing_ok=True)
-    checksum = f"{answered.checksum:016x}"
+    checksum = f"{sum(answered.checksums) & MASK:016x}"
     part: PartSummary = {"file": name, "rows": answered.rows, "sha256": digest, "checksum": checksum, "bytes": size}
     return part if stored is None else {**part, "stored": stored}
 
@@ -128,19 +128,15 @@ class _PartResults:
     def __init__(self, number: int, layout: Layout, answers: Iterable[Answer]):
         self._number, self._layout, self._answers = number, layout, answers
         self._sources: list[object] = []
-        self._checksums: list[int] = []
+        self.checksums: list[int] = []
         self.rows = 0
 
     def __iter__(self) -> Iterator[Answer]:
         for answer in self._answers:
             self._sources.extend(answer.sources)
-            self._checksums.extend(answer.checksums)
+            self.checksums.extend(answer.checksums)
             self.rows += answer.table.num_rows
             yield answer
-
-    @property
-    def checksum(self) -> int:
-        return sum(self._checksums) & MASK
 
     def footer(self) -> dict[bytes, str]:
         footer = {
@@ -151,7 +147,7 @@ class _PartResults:
             "result": self._layout.result,
             "rows": self.rows,
             "sources": self._sources,
-            "checksums": [f"{checksum:016x}" for checksum in self._checksums],
+            "checksums": [f"{checksum:016x}" for checksum in self.checksums],
         }
         return {FOOTER_KEY: json.dumps(footer)}
 
@@ -265,8 +261,7 @@ def unfit_columns(schema: pa.Schema, form: ResultKind, graph: Graph) -> str:
     for field in schema:
         kind = field.type
         if form.written_as == "lists" and field.name == "distance":
-            wrong = unfit_lists(schema, graph.n_vertices)
-            if wrong:
+            if wrong := unfit_lists(schema, graph.n_vertices):
                 return wrong
             continue
         if field.name not in ("source", "vertex", "target", "predecessor"):
@@ -323,5 +318,4 @@ def checked_part(
         return None  # unreadable or not written by this job: it is computed again
     if footer["rows"] != rows or footer["checksums"] != [f"{checksum:016x}" for checksum in checksums]:
         return None
-    total = sum(checksums) & MASK
-    return {"file": name, "rows": rows, "sha256": digest, "checksum": f"{total:016x}", "bytes": size}
+    return {"file": name, "rows": rows, "sha256": digest, "checksum": f"{sum(checksums) & MASK:016x}", "bytes": size}

@@ -130,7 +130,11 @@ class VertexRows(HostRows):
         self._last: tuple[Selection | None, int] = (None, 0)
 
     def make(self, asked: Asked, written: Traversal) -> tuple[pa.Table, dict[str, Column], int]:
-        selection, edges = self._select(written)
+        last, edges = self._last
+        selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
+        if selection is not last:
+            edges = count_edges(self.graph, written)
+        self._last = selection, edges  # threads may overwrite each other here; each continues with its own ``selection``
         columns = columns_of_source(asked, written, selection)
         source = self._source_column(written.source, selection.size)
         return pa.table({"source": source} | {name: arrow_array(each) for name, each in columns.items()}), columns, edges
@@ -143,15 +147,6 @@ class VertexRows(HostRows):
         name = graph.ids_at(np.array([source]))
         name = pa.array(name) if isinstance(name, np.ndarray) else name
         return pa.DictionaryArray.from_arrays(self._zeros.slice(0, size), name, safe=False)
-
-    def _select(self, traversal: Traversal) -> tuple[Selection, int]:
-        """Return the vertices that a traversal in host memory reaches, and their stored edges."""
-        last, edges = self._last
-        selection = select(self.graph, traversal.distance, last=last, empty=BUFFERS.empty)
-        if selection is not last:
-            edges = count_edges(self.graph, traversal)
-        self._last = selection, edges  # threads may overwrite each other here; each continues with its own ``selection``
-        return selection, edges
 
 
 HOST_ROWS: dict[str, type[HostRows]] = {"vertices": VertexRows, "lists": ListRows, "records": HostRows}
@@ -296,9 +291,7 @@ def _of_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
             names, places = arrow_array(Column.of_vertices(graph, group.sources)), np.arange(len(group), dtype=np.int32)
             repeated = pa.DictionaryArray.from_arrays(np.repeat(places, records.sizes), names)
             table = table.set_column(table.schema.get_field_index("source"), "source", repeated)
-        sums = np.concatenate(
-            [np.zeros(1, np.uint64), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64)]
-        )
+        sums = np.append(np.uint64(0), np.cumsum(sums_of_rows(source, bits_of_columns(columns)), dtype=np.uint64))
         totals = sums[ends] - sums[ends - records.sizes]
         answer = Answer(get_names(graph, group.sources), records.sizes, table, totals.tolist())
         yield Rows(answer, (sum(stats.edges), max(map(int, group.rounds)), stats.histograms))

@@ -235,7 +235,7 @@ def refuse_another_run(
     now: dict[str, Any] = dict(identity)  # a key that only one of them has is of an option that only one was given
     differing = [key for key in before | now if before.get(key) != now.get(key)]
     is_of_sample = differing == ["sources"] and "seed" in now
-    if differing and not (is_of_sample and _extends(manifest, sources)):
+    if differing and not (is_of_sample and digest_of_ids(list(sources[: manifest["sources"]])) == before["sources"]):
         shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
         what = "--shard needs the settings of the process that began the run" if is_shard else _RESUME_NEEDS
         if is_of_sample:
@@ -256,11 +256,6 @@ def refuse_further_files(store: Store, names: Collection[str], layout: Layout, t
             f"{store}/{name}: a run with these settings has no such table; give the settings of the run that it finishes, "
             "or move the file elsewhere, and run again with --resume"
         )
-
-
-def _extends(manifest: Manifest, sources: Sequence[Any]) -> bool:
-    """Whether a sample begins with that of a run."""
-    return digest_of_ids(list(sources[: manifest["sources"]])) == manifest["identity"]["sources"]
 
 
 def _short(value: Any) -> str:

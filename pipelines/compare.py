@@ -15,14 +15,23 @@ from kepler_traverse.errors import several
 from kepler_traverse.graph import Graph
 
 from .batch_sources import run_program
-from .cli.options import KINDS, OPTIONS, Once, OnceParser, UsageError, add_option, edge_columns, flag_text
+from .cli.options import (
+    KINDS,
+    OPTIONS,
+    Once,
+    OnceParser,
+    Settings,
+    UsageError,
+    add_option,
+    edge_columns,
+    flag_text,
+    read_options,
+)
 from .cli.terminal import called_as, show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
-_SHARED = ("device", "strategy", "seed", "directed", "format", "columns", "header",
-           "delimiter", "id_type", "weight_type", "vertices", "where", "only_vertices",
-           "json", "debug")  # fmt: skip
-_CHOSEN = [option for option in OPTIONS if option.key in _SHARED]
+_SHARED = ("device", "strategy", "seed", "columns", "json", "debug")
+_CHOSEN = [option for option in OPTIONS if option.reads or option.key in _SHARED]
 
 
 def parser() -> OnceParser:
@@ -130,9 +139,7 @@ def _graph(given: Any, algorithm: Any) -> Any:
     from kepler_traverse.errors import InputError
     from kepler_traverse.graph.read import read_graph
 
-    from .cli.options import Settings
     from .comparison.hashed_weights import hashed_weights
-    from .run.prepare import read_options
 
     shared = {option.key: getattr(given, option.key) for option in _CHOSEN}
     options = read_options(Settings(edges=given.edges, algorithm=algorithm, **shared))

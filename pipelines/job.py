@@ -44,9 +44,6 @@ from .scheduling.errors import ClusterError, ProcessUnusableError
 if TYPE_CHECKING:
     from distributed import Client
 
-_OF_FILES = ("format", "header", "delimiter", "id_type")
-_OF_TABLES = (*("directed", "weight_type", "vertices", "where", "only_vertices"),)
-_OF_COMMANDS = ("plan", "json", "verbose", "debug")
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
 _CHECKED_ADDRESS = "tcp://client:0"  # with it the other options are checked; a client's own need not be one of a flag
@@ -283,9 +280,9 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
 
 def _values(options: dict[str, Any]) -> dict[str, Any]:
     """Return the given options as settings take them: without those that are None, paths as texts, ids as lists."""
-    known = [*(option.key for option in OPTIONS), "knobs"]
+    known = {option.key: option.in_python for option in OPTIONS} | {"knobs": True}
     for name in options:
-        if name in _OF_COMMANDS:
+        if not known.get(name, True):
             raise InputError(f"{name} is an option of the command line only; leave it out")
         if name in _OF_SCHEDULERS:
             raise InputError(f"{name} is an option of the command line only; give client=, a client of that scheduler")
@@ -351,10 +348,10 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
     is_graph = isinstance(edges, Graph)
     if not is_graph and (isinstance(edges, (str, os.PathLike)) or _are_paths(edges)):
         return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
-    for name in (*_OF_FILES, *(_OF_TABLES if is_graph else ())):
-        if name in values:
+    for option in OPTIONS:
+        if option.key in values and option.reads in (("files", "tables") if is_graph else ("files",)):
             what = "a graph" if is_graph else "a table in memory"
-            raise InputError(f"{name} has no effect: edges are {what}; leave it out")
+            raise InputError(f"{option.key} has no effect: edges are {what}; leave it out")
     if values.get("along") is not None:
         raise InputError(
             "along reads columns of the files of an edge list, and edges are in memory; give paths, or leave it out"

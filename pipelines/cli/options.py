@@ -26,6 +26,9 @@ from kepler_traverse.kinds.result_kinds import ResultKind
 from ..output.schemas import OUTPUT_SCHEMAS, ResultName
 from .terminal import called_as, show
 
+if typing.TYPE_CHECKING:
+    from kepler_traverse.formats import ReadOptions
+
 
 class UsageError(Exception):
     """The command line or a settings file is wrong."""
@@ -53,6 +56,8 @@ class Option:
     in_file: str = ""  # text for the settings file in place of ``help``; ``""`` if the text is the same
     table: str = ""  # the setting that names the table whose columns are read, without which it is refused
     idle: Callable[[Settings], str | None] | None = None  # says why it has no effect with the other settings, if so
+    reads: str = ""  # an argument of ``read_graph``: of "files", or also of "tables" in memory
+    in_python: bool = True  # whether ``run_job`` takes it
 
     @property
     def flag(self) -> str:
@@ -69,10 +74,13 @@ def setting(default: object = None, **facts: Any) -> Any:
 
 # Settings by the groups of --help and of docs/settings.md.
 _output = functools.partial(setting, group="output")
+_program = functools.partial(_output, in_python=False)
 _traversal = functools.partial(setting, group="traversal")
 _result = functools.partial(setting, group="result")
 _sources = functools.partial(setting, group="sources (give one)")
 _edge_list = functools.partial(setting, group="edge list")
+_of_files = functools.partial(_edge_list, reads="files")
+_of_tables = functools.partial(_edge_list, reads="tables")
 _running = functools.partial(setting, group="running")
 
 
@@ -111,11 +119,16 @@ def _size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-def _ids_or_file(text: str) -> list[str] | str:
-    """Return ids, or the name of a file."""
+def is_url(place: str | None) -> bool:
+    """Whether a place is in an object store."""
     from kepler_traverse.runtime.object_stores import URL  # --help need not import it
 
-    if URL.match(text):
+    return place is not None and URL.match(place) is not None
+
+
+def _ids_or_file(text: str) -> list[str] | str:
+    """Return ids, or the name of a file."""
+    if is_url(text):
         return text
     if not os.path.exists(text) or os.path.isdir(text):
         return _listed("id", text)
@@ -144,6 +157,21 @@ def edge_columns(columns: Mapping[str, str] | None, alone: bool = False) -> dict
         if COLUMN_ROLES[role] != "edges":
             raise UsageError(f"--columns {role}=NAME has no effect: this command reads the edge list alone; leave it out")
     return {f"{role}_column": (columns or {}).get(role) for role, table in COLUMN_ROLES.items() if table == "edges"}
+
+
+def read_options(settings: Settings) -> dict[str, Any]:
+    """Return the arguments of ``read_graph`` for the edge list of a run."""
+    options = {option.key: getattr(settings, option.key) for option in OPTIONS if option.reads}
+    options |= edge_columns(settings.columns) | {"weighted": settings.algorithm == "sssp"}
+    return options | ({"edge_ids": True} if settings.kind.needs_edge_rows else {})
+
+
+def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
+    """Return how the files of an edge list are read; ``others`` take the place of what the settings say."""
+    from kepler_traverse.formats import ReadOptions  # --help need not import it
+
+    options = read_options(settings) | others
+    return ReadOptions(**{name: value for name, value in options.items() if name in ReadOptions.__dataclass_fields__})
 
 
 def _numbers(text: str) -> list[int | float]:
@@ -193,9 +221,7 @@ def _idle_partitions(settings: Settings) -> str | None:
 
 
 def _idle_price(settings: Settings) -> str | None:
-    from kepler_traverse.runtime.object_stores import URL  # --help need not import it
-
-    return "--output is in no object store" if settings.output is None or not URL.match(settings.output) else None
+    return None if is_url(settings.output) else "--output is in no object store"
 
 
 def _idle_part_size(settings: Settings) -> str | None:
@@ -306,12 +332,12 @@ class Settings:
         idle=_idle_seed,
         help="random seed of --random-sources, --samples and --epsilon",
     )
-    directed: bool = _edge_list(
+    directed: bool = _of_tables(
         True,
         help="--undirected reads each row as an edge in both directions",
         in_file="false reads each row as an edge in both directions",
     )
-    format: str = _edge_list(
+    format: str = _of_files(
         "auto", help="file format; auto derives it from the file's name; an unknown name lists the formats"
     )
     columns: dict[str, str] | None = _edge_list(
@@ -324,32 +350,30 @@ class Settings:
         "origin and destination (default: columns with known names). For some results further ones, which these tables may "
         "have under these names",
     )
-    header: Literal["auto", "yes", "no"] = _edge_list(
-        "auto", help="whether a CSV file or SNAP text starts with column names"
-    )
-    delimiter: str | None = _edge_list(
+    header: Literal["auto", "yes", "no"] = _of_files("auto", help="whether a CSV file or SNAP text starts with column names")
+    delimiter: str | None = _of_files(
         example=",",
         help="column delimiter of a CSV file (default: comma, semicolon, tab or |, whichever splits all lines alike)",
     )
-    id_type: str = _edge_list("auto", help="type of the vertex ids: auto, int64, string, ...")
-    weight_type: Literal["auto", "float32", "float64"] = _edge_list(
+    id_type: str = _of_files("auto", help="type of the vertex ids: auto, int64, string, ...")
+    weight_type: Literal["auto", "float32", "float64"] = _of_tables(
         "auto",
         idle=lambda given: NO_WEIGHTS if given.algorithm == "bfs" else None,
         help="type of float weights and of their distances; distances of integer weights are exact integers; with a "
         "float type they are floats, and a distance that is not exact is an error",
     )
-    vertices: str | None = _edge_list(
+    vertices: str | None = _of_tables(
         kind="file",
         example="vertices.txt",
         help="file with the ids of additional vertices, which may have no edge: one id per line, a Parquet file, or a .csv "
         "table with column names; the other columns of a table are attributes for --values",
     )
-    where: str | None = _edge_list(
+    where: str | None = _of_tables(
         example="highway != 'motorway'",
         help="rows to read, by the values of their columns: comparisons, in, is null, and, or, not "
         "(docs/quickstart.md#which-rows-are-edges)",
     )
-    only_vertices: str | None = _edge_list(
+    only_vertices: str | None = _of_tables(
         kind="file",
         example="inside.txt",
         help="file with the ids of the vertices of the graph; edges between others are left out: one id per line, or a "
@@ -457,12 +481,12 @@ class Settings:
     report: bool = _output(
         True, help="write _report.html into the output folder: settings, checks, times and failures of the run"
     )
-    plan: bool = _output(False, help="print the plan of the run, and stop")
-    json: bool = _output(False, help="print one JSON object on stdout and nothing else")
-    verbose: bool = _output(
+    plan: bool = _program(False, help="print the plan of the run, and stop")
+    json: bool = _program(False, help="print one JSON object on stdout and nothing else")
+    verbose: bool = _program(
         False, help="say how the strategy was chosen, and write what the library logs in this process to stderr"
     )
-    debug: bool = _output(False, help="show the traceback of an error and Dask's log")
+    debug: bool = _program(False, help="show the traceback of an error and Dask's log")
     knobs: dict[str, bool | int | float | str] | None = field(
         default=None,
         metadata={
@@ -597,6 +621,64 @@ for _table, _roles in {
     _of_kinds = [each.metadata.get("column", "") for _, each in _OF_KINDS if each.metadata.get("table") == _table]
     COLUMN_ROLES |= {role: _table for role in (*_roles, *_of_kinds) if role and role not in COLUMN_ROLES}
 TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
+EITHER = (
+    ("scheduler_address", "scheduler_file", "name two schedulers"),
+    ("columns.limit", "max_depth", "both limit the distance"),
+    ("columns.limit", "cutoff", "both limit the distance"),
+    ("shard", "scheduler_address", "both give out the batches"),
+    ("shard", "scheduler_file", "both give out the batches"),
+)
+# What contradicts other settings, and the error, in which settings may be named.
+CONTRADICTIONS: tuple[tuple[Callable[[Settings], object], str], ...] = (
+    (
+        lambda given: given.shard is not None and given.kind.one_search,
+        "--shard has no effect: one search computes all of --result {result}; leave it out",
+    ),
+    (
+        lambda given: given.engine == MG and is_url(given.output),
+        f"--engine {MG} writes to no object store; take an --output folder that all hosts see",
+    ),
+    (
+        lambda given: given.algorithm == "bfs" and given.cutoff is not None,
+        "--cutoff limits weighted distances (sssp); bfs takes --max-depth",
+    ),
+    (
+        lambda given: given.algorithm == "sssp" and given.max_depth is not None,
+        "--max-depth limits hops (bfs); sssp takes --cutoff",
+    ),
+    (
+        lambda given: not given.directed and given.column("oneway") is not None,
+        "--columns oneway=NAME says which rows are edges in both directions, and --undirected says that all are; leave one "
+        "of the two out",
+    ),
+    (
+        lambda given: given.hierarchy == "yes" and given.algorithm == "bfs" and given.device == "cuda",
+        "--hierarchy yes with bfs is for --device cpu; leave one of them out",
+    ),
+    (
+        lambda given: given.output is None and not given.plan,
+        "--output is missing: name a folder for the results, or take --plan to see what would run",
+    ),
+)
+# The settings that the engine cugraph-mg takes with some values only: these values, why, and what else may be done.
+OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
+    "device": (("auto", "cuda"), "it runs on GPUs", ""),
+    "unreached": (("omit",), "it writes reached vertices only", ""),
+    "columns.limit": ((None,), "it takes one limit for all sources", ""),
+    "direction": (("out",), "it searches outwards only", ", or swap src and dst of --columns"),
+    "strategy": (("auto",), "it has no strategies and no knobs", ""),
+    "knobs": ((None,), "it has no strategies and no knobs", ""),
+    "hierarchy": (("auto", "no"), "it uses no hierarchy", ""),
+    "shard": ((None,), "all of its workers search together", ""),
+    "partition_by": ((None,), "its parts are in one folder", ""),
+    "graph_cache": ((None,), "its graph is partitioned and is not cached", ""),
+    "vertices": ((None,), "its vertices are those of the edges", ""),
+    "only_vertices": ((None,), "its vertices are those of the edges", ""),
+    "where": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
+    "columns.oneway": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
+    "id_type": (("auto",), "it takes integer ids as they are stored", ", or cast the columns"),
+    "format": (("auto", "parquet"), "it reads Parquet files", ", and convert the edge list"),
+}
 
 _EXAMPLES = """\
 examples:

@@ -6,8 +6,10 @@ import difflib
 import os
 import re
 import tomllib
+import types
+import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, fields, make_dataclass, replace
+from dataclasses import field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,14 +24,16 @@ from kepler_traverse.runtime.regular_files import open_regular
 from ..output.schemas import OUTPUT_SCHEMAS
 from .options import (
     COLUMN_ROLES,
+    CONTRADICTIONS,
+    EITHER,
     MG,
     NO_WEIGHTS,
+    OF_MG,
     OPTIONS,
     SCHEDULER_CHOICES,
     SETTINGS,
     SOURCE_CHOICES,
     TLS,
-    Option,
     Settings,
     UsageError,
     flag_of_key,
@@ -41,50 +45,25 @@ from .terminal import say
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_EITHER = (
-    ("scheduler_address", "scheduler_file", "name two schedulers"),
-    ("columns.limit", "max_depth", "both limit the distance"),
-    ("columns.limit", "cutoff", "both limit the distance"),
-    ("shard", "scheduler_address", "both give out the batches"),
-    ("shard", "scheduler_file", "both give out the batches"),
-)
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _annotation(option: Option) -> Any:
-    whole = Annotated[int, Field(ge=option.least)] if option.least is not None else int
-    number = Annotated[float, Field(ge=option.least)] if option.least is not None else float
-    kinds: dict[str, Any] = {
-        "text": Annotated[str, Field(min_length=1)],
-        "folder": Annotated[str, Field(min_length=1)],
-        "file": Annotated[str, Field(min_length=1)],
-        "choice": Literal[option.choices],
-        "integer": whole,
-        "number": number,
-        "size": whole,
-        "integer_or_auto": whole | Literal["auto"],
-        "number_or_auto": number | Literal["auto"],
-        "ids": Annotated[list[int | str], Field(min_length=1)] | Annotated[str, Field(min_length=1)],
-        "columns": Annotated[
-            dict[Literal[tuple(COLUMN_ROLES)], Annotated[str, Field(min_length=1)]],  # type: ignore[misc]
-            Field(min_length=1),
-        ],
-        "names": Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)],
-        "numbers": Annotated[list[int | float], Field(min_length=1)],
-        "switch": bool,
-    }
-    kind = kinds[option.kind]
-    return kind | None if option.default is None else kind
+def _bounded(hint: Any, least: float | None) -> Any:
+    """Return the type of allowed values: numbers that are not too small; texts, lists and tables that are not empty."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return typing.Union[tuple(_bounded(member, least) for member in typing.get_args(hint))]  # noqa: UP007
+    if hint in (int, float):
+        return hint if least is None else Annotated[hint, Field(ge=least)]
+    is_sized = hint is str or typing.get_origin(hint) in (list, dict)
+    return Annotated[hint, Field(min_length=1)] if is_sized else hint
 
 
 def _checker() -> Any:
     """Return the dataclass that checks values for ``Settings``: the same fields, with the ranges from their metadata."""
-    annotations = {option.key: _annotation(option) for option in OPTIONS}
-    annotations["edges"] = Annotated[list[str], Field(min_length=1)]
-    annotations["knobs"] = Annotated[dict[str, bool | int | float | str], Field(min_length=1)] | None
-    checked: list[Any] = [
-        (key, annotations[key]) if default is MISSING else (key, annotations[key], default)
-        for key, default in ((each.name, each.default) for each in fields(Settings))
+    hints = typing.get_type_hints(Settings) | {"columns": dict[Literal[tuple(COLUMN_ROLES)], str] | None}  # type: ignore[misc]
+    checked = [
+        (each.name, _bounded(hints[each.name], each.metadata.get("least")), field(default=each.default))
+        for each in fields(Settings)
     ]
     return dataclass(make_dataclass("Settings", checked, kw_only=True), config=_STRICT)
 
@@ -96,8 +75,7 @@ KNOWN_KEYS = tuple(each.name for each in fields(Settings))
 
 def _settings(values: dict[str, Any]) -> Settings:
     """Check values; raises ValidationError for wrong ones."""
-    checked = _Checked(**values)
-    return Settings(**{key: getattr(checked, key) for key in KNOWN_KEYS})
+    return Settings(**vars(_Checked(**values)))
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -125,22 +103,9 @@ def read_file(path: Path) -> dict[str, Any]:
 def merge_settings(
     flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Merge defaults, file and flags, and check them.
+    """Merge defaults, a settings file and flags, which override it; raise UsageError if values are wrong or contradict.
 
-    Raises UsageError: a value is invalid, or settings contradict each other.
-
-    Parameters
-    ----------
-    flags : dict
-        Settings given on the command line.
-    config : Path, optional
-        A file with more settings; flags override it.
-    environment : mapping of str to str
-        May name a scheduler file.
-
-    Returns
-    -------
-    Settings
+    ``environment`` may name a scheduler file, and a shard.
     """
     values = {} if config is None else read_file(config)
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
@@ -363,11 +328,9 @@ def _check_together(settings: Settings) -> None:
         raise UsageError(f"{what} {named}" + ("; take one" if chosen else ""))
     for key in settings.sampled if not settings.all_sources else ():
         raise UsageError(f"{flag_of_key(key)} chooses among all vertices; leave {named} out")
-    for one, other, why in _EITHER:
+    for one, other, why in EITHER:
         if settings.value(one) is not None and settings.value(other) is not None:
             raise UsageError(f"{flag_of_key(one)} and {flag_of_key(other)} {why}; leave one of them out")
-    if settings.shard is not None and settings.kind.one_search:
-        raise UsageError(f"--shard has no effect: one search computes all of --result {settings.result}; leave it out")
     if settings.output is not None and settings.graph_cache is not None:
         cache, output = (
             path.rstrip("/") if URL.match(path) else os.path.abspath(path)
@@ -378,8 +341,6 @@ def _check_together(settings: Settings) -> None:
                 f"--graph-cache {settings.graph_cache}: it is in the folder of --output, which holds files of a run alone; "
                 "take another folder"
             )
-    if settings.output is not None and URL.match(settings.output) and settings.engine == MG:
-        raise UsageError(f"--engine {MG} writes to no object store; take an --output folder that all hosts see")
     for option in OPTIONS:
         of_sources = option.table == "sources"
         is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)
@@ -393,46 +354,15 @@ def _check_together(settings: Settings) -> None:
                 f"{' and '.join(map(flag_of_key, keys))} go together; give {' and '.join(missing)}, too, or none of them"
             )
     _check_tls(settings)
-    if settings.algorithm == "bfs" and settings.cutoff is not None:
-        raise UsageError("--cutoff limits weighted distances (sssp); bfs takes --max-depth")
-    if settings.algorithm == "sssp" and settings.max_depth is not None:
-        raise UsageError("--max-depth limits hops (bfs); sssp takes --cutoff")
-    if settings.column("oneway") is not None and not settings.directed:
-        raise UsageError(
-            f"{flag_of_key('columns.oneway')} says which rows are edges in both directions, and --undirected says that all "
-            "are; leave one of the two out"
-        )
     if settings.where is not None:
         _check_where(settings.where)
-    if settings.hierarchy == "yes" and settings.algorithm == "bfs" and settings.device == "cuda":
-        raise UsageError("--hierarchy yes with bfs is for --device cpu; leave one of them out")
-    if settings.output is None and not settings.plan:
-        raise UsageError("--output is missing: name a folder for the results, or take --plan to see what would run")
+    for contradicts, message in CONTRADICTIONS:
+        if contradicts(settings):
+            raise UsageError(message.format_map(vars(settings)))
 
 
 def _source_choices(settings: Settings) -> list[str]:
     return [key for key in SOURCE_CHOICES if getattr(settings, key) not in (None, False)]
-
-
-# The settings that the engine cugraph-mg takes with some values only: these values, why, and what else may be done.
-_OF_MG: dict[str, tuple[tuple[Any, ...], str, str]] = {
-    "device": (("auto", "cuda"), "it runs on GPUs", ""),
-    "unreached": (("omit",), "it writes reached vertices only", ""),
-    "columns.limit": ((None,), "it takes one limit for all sources", ""),
-    "direction": (("out",), "it searches outwards only", ", or swap src and dst of --columns"),
-    "strategy": (("auto",), "it has no strategies and no knobs", ""),
-    "knobs": ((None,), "it has no strategies and no knobs", ""),
-    "hierarchy": (("auto", "no"), "it uses no hierarchy", ""),
-    "shard": ((None,), "all of its workers search together", ""),
-    "partition_by": ((None,), "its parts are in one folder", ""),
-    "graph_cache": ((None,), "its graph is partitioned and is not cached", ""),
-    "vertices": ((None,), "its vertices are those of the edges", ""),
-    "only_vertices": ((None,), "its vertices are those of the edges", ""),
-    "where": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
-    "columns.oneway": ((None,), "it reads all rows, each as the graph is directed", ", or write the edges anew"),
-    "id_type": (("auto",), "it takes integer ids as they are stored", ", or cast the columns"),
-    "format": (("auto", "parquet"), "it reads Parquet files", ", and convert the edge list"),
-}
 
 
 def unfit_for_mg(settings: Settings) -> str | None:
@@ -440,7 +370,7 @@ def unfit_for_mg(settings: Settings) -> str | None:
     kind = settings.kind
     if kind.suffix == "arrow" or kind.has_predecessors or not kind.takes_limits:
         return f"it writes no {kind.name}; take --result distances"
-    for key, (values, why, other) in _OF_MG.items():
+    for key, (values, why, other) in OF_MG.items():
         if settings.value(key) not in values:
             return f"{why}; leave {flag_of_key(key)} out{other}"
     return None

@@ -19,14 +19,13 @@ from kepler_traverse import cuda
 from kepler_traverse._arrays import MAX_HOP_COUNT, as_distance
 from kepler_traverse.certificate import Certificate
 from kepler_traverse.errors import CapacityError, DeviceError, InputError, KeplerError
-from kepler_traverse.formats import FORMATS, ReadOptions
+from kepler_traverse.formats import FORMATS
 from kepler_traverse.formats.arrow import typed_columns
 from kepler_traverse.formats.edge_list import EdgeColumns, columns_of_all
 from kepler_traverse.formats.files import Where, find_files, reading
 from kepler_traverse.formats.text import no_rows
 
-from ..cli.options import MG, Settings
-from ..run.prepare import read_options
+from ..cli.options import MG, Settings, options_of_files
 from ..scheduling.cluster import cluster_for
 from ..scheduling.errors import ClusterError
 from ..scheduling.existing_cluster import refuse_unfit_workers
@@ -257,8 +256,7 @@ def _parquet_files(settings: Settings) -> tuple[EdgeColumns, dict[str, np.dtype]
     import pyarrow.types as types
 
     endings = {row.name: row.endings for row in FORMATS}["parquet"]
-    of_graph = ("directed", "format", "weight_type", "vertices", "only_vertices")
-    options = ReadOptions(**{key: value for key, value in read_options(settings).items() if key not in of_graph})
+    options = options_of_files(settings)
     columns: list[EdgeColumns] = []
     paths: list[str] = []
     kinds: dict[str, np.dtype] | None = None

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from kepler_traverse.errors import EdgeListError, InputError, options_spelled
-from kepler_traverse.formats import ReadOptions, read_edges
+from kepler_traverse.formats import read_edges
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import AlongPaths, columns_along
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 
-from ..cli.options import Settings, edge_columns, flag_text
+from ..cli.options import Settings, flag_text, options_of_files
 
 _INT64_END = 2**63
 
@@ -47,13 +47,7 @@ def _column(settings: Settings, name: str) -> np.ndarray:
         return "--along" if option == "weight_column" else flag_text(option, value)
 
     with options_spelled(spelled):
-        options = ReadOptions(
-            **{**edge_columns(settings.columns), "weight_column": name},
-            header=settings.header,
-            delimiter=settings.delimiter,
-            id_type=settings.id_type,
-            where=settings.where,
-        )
+        options = options_of_files(settings, weighted=None, weight_column=name)
         try:
             read = read_edges(settings.edges, options, settings.format)
         except EdgeListError as error:  # which takes the column for that of the weights

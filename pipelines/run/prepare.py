@@ -39,7 +39,7 @@ from kepler_traverse.search.query import PairTable
 from kepler_traverse.search.strategy import Shape
 
 from ..cli import steps
-from ..cli.options import Settings, edge_columns
+from ..cli.options import Settings, read_options
 from ..cli.terminal import say
 from ..output.layout import Layout
 from ..output.rows import get_names
@@ -64,8 +64,6 @@ _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of
 # Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine. On a small graph that is
 # longer than the run.
 _WORTH = 5.0
-# Settings that are options of ``read_graph``.
-_READ = ("directed", "format", "header", "delimiter", "id_type", "weight_type", "vertices", "where", "only_vertices")
 
 
 @dataclass(kw_only=True)
@@ -403,12 +401,6 @@ def _device(settings: Settings) -> str:
     if settings.device != "auto":
         return settings.device
     return "cuda" if cuda.available() else "cpu"
-
-
-def read_options(settings: Settings) -> dict[str, Any]:
-    options = {key: getattr(settings, key) for key in _READ} | edge_columns(settings.columns)
-    options["weighted"] = settings.algorithm == "sssp"
-    return options | ({"edge_ids": True} if settings.kind.needs_edge_rows else {})
 
 
 def read_edge_list(settings: Settings) -> Graph:

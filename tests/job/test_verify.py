@@ -13,13 +13,13 @@ import pytest
 from kepler_traverse import plan_bfs, plan_sssp, read_graph
 from kepler_traverse.search.results import checksum
 from pipelines import batch_sources, verify
+from pipelines.cli.options import read_options
 from pipelines.cli.settings import merge_settings
 from pipelines.output.layout import Layout
 from pipelines.output.manifest_types import FORMAT
 from pipelines.output.part_file import FOOTER_KEY, Answer, checked_part, part_name, write_part
 from pipelines.output.run_folder import MANIFEST, SUCCESS, compute_digest, compute_fingerprint
 from pipelines.output.store import Store
-from pipelines.run.prepare import read_options
 from pipelines.verification import part_checks
 from tests.support.plans import table_of
 

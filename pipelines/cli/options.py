@@ -205,7 +205,7 @@ KINDS = {
 }
 
 
-MG = "cugraph-mg"  # the engine, as --engine takes it
+MG: typing.Final = "cugraph-mg"  # the engine, as --engine takes it
 NO_WEIGHTS = "bfs counts hops and takes no weights; --algorithm sssp does"
 _SCHEDULER = "a scheduler is named by --scheduler-address, --scheduler-file or SCHEDULER_FILE in the environment"
 
@@ -506,6 +506,12 @@ class Settings:
         return self.scheduler_address or self.scheduler_file
 
     @property
+    def wants_workers(self) -> bool:
+        """Whether batches run in worker processes, however little they are."""
+        own = (key for key in ("batch_deadline", "dashboard_address") if getattr(self, key) != getattr(Settings, key))
+        return self.scheduler is not None or self.workers not in ("auto", 1) or any(own)
+
+    @property
     def sampled(self) -> list[str]:
         """The settings that ask for a sample of all vertices."""
         keys = (key for key in ("samples", "epsilon") if key in self.kind.options_of_job)
@@ -546,6 +552,13 @@ class Settings:
         """The value of a setting, or of a role as ``columns.ROLE``."""
         setting, _, role = key.partition(".")
         return self.column(role) if role else getattr(self, setting)
+
+    def is_given(self, key: str) -> bool:
+        """Whether a setting asks for something, which a default does not, nor do these two values for any result."""
+        value, default = self.value(key), getattr(Settings, key, None)
+        if value is None or value == default or value == {"workers": 1, "hierarchy": "no"}.get(key):
+            return False
+        return value is not False or default is True
 
 
 def flag_of_key(key: str) -> str:

@@ -273,7 +273,7 @@ def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None
     Raise UsageError, too, if the result needs an option that is not given.
     """
     keys, messages = _keys_of_options(settings), []
-    written = {name: flag_text(key) if _is_given(settings, key) else None for name, key in keys.items()}
+    written = {name: flag_text(key) if settings.is_given(key) else None for name, key in keys.items()}
     written |= {"direction": written["direction"] and "--direction in"}
     with options_spelled(flag_text):
         for name, error in rules.errors(settings.kind, settings.algorithm, written, OUTPUT_SCHEMAS):
@@ -282,7 +282,7 @@ def _without_idle(settings: Settings, flags: dict[str, Any], config: Path | None
             messages.append((keys[name], error if keys[name].partition(".")[0] in flags else f"{config}: {error}"))
     for key, reason in idle_settings(settings):
         value = settings.value(key)
-        if _is_given(settings, key) or (key in flags and value is not False and value != "auto"):
+        if settings.is_given(key) or (key in flags and value is not False and value != "auto"):
             messages.append((key, f"{_named(key, flags, config)} has no effect: {reason}; leave it out"))
     for key, message in messages:
         setting, _, role = key.partition(".")
@@ -301,16 +301,8 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
     keys |= {name: name for kind in OUTPUT_SCHEMAS.values() for name in kind.options_of_job} | SETTINGS
     keys["limit"] = "max_depth" if settings.algorithm == "bfs" else "cutoff"
     for name, choices in (("sources", SOURCE_CHOICES), ("strategy", ("strategy", "knobs"))):
-        keys[name] = next((key for key in choices if _is_given(settings, key)), name)
+        keys[name] = next((key for key in choices if settings.is_given(key)), name)
     return keys
-
-
-def _is_given(settings: Settings, key: str) -> bool:
-    """Whether a setting asks for something, which a default does not, nor do these two values for any result."""
-    value, default = settings.value(key), getattr(Settings, key, None)
-    if value is None or value == default or value == {"workers": 1, "hierarchy": "no"}.get(key):
-        return False
-    return value is not False or default is True
 
 
 def _check_together(settings: Settings) -> None:
@@ -344,7 +336,7 @@ def _check_together(settings: Settings) -> None:
     for option in OPTIONS:
         of_sources = option.table == "sources"
         is_there = settings.column("source") if of_sources else option.table and getattr(settings, option.table)
-        if option.table and _is_given(settings, option.key) and is_there is None:
+        if option.table and settings.is_given(option.key) and is_there is None:
             more = ", Parquet or CSV with a header" if of_sources else ""
             raise UsageError(f"{option.flag} reads columns of {flag_of_key(option.table)}; give that table{more}")
     for keys in (TLS, ("columns.origin", "columns.destination")):

@@ -28,11 +28,11 @@ from ..cli.options import MG, Settings
 from ..output.part_file import write_part
 from ..output.run_folder import writing_to
 from ..output.store import Store
-from ..run.engine import BatchRun
+from ..run.batch_run import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
-from ..run.prepare import Prepared, chosen_sources, make_load, make_request
+from ..run.prepare import Prepared, chosen_sources, make_request
 from ..run.question import make_question, read_targets
-from ..scheduling.scheduler import BatchObserver
+from ..run.sizing import make_load
 from ..worker.batch_context import BatchContext
 from ..worker.request import Request, require_weights
 from ..worker.traverse import BatchTraverser, Group
@@ -123,7 +123,7 @@ def mg_engine(settings: Settings) -> Iterator[MgEngine]:
 
 
 class MgEngine:
-    """The ``Engine`` that searches with cuGraph on all workers of a cluster together.
+    """The engine that searches with cuGraph on all workers of a cluster together.
 
     ``start_seconds``: time that the cluster took to start.
     """
@@ -179,14 +179,14 @@ class MgEngine:
         """Return None: there is only one strategy."""
 
     def answer(self, run: BatchRun) -> None:
-        """Run all batches, one after another; see ``Engine.answer``. Parts written before an error are complete."""
+        """Run all batches, one after another; as ``KeplerEngine.answer``."""
         started = time.perf_counter()
         run.announce({"start": self._start_seconds})
-        with run.watch(self._together.client) as observer:
-            self._answer(run, observer)
+        with run.watch(self._together.client):
+            self._answer(run)
         run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})
 
-    def _answer(self, run: BatchRun, observer: BatchObserver) -> None:
+    def _answer(self, run: BatchRun) -> None:
         answers = _BatchTraverser(self._graph, self._plan, run.prepared.request)
         if self._graph.n_edges:
             self._together.load(self._graph)
@@ -194,11 +194,11 @@ class MgEngine:
             signals.check()
             context = BatchContext()
             rows = answers.of(part, sources, False, context)
-            with writing_to(run.folder), context.clock("write"):
-                summary = write_part(Store(run.folder), part, run.layout, rows)
+            with writing_to(run.folder.path), context.clock("write"):
+                summary = write_part(Store(run.folder.path), part, run.layout, rows)
             with signals.held():  # an interrupt waits until the results are in the manifest
                 for source, reason in context.failed:
-                    observer.failed(part, [source], reason)
+                    run.failed(part, [source], reason)
                 if summary is not None:
                     context.finish(summary, worker=f"all {self._together.n_workers}")
-                    observer.done(part, summary, frozenset(source for source, _ in context.failed))
+                    run.done(part, summary, frozenset(source for source, _ in context.failed))

@@ -18,7 +18,6 @@ from typing import Any
 
 import numba
 import numpy as np
-import psutil
 
 from kepler_traverse import cuda
 from kepler_traverse._arrays import to_host
@@ -29,7 +28,6 @@ from kepler_traverse.graph import Graph
 from kepler_traverse.graph.read import read_graph
 from kepler_traverse.graph.storage import FORMAT, load_graph, stored_origin
 from kepler_traverse.hierarchy.stored import FOLDERS, save_hierarchy
-from kepler_traverse.kinds.loads import EXTRA, count_cells
 from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.runtime.display import in_units
 from kepler_traverse.runtime.memory import available_memory
@@ -46,7 +44,6 @@ from ..output.rows import get_names
 from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
-from ..scheduling.gpu_pool import POOL_SHARE
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import plan_for
 from ..worker.request import Plan, Request, require_weights
@@ -55,7 +52,7 @@ from .answered_tables import read_source_table
 from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph, local_cache, put_graph
-from .memory_plan import BATCHES_PER_WORKER, DISTANCES_AT_ONCE, Load, Machine, Sizing, sources_per_part
+from .memory_plan import DISTANCES_AT_ONCE, Sizing, sources_per_part
 from .partitions import by_partition
 from .question import ids_in, ids_like, numbers_of_ids, read_question
 from .strategy_choice import StrategyChoice
@@ -82,10 +79,9 @@ class Prepared:
     duplicates: int  # number of sources that were given more than once
     seconds: dict[str, float]  # seconds of reading, of building if the graph was not loaded, of planning and of compiling
     partitions: dict[str, int] | None = None  # sources by the folder of their parts, in the order of ``numbers``
-    # The results of ``Engine.size`` and ``Engine.choose``.
+    # The results of ``KeplerEngine.size`` and ``KeplerEngine.choose``.
     sizing: Sizing = field(init=False)
     choice: StrategyChoice | None = None
-    per_part: int | None = None  # sources whose results fill a part, if that was measured
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
     build_limit: int | None = None  # bytes of memory beyond which the graph is built in files; None if it never is
 
@@ -214,7 +210,7 @@ def chosen_sources(
     return numbers, get_names(graph, numbers), given.size - numbers.size
 
 
-def _estimate_reach(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:
+def estimate_reach(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:
     """Return the vertices that a search visits, all unless it is known to end early, and the rows per source."""
     is_short = shape is not None and shape.is_short
     visited = math.ceil(shape.reach * graph.n_vertices) if shape is not None and is_short else graph.n_vertices
@@ -227,15 +223,8 @@ def _at_once(settings: Settings, graph: Graph, question: Question, numbers: np.n
         return numbers.size
     if settings.batch_size != "auto":
         return min(settings.batch_size, numbers.size)
-    visited, rows = _estimate_reach(graph, question, shape, depth=1)
+    visited, rows = estimate_reach(graph, question, shape, depth=1)
     return min(sources_per_part(visited, rows, graph.device), numbers.size)
-
-
-def sources_per_part_of_shards(prepared: Prepared, count: int) -> int:
-    """Return the sources per part of a run in shards: by the graph and the question, and not by the machine of a shard."""
-    _, rows = _estimate_reach(prepared.graph, prepared.request, None, depth=1)
-    most = sources_per_part(prepared.graph.n_vertices, rows, "cpu", prepared.per_part)
-    return min(most, -(-prepared.n_sources // (BATCHES_PER_WORKER * count)))
 
 
 def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
@@ -307,6 +296,12 @@ def _threads_of_a_worker(settings: Settings, graph: Graph, n_sources: int) -> Ab
     if settings.kind.one_search:
         workers = 1
     return with_threads(CPU_COUNT // max(workers, 1))
+
+
+def bytes_of_ids(graph: Graph) -> int:
+    """Return the bytes of the user's ids, numbers or strings."""
+    ids: Any = graph.ids
+    return ids.nbytes
 
 
 def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources: int) -> tuple[Request, Plan] | None:
@@ -494,74 +489,3 @@ def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
             f"{count} random sources are asked for, and {candidates.size} vertices have an outgoing edge; take fewer"
         )
     return np.random.default_rng(seed).choice(candidates, count, replace=False)
-
-
-def bytes_of_ids(graph: Graph) -> int:
-    """Return the bytes of the user's ids, numbers or strings."""
-    ids: Any = graph.ids
-    return ids.nbytes
-
-
-def make_load(prepared: Prepared) -> Load:
-    """Return the sizes of a prepared run."""
-    graph, plan = prepared.graph, prepared.plan
-    request, form = prepared.request, OUTPUT_SCHEMAS[prepared.request.result]
-    hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
-    ids: Any = graph.ids
-    wide = 16 if graph.has_string_ids else ids.dtype.itemsize
-    distance = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
-    certified = request.certify != "none"
-    # A nearest-source search has a graph of its own, which is always directed.
-    one_way = graph.directed or form.one_search
-    if request.direction == "in":
-        turned = True
-    elif graph.device == "cpu":
-        turned = certified or request.algorithm == "bfs"
-    else:  # a plan that needs the reverse has built it and counts it in its own memory
-        reverses = getattr(plan.strategy, "reverses", False)  # an attribute of multi-source strategies only
-        turned = certified and not form.has_predecessors and not reverses
-    size = form.size(request, graph.n_vertices, plan.depth)
-    visited, rows = _estimate_reach(graph, request, getattr(plan, "shape", None), plan.depth)
-    return Load(
-        n_vertices=graph.n_vertices,
-        n_sources=prepared.numbers.size,
-        graph_bytes=graph.nbytes + bytes_of_ids(graph) + sum(each.nbytes for each in hierarchies if each),
-        reverse_bytes=graph.nbytes if one_way and turned else 0,
-        state_bytes=state_bytes(prepared, plan.group, plan.nbytes),
-        row_bytes=size.row_bytes(wide, distance),
-        rows_per_source=rows,
-        most_rows=EXTRA + count_cells(graph, request.options.of, request.pairs) if form.adds_up else size.most,
-        certified=certified,
-        adds_up=form.adds_up,
-        one_search=form.one_search,
-        visited=visited,
-        is_sorted=request.options.sort != "source",
-        per_part=prepared.per_part,
-        group=plan.group if graph.device == "cuda" else 1,  # on a CPU a worker plans with fewer threads than here
-    )
-
-
-def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
-    """Return the bytes of a plan for groups of ``group`` sources, without the graph, plus those of its statistics."""
-    graph, request = prepared.graph, prepared.request
-    if request.limits is not None:  # results that are cut are copies
-        visited, _ = _estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
-        nbytes += group * visited * 8 * (1 + OUTPUT_SCHEMAS[request.result].has_predecessors)
-    on_gpu = graph.device == "cuda"
-    nbytes += OUTPUT_SCHEMAS[request.result].bytes_of_loads(graph, max(prepared.threads, 1), request)
-    return nbytes + (OUTPUT_SCHEMAS[request.result].bytes_on_gpu(request, group, graph.n_vertices) if on_gpu else 0)
-
-
-def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
-    """Return the sizes of this host for a prepared run; memory that the graph occupies now counts as free.
-
-    ``gpu_memory`` is the maximum number of bytes per GPU that a run may take.
-    """
-    if prepared.graph.device == "cuda":
-        runtime = cuda.cp.cuda.runtime
-        free, total = runtime.memGetInfo()
-        free += cuda.cp.get_default_memory_pool().total_bytes()
-        available = min(free, int(POOL_SHARE * total), gpu_memory or total)
-        return Machine(device="cuda", cores=CPU_COUNT, n_gpus=runtime.getDeviceCount(), available=available)
-    available = min(psutil.virtual_memory().available + prepared.graph.nbytes, MEMORY_LIMIT)
-    return Machine(device="cpu", cores=CPU_COUNT, n_gpus=0, available=available)

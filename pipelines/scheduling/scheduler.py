@@ -14,11 +14,12 @@ import time
 import uuid
 from collections import Counter, defaultdict, deque
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from kepler_traverse.errors import NegativeCycleError, OutputError
 
 from ..cli import signals
+from ..cli.options import Settings
 from ..output.manifest_types import BatchOutcome, PartSummary
 from ..output.part_file import part_exists
 from ..run.strategy_choice import StrategyChoice
@@ -56,29 +57,11 @@ class BatchObserver(Protocol):
         """Show a message about workers or batches at once."""
 
 
-class Patience(NamedTuple):
-    """How many seconds a run waits."""
-
-    # For a batch until its worker is considered hung and is restarted; None derives it from the slowest batch.
-    deadline: float | None = None
-    workers: float = 60.0  # without any worker until the run ends
-    notice: float = 20.0  # for running tasks after an interrupt; a second signal ends the job at once
-
-
-USUAL = Patience()
-
-
 class Window:
     """Runs batches on an executor, with a few tasks per worker in flight.
 
-    Parameters
-    ----------
-    folder : Path
-        Where tasks write their heartbeat files.
-    first : int
-        Batches per task until the time of a batch is known.
-    choice : StrategyChoice, optional
-        Chooses the strategy of each task; without it tasks name no strategy.
+    Tasks write their heartbeat files into ``folder``, and have ``first`` batches until the time of one is known. Without
+    ``choice`` they name no strategy.
     """
 
     def __init__(
@@ -86,12 +69,13 @@ class Window:
         executor: BatchExecutor,
         observer: BatchObserver,
         folder: Path,
-        patience: Patience = USUAL,
+        settings: Settings = Settings(edges=[]),  # noqa: B008 (it is immutable)
         first: int = 1,
         choice: StrategyChoice | None = None,
     ):
-        self._executor, self._observer, self._folder, self._patience = executor, observer, folder, patience
-        self._monitor = WorkerMonitor(executor, observer, patience.workers)
+        self._executor, self._observer, self._folder = executor, observer, folder
+        self._deadline, self._notice = settings.batch_deadline, settings.notice
+        self._monitor = WorkerMonitor(executor, observer, settings.worker_timeout)
         self._pace, self._choice = TaskSizer(first), choice
         self._token = uuid.uuid4().hex[:8]  # workers of an earlier run may still live and write heartbeat files
         self._in_flight: dict[BatchFuture, Task] = {}
@@ -331,7 +315,8 @@ class Window:
         if not self._monitor.is_due():
             return
         self._report_retries()
-        deadline = self._patience.deadline or max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+        auto = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._pace.slowest)
+        deadline = auto if self._deadline == "auto" else self._deadline
         for worker, theirs in self._monitor.check(self._in_flight, deadline):
             self._restart(worker, theirs, deadline)
 
@@ -354,7 +339,7 @@ class Window:
         if self._in_flight:
             self._observer.draining(len(self._in_flight))
         now = time.monotonic()
-        until, settled = now + self._patience.notice, now + _DROP_SECONDS
+        until, settled = now + self._notice, now + _DROP_SECONDS
         while (self._in_flight or time.monotonic() < settled) and time.monotonic() < until and self._executor.is_connected():
             for task in dropped:  # a task that began before it learned of this must not write an unknown part
                 task.mark.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from distributed import Client
 
 from kepler_traverse.errors import CapacityError
 from pipelines.batch_sources import main
-from pipelines.cli.options import parse_flags
+from pipelines.cli.options import Settings, parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.scheduling import cluster, package_version
 from pipelines.scheduling import scheduler as scheduling_scheduler
@@ -29,7 +29,7 @@ from pipelines.scheduling.existing_cluster import (
     version_here,
 )
 from pipelines.scheduling.heartbeat import Mark
-from pipelines.scheduling.scheduler import Patience, Window
+from pipelines.scheduling.scheduler import Window
 from tests.support.clusters import threads_of_this_process
 from tests.support.processes import PATIENCE, SILENT, started
 
@@ -261,7 +261,7 @@ def test_workers_that_are_lost_at_once_are_one_line(tmp_path):
 
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
-    window = Window(DaskExecutor(scheduler, None), RecordingObserver(), tmp_path, Patience(workers=5))
+    window = Window(DaskExecutor(scheduler, None), RecordingObserver(), tmp_path, Settings(edges=[], worker_timeout=5))
     task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
     window._in_flight[InFlight()] = task
     scheduler.look(window)

@@ -17,6 +17,7 @@ from pipelines.cli.shards import parse_shard
 from pipelines.monitoring import console
 from pipelines.output.store import Store
 from pipelines.run import driver, engine, prepare
+from pipelines.run.batch_run import BatchRun
 from pipelines.run.question import make_identity
 from pipelines.scheduling import cluster, existing_cluster
 from pipelines.scheduling.existing_cluster import WorkerMemory
@@ -186,8 +187,8 @@ def what_a_run_does(argv, folder, monkeypatch):
     prepared.choice = kepler.choose(prepared)
     manifest = driver._new_manifest(settings, prepared)
     result_folder = SimpleNamespace(path=folder, graph=folder, store=Store(folder), manifest=manifest)
-    the_job = driver._Job(settings, prepared, result_folder, "", kepler, parse_shard(settings.shard, {}))
-    window = kepler.window(the_job.batch_run(), None, None, prepared.graph.n_vertices)
+    the_job = BatchRun(settings, prepared, result_folder, "", parse_shard(settings.shard, {}))
+    window = kepler.window(the_job, None)
     made = []
     monkeypatch.setattr(Client, "made", made, raising=False)
     monkeypatch.setattr(cluster, "Client", Client)
@@ -201,8 +202,8 @@ def what_a_run_does(argv, folder, monkeypatch):
     return [
         graph.fingerprint, graph.has_string_ids, None if graph.weights is None else str(graph.weights.dtype),
         request, prepared.numbers.tolist(), prepared.plan.strategy.name, identity,
-        sizing.workers, sizing.threads, sizing.batch_size, window._patience, window._monitor._patience, made,
-        sorted(the_job._batches), prepared.per_part, console.estimate_of_plan(prepared),
+        sizing.workers, sizing.threads, sizing.batch_size, window._deadline, window._notice, window._monitor._patience, made,
+        sorted(the_job.batches), console.estimate_of_plan(prepared),
         prepared.layout(sizing.batch_size).partitions,
     ]  # fmt: skip
 

@@ -14,9 +14,10 @@ from kepler_traverse.errors import InputError
 from pipelines import batch_sources
 from pipelines.cli.options import UsageError, parse_flags
 from pipelines.cli.settings import merge_settings
-from pipelines.run import engine
+from pipelines.run import sizing as run_sizing
 from pipelines.run.memory_plan import Load, Machine, size_up
-from pipelines.run.prepare import Prepared, make_load
+from pipelines.run.prepare import Prepared
+from pipelines.run.sizing import make_load
 from pipelines.worker.planning import plan_for
 from pipelines.worker.request import Request
 from tests.conftest import HAS_GPU
@@ -163,7 +164,7 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, monkeypatch, re
     assert len(parts) in (8, 9)
     assert all(0.8 < size / (total / 8) < 1.2 for size in parts[:-1])
     assert sum(parts[::2]) == sum(sizes("--part-size", str(total // 8), "--shard", "0/2"))
-    monkeypatch.setattr(engine, "answers_for", None)  # no source is searched for a size that no part can have
+    monkeypatch.setattr(run_sizing, "answers_for", None)  # no source is searched for a size that no part can have
     assert len(sizes("--part-size", "1GB")) == 3
 
 

@@ -358,7 +358,7 @@ def test_an_interrupt_after_the_results_says_so_and_resume_writes_the_report(edg
 
     words = [edges, "--sources", "1,2", "--device", "cpu", "--output", tmp_path / "out"]
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.run.driver._Job.write_report", interrupted)
+        patch.setattr("pipelines.run.batch_run.BatchRun.write_report", interrupted)
         assert batch_sources.main([str(word) for word in words]) == 130
     assert (tmp_path / "out" / "_SUCCESS").exists()
     said = capsys.readouterr().err

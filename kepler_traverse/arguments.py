@@ -319,17 +319,9 @@ def numbers(
 ) -> np.ndarray:
     """Return a column of finite numbers as an int64 or float64 array in host memory.
 
-    Parameters
-    ----------
-    is_right : callable, optional
-        Which of them are allowed.
-    how, at : str and callable
-        What the error says of a wrong number, and where it is, by its row.
+    ``is_right``: which of them are allowed. ``how``: what the error says of a wrong number, and ``at(row)`` where it is.
 
-    Raises
-    ------
-    InputError
-        A number is wrong, or beyond int64.
+    Raises InputError: a number is wrong, or beyond int64.
     """
     values = to_host(as_array(name, value))
     wrong = np.flatnonzero(~(np.isfinite(values) if is_right is None else np.isfinite(values) & is_right(values)))
@@ -343,10 +335,7 @@ def numbers(
 def columns(name: str, table: Any) -> dict[Any, Any] | None:
     """Return the columns of a data frame, with its named index, of an Arrow table or of a mapping; None of anything else.
 
-    Raises
-    ------
-    InputError
-        Two columns have the same name.
+    Raises InputError: two columns have the same name.
     """
     if isinstance(table, Mapping):
         return dict(table)

@@ -37,15 +37,10 @@ def program() -> int:
 
 
 def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) -> int:
-    """Run the command line and return its exit code.
+    """Run the command line and return its exit code, which is one of those that ``--help`` lists.
 
     ``argv``: without the program's name; from ``sys.argv`` if not given. ``supervision``: whether another process takes over
     if this one dies.
-
-    Returns
-    -------
-    int
-        0 done, 1 unexpected error, 2 bad input or usage, 3 some batches failed, 4 negative cycle, 130 interrupted.
     """
     argv = sys.argv[1:] if argv is None else argv
     try:

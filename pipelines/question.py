@@ -23,21 +23,11 @@ Ids = list[Any]  # the user's ids: integers, or strings
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """What a manifest says of a part of the question, which is read again to verify an output.
+    """What a manifest says of a part of the question, which is read again to verify an output."""
 
-    Attributes
-    ----------
-    differs : str
-        The error if it is not that of the run.
-    file : str
-        The setting that names the file it was read from, with which the error begins; empty if there are several.
-    again : str
-        What to give if it cannot be read again.
-    """
-
-    differs: str
-    file: str = ""
-    again: str = ""
+    differs: str  # the error if it is not that of the run
+    file: str = ""  # the setting that names the file it was read from, with which the error begins; empty if several
+    again: str = ""  # what to give if it cannot be read again
 
 
 # The identity records the digest of each.

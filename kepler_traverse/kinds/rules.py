@@ -74,14 +74,8 @@ def errors(
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a question: an option that the kind does not take, or ``""``, and the error.
 
-    Parameters
-    ----------
-    kind : ResultKind
-    algorithm : {"bfs", "sssp"}
-    given : mapping of str to str or None
-        For each option how the error writes it; None if it is not given. Others are not checked.
-    kinds : mapping of str to ResultKind, optional
-        Those that the error may name.
+    ``given``: for each option how the error writes it; None if it is not given. Others are not checked. ``kinds``: those
+    that the error may name.
     """
     named = option_text("result", kind.name)
     if algorithm not in kind.algorithms:

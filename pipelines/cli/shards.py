@@ -28,12 +28,7 @@ class Shard:
 
 
 def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | None:
-    """Return the shard that ``--shard`` names: I/N; auto/N or auto, with the rest from the environment.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Return the shard that ``--shard`` names: I/N; auto/N or auto, with the rest from the environment."""
     if text is None:
         return None
     found = _SHARD.fullmatch(text)

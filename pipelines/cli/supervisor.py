@@ -52,14 +52,9 @@ Main = Callable[[list[str], Supervision], int]
 
 
 def run(main: Main, argv: list[str]) -> int:
-    """Run a program in a child of this process, and again with ``--resume`` if the child dies.
+    """Run ``main(argv, supervision)`` in a child of this process, and again with ``--resume`` if the child dies.
 
-    ``main``: ``main(argv, supervision)`` returns the exit code.
-
-    Returns
-    -------
-    int
-        The exit code of the program.
+    Return the exit code of the program.
     """
     if sys.platform != "linux":
         signals.listen()

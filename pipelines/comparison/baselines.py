@@ -99,10 +99,7 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
 def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
     """Convert distances of a baseline to ours: by vertex number, with our value for unreached vertices.
 
-    Returns
-    -------
-    array of shape (n_vertices,)
-        BFS: int32. SSSP: the graph's float type; converting the baseline's wider type must lose nothing.
+    BFS: int32. SSSP: the graph's float type; converting the baseline's wider type must lose nothing.
     """
     if graph.device == "cpu":
         if algorithm == "bfs":

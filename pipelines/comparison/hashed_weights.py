@@ -13,17 +13,8 @@ def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarr
     ``mix`` is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). (a, b) are the ids (src, dst) of a directed
     edge, and (min, max) of the two for an undirected one, so that both directions weigh the same.
 
-    Parameters
-    ----------
-    src, dst : integer arrays of shape (n,)
-        Ids of the edges' ends; negative ones count as their two's complement.
+    ``src, dst``: ids of the edges' ends (integers of shape (n,)); negative ones count as their two's complement.
 
-    Returns
-    -------
-    int32 array of shape (n,)
-
-    Examples
-    --------
     >>> hashed_weights(np.array([3, 5]), np.array([5, 3]), directed=False).tolist()
     [18, 18]
     """

@@ -55,11 +55,11 @@ class PartitionedGraph(Graph):
 class Edges:
     """The edge partitions of a graph on the workers of a cluster.
 
-    ``rows`` (sequence of futures of edge_parts.Part): the rows of the edge list, divided in any way.
+    ``rows`` are futures of ``edge_partition.Part``: the rows of the edge list, divided in any way.
 
     Attributes
     ----------
-    parts : list of futures of edge_parts.Part
+    parts : list of futures of edge_partition.Part
         Ordered by their ranges of vertices, once the graph is built.
     heaviest : number or None
         The largest weight of a row.
@@ -77,15 +77,9 @@ class Edges:
     def build(self, kinds: dict[str, np.dtype], directed: bool, weight_type: str, files: str) -> PartitionedGraph:
         """Check the rows, number the vertices, and distribute the edges to the workers.
 
-        Raises EdgeListError: invalid weights, or ids of both signs that no integer type holds.
+        ``kinds``: types of the columns ``src``, ``dst`` and ``weight``. ``files``: those that errors name.
 
-        Parameters
-        ----------
-        kinds : dict of str to dtype
-            Types of the columns ``src``, ``dst`` and ``weight``.
-        weight_type : {"auto", "float32", "float64"}
-        files : str
-            Files that errors name.
+        Raises EdgeListError: invalid weights, or ids of both signs that no integer type holds.
         """
         integers = False
         id_kind, kind = _id_kind(kinds, files), _float_kind(kinds.get("weight"), weight_type)

@@ -92,15 +92,7 @@ def sentinel(kind: np.dtype) -> Any:
 
 
 class Cugraph:
-    """cuGraph on all workers of a cluster, for one graph.
-
-    Attributes
-    ----------
-    client : distributed.Client
-    n_workers : int
-    is_whole : bool
-        Whether all workers respond, as far as is known.
-    """
+    """cuGraph on all workers of a cluster, for one graph; ``is_whole``: whether all of them respond, as far as is known."""
 
     def __init__(self, settings: Settings, client: Client, rapids: SimpleNamespace) -> None:
         self.client, self._settings, self._rapids = client, settings, rapids
@@ -122,16 +114,8 @@ class Cugraph:
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return vertices and distances from each worker; unreached vertices have cuGraph's ``sentinel``.
 
-        Parameters
-        ----------
-        graph : PartitionedGraph
-            The graph that was loaded.
-        source : int
-            Vertex number of a vertex with an edge.
-        limit : int, float or None
-            The result may or may not have vertices farther away.
-        kind : dtype
-            Type of distances: int32 for hops, else the type of the weights.
+        ``source`` has an edge. With a limit the result may or may not have vertices farther away. ``kind``: type of the
+        distances: int32 for hops, else the type of the weights.
         """
         started = time.monotonic()
         answers = self.together(

@@ -33,27 +33,12 @@ _SHOWN = 16  # of the digest in names; the whole of it is in the stored graph
 def cached_graph(
     place: str | Path, origin: str, device: str, build: Callable[[], Graph], say: Callable[[str], None]
 ) -> tuple[Graph, Path, bool]:
-    """Return a graph from the cache, or build and store it.
+    """Return a graph from the cache, or build and store it; and the folder where it is here, and whether it was stored.
+
+    ``place``: a folder, which is created if it does not exist, or the URL of one in an object store. ``origin``: digest of
+    the input of the graph. ``say`` is called with a message if something takes time or was wrong.
 
     Raises OutputError: the cache cannot be written to, or other users can write to it.
-
-    Parameters
-    ----------
-    place : str or path
-        A folder, which is created if it does not exist, or the URL of one in an object store.
-    origin : str
-        Digest of the input of the graph.
-    device : {"cpu", "cuda"}
-    say : callable
-        Called with a message if something takes time or was wrong.
-
-    Returns
-    -------
-    graph : Graph
-    folder : Path
-        Where the graph is stored on this host.
-    found : bool
-        Whether it was stored before.
     """
     cache = local_cache(place)
     folder = cache / _name(origin)

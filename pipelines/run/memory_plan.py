@@ -149,22 +149,10 @@ def _n_workers(load: Load, machine: Machine, share: dict[str, int]) -> int:
 def with_capacity(
     load: Load, states: Mapping[str, int], size: Callable[[Load], Sizing], chosen: str
 ) -> tuple[Sizing, list[str]]:
-    """Size a run so that its workers may also use other strategies than the chosen one.
+    """Size a run so that its workers may also use other strategies than the chosen one, and return these, too.
 
-    Parameters
-    ----------
-    load : Load
-        With the state of the chosen strategy.
-    states : mapping of str to int
-        ``state_bytes`` by strategy.
-    size : callable
-        ``size(load)`` returns the Sizing, or raises CapacityError.
-
-    Returns
-    -------
-    sizing : Sizing
-    names : list of str
-        Strategies for which each worker has memory, with the same workers and batch size as for the chosen one.
+    ``load`` has the state of the chosen strategy, ``states`` is ``state_bytes`` by strategy, and ``size(load)`` may raise
+    CapacityError. For each strategy returned, workers and batch size are those for the chosen one.
     """
     sizing, names = size(load), [chosen]
     for name, state in sorted(states.items(), key=lambda entry: entry[1]):

@@ -22,18 +22,12 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
-    """Order sources by their partition, and within one as they are given.
+    """Order sources by their partition, and within one as they are given; return the number in each folder, too.
 
     ``numbers`` (int64 array): distinct vertex numbers of the sources.
 
     Raises InputError: the table of sources has no such column, or it cannot name folders; the message names file, column and
     row.
-
-    Returns
-    -------
-    numbers : int64 array
-    partitions : dict of str to int
-        The number of sources by the folder of their parts, in that order.
     """
     name = str(settings.partition_by)
     rows, column, where = read_column(graph, settings, name)

@@ -110,16 +110,10 @@ def prepare(
 ) -> Prepared:
     """Read the graph, look up sources and targets, and plan.
 
-    Raises InputError: the input is invalid; nothing has been written.
+    ``stored``: where an interrupted run may have left its graph. ``given``: the graph, in place of an edge list. ``check``
+    is called with the graph; it may raise InputError.
 
-    Parameters
-    ----------
-    stored : Path, optional
-        Where an interrupted run may have left its graph.
-    given : Graph, optional
-        The graph, in place of an edge list.
-    check : callable, optional
-        Called with the graph; may raise InputError.
+    Raises InputError: the input is invalid; nothing has been written.
     """
     compile_clock.listen()
     started, compiled = time.perf_counter(), compile_clock.thread_seconds()

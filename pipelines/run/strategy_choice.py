@@ -25,22 +25,15 @@ _TRIED_GROUPS = 2  # groups of a trial; the first one also compiles and warms up
 class StrategyChoice:
     """The strategy of a run's tasks, with estimates and measurements of each candidate.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        The first one was chosen by estimates; ``seconds`` are per batch.
-    batch_size, n_sources : int
-        Sources per batch, and of the whole run.
-    across_batches : bool
-        Whether a group may span several batches.
+    Of ``candidates`` the first was chosen by estimates; ``seconds`` are per batch. ``across_batches``: whether a group may
+    span several batches.
 
     Attributes
     ----------
     strategy : str
         The strategy of the next tasks.
     record : dict
-        The entry in the manifest: first choice, candidates with estimates for the whole run, measurements and switches.
-        It is the same dict throughout, modified in place.
+        The entry in the manifest, which is modified in place.
     """
 
     def __init__(self, candidates: Sequence[Candidate], batch_size: int, n_sources: int, across_batches: bool = False):
@@ -112,10 +105,7 @@ class StrategyChoice:
     def decide(self, left: int) -> str | None:
         """Decide the strategy of the batches that no worker has begun.
 
-        Returns
-        -------
-        str or None
-            A message, if tasks that are already submitted must be recalled; None if nothing changes.
+        Return a message if tasks that are already submitted must be recalled, None if nothing changes.
         """
         if self._pending or left <= 0:
             return None

@@ -67,15 +67,9 @@ _PINNED = {
 def cluster_for(settings: Settings, device: str, n_workers: int, bytes_per_gpu: int) -> Iterator[Client]:
     """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with the block.
 
-    Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers die while they start).
+    ``n_workers``: of an own cluster. ``bytes_per_gpu``: first size of each GPU's memory pool.
 
-    Parameters
-    ----------
-    device : {"cpu", "cuda"}
-    n_workers : int
-        Of an own cluster.
-    bytes_per_gpu : int
-        First size of each GPU's memory pool.
+    Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers die while they start).
     """
     with pinned(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:

@@ -19,12 +19,7 @@ _FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longe
 class DaskExecutor:
     """A ``BatchExecutor`` that submits tasks to a scheduler.
 
-    ``submit``: ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
-
-    Attributes
-    ----------
-    admit : callable
-        See ``BatchExecutor``; all workers of an own cluster can take part.
+    ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
     """
 
     def __init__(self, client: Client, submit: Callable[[Task], Future[Any]]):

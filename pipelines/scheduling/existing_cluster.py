@@ -75,13 +75,7 @@ def check_existing(settings: Settings, device: str, folders: list[Path], url: st
 def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: str = "") -> None:
     """Raise InputError unless all workers can run this job: they have this package, see its files and have its device.
 
-    Parameters
-    ----------
-    device : {"cpu", "cuda"}
-    folders : list of Path
-        Absolute; they exist here.
-    url : str
-        A run in an object store, whose manifest is there; "" if it is in none.
+    ``folders`` are absolute and exist here. ``url``: a run in an object store, whose manifest is there; "" if in none.
     """
     _refuse(_other_versions(client))
     token = uuid.uuid4().hex
@@ -99,16 +93,10 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
 
 
 def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) -> None:
-    """Raise CapacityError unless every worker may take what the plan needs of it.
+    """Raise CapacityError unless every worker, by its address, may take what the plan needs of it.
 
-    Parameters
-    ----------
-    found : dict of str to WorkerMemory
-        By address.
-    shared : int
-        Bytes of the graph: workers of a host share them, and Dask counts them for each worker.
-    own : int
-        Bytes that each worker takes for itself.
+    ``shared``: bytes of the graph, which workers of a host share, and which Dask counts for each. ``own``: bytes that each
+    worker takes for itself.
     """
     _refuse({worker: _too_small(memory, shared + own) for worker, memory in found.items()}, CapacityError)
     hosts = defaultdict(list)
@@ -125,16 +113,9 @@ def refuse_small_workers(found: dict[str, WorkerMemory], shared: int, own: int) 
 
 
 def check_newcomers(client: Client, workers: list[str], needed: int, url: str = "") -> None:
-    """Raise ClusterError unless workers that have joined a run can take part in it.
+    """Raise ClusterError unless workers that have joined can take part in a run; one that is gone already is let go.
 
-    Parameters
-    ----------
-    workers : list of str
-        Their addresses; one that is gone already is let go.
-    needed : int
-        Bytes that each must be able to take.
-    url : str
-        As of ``refuse_unfit_workers``.
+    ``needed``: bytes that each must be able to take. ``url``: as of ``refuse_unfit_workers``.
     """
 
     def small(asked: list[str]) -> dict[str, object]:

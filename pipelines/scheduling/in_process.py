@@ -62,15 +62,9 @@ Run = Callable[[Task, Callable[[], object]], list[BatchOutcome]]
 class InProcessExecutor:
     """A ``BatchExecutor`` without worker processes.
 
-    Parameters
-    ----------
-    run : callable
-        ``run(task, make_way)`` runs a task and returns its outcomes. It calls ``make_way()`` where only its last parts
-        remain to be written, so that the next task begins.
-    is_watched : bool
-        Whether another process takes over if this one dies. Then a batch that hangs ends this process.
-    is_unusable : callable
-        ``is_unusable(error)``: whether an error makes every later task of this process fail, too.
+    ``run(task, make_way)`` runs a task and returns its outcomes. It calls ``make_way()`` where only its last parts remain to
+    be written, so that the next task begins. ``is_watched``: whether another process takes over if this one dies; then a
+    batch that hangs ends this process. ``is_unusable(error)``: whether an error makes every later task fail, too.
     """
 
     def __init__(self, run: Run, is_watched: bool = False, is_unusable: Callable[[BaseException], bool] = lambda _: False):

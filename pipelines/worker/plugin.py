@@ -118,27 +118,16 @@ def dask_setup(worker: Worker) -> None:
 def run_batches(plugin: str, batches: Batches, isolate: bool, mark: Path, strategy: str = "") -> list[BatchOutcome]:
     """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB per batch.
 
+    ``plugin``: name of the worker's ``TraversalPlugin``. ``isolate``: traverse from one source at a time, because a worker
+    has died at one of them. ``mark``: the heartbeat file, from which the driver learns how far the task is. ``strategy``:
+    that to traverse with; "" for the one that the worker has.
+
+    Of each batch the outcome has ``part``; ``failed``, a list of (source, reason); ``measured``, ``(strategy, sources,
+    seconds)`` of groups, by which strategies are compared, or None; and ``summary``, None if no source has a result, with
+    what ``write_part`` returns. For the manifest and the monitoring the summary also has ``worker`` (its address),
+    ``started`` and ``ended`` (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part
+    includes the time of loading and planning) and the part's statistics, which are not written to the part file.
+
     Raises NegativeCycleError or OutputError (the part cannot be written to the output folder).
-
-    Parameters
-    ----------
-    plugin : str
-        Name of the worker's ``TraversalPlugin``.
-    isolate : bool
-        Traverse from one source at a time, because a worker has died at one of them.
-    mark : Path
-        The heartbeat file, from which the driver learns how far the task is.
-    strategy : str
-        The strategy to traverse with; "" for the one that the worker has.
-
-    Returns
-    -------
-    list of dict
-        For each batch ``part``; ``failed``, a list of (source, reason); ``measured``, ``(strategy, sources, seconds)`` of
-        groups, by which strategies are compared, or None; and ``summary``, None if no source has a result.
-        The summary has what ``write_part`` returns. For the manifest and the monitoring it also has ``worker`` (its
-        address), ``started`` and ``ended`` (seconds since the epoch), ``seconds``, ``phases`` and the part's statistics.
-        ``phases`` are seconds by phase; a worker's first part includes the time of loading and planning. These values are
-        not written to the part file.
     """
     return cast(TraversalPlugin, get_worker().plugins[plugin]).answer(batches, isolate, mark, secede, strategy)

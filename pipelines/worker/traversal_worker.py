@@ -95,14 +95,9 @@ def answers_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
 
 
 class TraversalWorker:
-    """Holds the graph and the plan of one worker.
+    """Holds the graph and the plan of one worker, which ``address`` names in the manifest.
 
-    Attributes
-    ----------
-    loaded : Loaded or None
-        None before ``load`` or ``hold``, and if it has failed.
-    address : str
-        Names the worker in the manifest.
+    ``loaded`` is None before ``load`` or ``hold``, and if it has failed.
     """
 
     _lock: threading.Lock  # created in the worker, because a lock cannot be pickled

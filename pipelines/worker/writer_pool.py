@@ -39,12 +39,7 @@ def can_write_in_background(n_sources: int, n_vertices: int) -> bool:
 class Writers:
     """Threads of a worker that write parts while later parts are traversed.
 
-    ``most`` is the number of threads.
-
-    Attributes
-    ----------
-    most : int
-        Parts in flight at once, of all tasks together; ``take`` waits while there are more.
+    ``most``: parts in flight at once, of all tasks together; ``take`` waits while there are more.
     """
 
     def __init__(self, most: int):
@@ -53,17 +48,10 @@ class Writers:
         self._under_way: list[Future[Any]] = []
 
     def take(self, ends: Iterable[Callable[..., Any]]) -> list[Future[Any]]:
-        """Submit parts to the threads; only one thread may call this at a time.
+        """Submit parts to the threads, and return their futures in order; only one thread may call this at a time.
 
-        A part begins when the next callable is requested.
-
-        ``ends``: each finishes one part, after this thread has done its share of the work.
-
-        Returns
-        -------
-        list of Future
-            In the order of the parts; the last ones still run. After an error other than lack of memory no further part
-            has begun.
+        ``ends``: each finishes one part, after this thread has done its share of the work; the part begins when the next one
+        is requested. The last parts returned still run. After an error other than lack of memory no further part has begun.
         """
         parts: list[Future[Any]] = []
         try:

@@ -103,7 +103,7 @@ def _run(given: Any) -> int:
 def _compare(given: Any) -> dict[str, Any]:
     from kepler_traverse.errors import InputError
 
-    from .comparison.peak_memory import peak_memory
+    from .comparison import peak_memory
     from .run.prepare import random_sources
 
     runs: list[dict[str, Any]] = []
@@ -139,7 +139,7 @@ def _graph(given: Any, algorithm: Any) -> Any:
     from kepler_traverse.errors import InputError
     from kepler_traverse.graph.read import read_graph
 
-    from .comparison.hashed_weights import hashed_weights
+    from .comparison import hashed_weights
 
     shared = {option.key: getattr(given, option.key) for option in _CHOSEN}
     options = read_options(Settings(edges=given.edges, algorithm=algorithm, **shared))
@@ -179,7 +179,7 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
 
-    from .comparison.baselines import choose_baseline, in_our_encoding, our_plan, refuse_rounded
+    from .comparison import choose_baseline, in_our_encoding, our_plan, refuse_rounded
 
     xp = namespace(graph.offsets)
     plan = our_plan(graph, algorithm, strategy)

@@ -30,11 +30,11 @@ from ..output.run_folder import writing_to
 from ..output.store import Store
 from ..run.batch_run import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
-from ..run.prepare import Prepared, chosen_sources, make_request
+from ..run.prepare import Prepared, chosen_sources
 from ..run.question import make_question, read_targets
 from ..run.sizing import make_load
 from ..worker.batch_context import BatchContext
-from ..worker.request import Request, require_weights
+from ..worker.planning import Request, require_weights
 from ..worker.traverse import BatchTraverser, Group
 from .partitioned_graph import PartitionedGraph
 from .rapids import Cugraph, opened, sentinel
@@ -142,7 +142,7 @@ class MgEngine:
         seconds = time.perf_counter() - started
         numbers, names, duplicates = chosen_sources(graph, settings)
         targets = None if settings.targets is None else read_targets(graph, settings, settings.targets)
-        request = make_request(settings, make_question(settings, targets=targets))
+        request = Request.of(make_question(settings, targets=targets), settings)
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
         prepared = Prepared(
             graph=graph,

@@ -182,9 +182,8 @@ class KeplerEngine:
                 if self._is_external:
                     needed = sizing.shared_bytes + sizing.worker_bytes
                     executor.admit = functools.partial(check_newcomers, client, needed=needed, url=run.url)
-                window = self.window(run, executor)
                 try:
-                    window.run(list(run.batches))
+                    self.window(run, executor).run(list(run.batches))
                 finally:
                     if client.status == "running" and self._is_external:
                         take_plugin(client, plugin)

@@ -81,6 +81,7 @@ class Sizing:
     worker_bytes: int = 0
     # Strategies for which each worker has memory, the planned one first; empty if there is nothing to choose.
     strategies: tuple[str, ...] = ()
+    per_part: int | None = None  # sources whose results fill a part, if that was measured
     in_process: bool = False  # the driver runs the batches itself, with all threads; there are no worker processes
 
 
@@ -115,6 +116,7 @@ def size_up(
         n_batches=n_batches,
         memory=memory,
         output_bytes=(n_batches if load.adds_up else load.n_searches) * load.most_rows * load.row_bytes,
+        per_part=load.per_part,
         shared_bytes=load.graph_bytes,
         # A worker with a GPU holds its traversals in GPU memory, not in the memory of the host.
         worker_bytes=PROCESS_BYTES + (share["part buffer"] if machine.device == "cuda" else sum(share.values())),

@@ -45,8 +45,7 @@ from ..output.run_folder import writing_to
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import Ids, Question
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
-from ..worker.planning import plan_for
-from ..worker.request import Plan, Request, require_weights
+from ..worker.planning import Plan, Request, plan_for, require_weights
 from ..worker.writer_pool import can_write_in_background
 from .answered_tables import read_source_table
 from .geometry import check_geometry
@@ -144,7 +143,7 @@ def prepare(
     check_geometry(graph, settings)
     prepared = Prepared(
         graph=graph,
-        request=make_request(settings, question, at_once=_at_once(settings, graph, question, numbers)),
+        request=Request.of(question, settings, _at_once(settings, graph, question, numbers)),
         origin=origin,
         folder=folder,
         reused=reused,
@@ -314,17 +313,6 @@ def _beyond_a_part(settings: Settings, graph: Graph, request: Request, n_sources
     except CapacityError:
         return None
     return (replace(wider, memory=plan.nbytes), plan) if plan.group > request.at_once else None
-
-
-def make_request(settings: Settings, question: Question, at_once: int = 1) -> Request:
-    """Return a request that answers a question as the settings say."""
-    return Request.of(
-        question,
-        strategy=settings.strategy,
-        knobs=settings.knobs,
-        at_once=at_once,
-        uses_hierarchy=settings.hierarchy != "no",
-    )
 
 
 def _add_hierarchy(settings: Settings, prepared: Prepared, plan: Plan | None) -> bool:

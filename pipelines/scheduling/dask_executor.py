@@ -10,13 +10,13 @@ from distributed import Client, Future, KilledWorker
 from distributed.scheduler import NoValidWorkerError
 
 from ..output.manifest_types import BatchOutcome
-from .executor import ErrorKind, Task, WorkerStates
+from .executor import BatchExecutor, ErrorKind, Task, WorkerStates
 
 _ANSWER_SECONDS = 30  # timeout of a request to the scheduler
 _FETCH_SECONDS = 10  # timeout for the result of a finished task; it takes longer only if its worker has died
 
 
-class DaskExecutor:
+class DaskExecutor(BatchExecutor):
     """A ``BatchExecutor`` that submits tasks to a scheduler.
 
     ``submit(task)`` starts a ``Task`` and returns its future, whose result is that of ``plugin.run_batches``.
@@ -24,7 +24,6 @@ class DaskExecutor:
 
     def __init__(self, client: Client, submit: Callable[[Task], Future[Any]]):
         self._client, self.submit = client, submit
-        self.admit: Callable[[list[str]], object] = lambda _: None
 
     def get_outcomes(self, future: Future[Any]) -> list[BatchOutcome] | None:
         if future.status != "finished":
@@ -39,7 +38,7 @@ class DaskExecutor:
             return "worker left" if self._has_closed(error.last_worker.address) else "worker died"
         if isinstance(error, NoValidWorkerError):
             return "no worker"
-        return "cancelled" if isinstance(error, CancelledError) else "error"
+        return super().classify_error(error)
 
     def _has_closed(self, worker: str) -> bool:
         """Whether a worker has told the scheduler that it closes, as after a signal to its nanny: what it ran is not why."""

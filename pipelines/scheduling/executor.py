@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from ..output.manifest_types import BatchOutcome
+    from ..output.manifest_types import BatchOutcome, PartSummary
 
 ErrorKind = Literal["worker died", "worker left", "cancelled", "no worker", "error"]
 
@@ -55,41 +56,69 @@ class WorkerStates:
     processing: dict[str, list[Any]] = field(default_factory=dict)  # keys of the tasks that each worker has
 
 
-class BatchExecutor(Protocol):
-    """Runs tasks; ``scheduler.Window`` gives it a few at a time and decides what is retried."""
+class BatchObserver(Protocol):
+    """Its methods are called with the outcome of each batch."""
 
-    def submit(self, task: Task, /) -> Any:
-        """Start a task and return its ``BatchFuture``."""
+    def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
+        """A part is written, but for the sources (vertex numbers) ``without``."""
+
+    def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
+        """Sources of a part (vertex numbers; None for all) are given up."""
+
+    def retried(self, part: int, why: str) -> None:
+        """A batch is submitted again."""
+
+    def draining(self, tasks: int) -> None:
+        """The job is interrupted and waits for the given number of running tasks."""
+
+    def notice(self, message: str) -> None:
+        """Show a message about workers or batches at once."""
+
+
+class BatchExecutor:
+    """Runs tasks; ``scheduler.Window`` gives it a few at a time and decides what is retried.
+
+    ``submit(task)`` starts a ``Task`` and returns its ``BatchFuture``. ``admit(workers)`` raises ClusterError unless workers
+    that have joined can take part. What methods do here is right for workers that neither come nor go.
+    """
+
+    submit: Callable[[Task], Any]
+    admit: Callable[[list[str]], object] = staticmethod(lambda _: None)
 
     def get_outcomes(self, future: Any) -> list[BatchOutcome] | None:
         """Return the outcomes of a task that has ended; None if it has none, or if they are lost."""
+        raise NotImplementedError
 
     def classify_error(self, error: BaseException) -> ErrorKind:
         """Say whether an error of a task is about its worker and not about its batches."""
+        return "cancelled" if isinstance(error, CancelledError) else "error"
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Cancel tasks. One that has begun may go on; nothing waits for it."""
+        raise NotImplementedError
 
     def is_connected(self) -> bool:
         """Whether tasks and results can be exchanged now."""
+        return True
 
     def is_gone(self) -> bool:
         """Whether the connection is lost for good."""
+        return False
 
     def states(self, deadline: float) -> WorkerStates:
         """Return the present workers; raises OSError or TimeoutError if they cannot be asked.
 
         ``deadline`` is the number of seconds in which this process must answer again, or else hangs.
         """
+        raise NotImplementedError
 
-    def admit(self, workers: list[str], /) -> object:
-        """Raise ClusterError unless workers that have joined can take part."""
-
-    def paused(self, workers: Iterable[str]) -> dict[str, Any]:
+    def paused(self, workers: Iterable[str]) -> dict[str, Any]:  # noqa: ARG002
         """Return the facts of those of the workers that Dask has paused for their memory."""
+        return {}
 
     def restart(self, worker: str, why: str) -> None:
         """End the process of a worker that hangs; a new one takes its place.
 
         Raises ProcessUnusableError: the worker is this process.
         """
+        raise NotImplementedError

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kepler_traverse.runtime.regular_files import read_regular
 
@@ -30,21 +30,14 @@ class Place(NamedTuple):
     last: int  # the last of several parts whose sources it traversed together; equals ``part`` for a single part
 
 
-class TaskProgress(Protocol):
-    """Records where a task is."""
+class TaskProgress:
+    """Records where a task is; this one records nothing, for work that no other worker retries."""
 
     def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
         """The task is at a source (vertex number; None at none) of a part, or of the parts up to ``last``."""
 
 
-class NullProgress:
-    """A ``TaskProgress`` that records nothing, for work that no other worker retries."""
-
-    def at(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        pass
-
-
-class Mark:
+class Mark(TaskProgress):
     """The heartbeat of a task that runs in this process; its file is deleted with the block but survives the process."""
 
     def __init__(self, path: Path):

@@ -11,12 +11,11 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError
 from typing import Any
 
 from ..output.manifest_types import BatchOutcome
 from .errors import ProcessUnusableError
-from .executor import ErrorKind, Task, WorkerStates
+from .executor import BatchExecutor, Task, WorkerStates
 
 NAME = "this process"  # of the only worker
 _ALARM_AFTER = 30.0  # seconds beyond the deadline of a batch, in which the main thread itself would have noticed
@@ -59,7 +58,7 @@ class LocalFuture:
 Run = Callable[[Task, Callable[[], object]], list[BatchOutcome]]
 
 
-class InProcessExecutor:
+class InProcessExecutor(BatchExecutor):
     """A ``BatchExecutor`` without worker processes.
 
     ``run(task, make_way)`` runs a task and returns its outcomes. It calls ``make_way()`` where only its last parts remain to
@@ -68,7 +67,7 @@ class InProcessExecutor:
     """
 
     def __init__(self, run: Run, is_watched: bool = False, is_unusable: Callable[[BaseException], bool] = lambda _: False):
-        self._run, self._is_watched, self._is_unusable = run, is_watched, is_unusable
+        self._run, self._is_watched, self._is_unusable, self.submit = run, is_watched, is_unusable, self._submit
         self._queue: queue.SimpleQueue[LocalFuture | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._pending: dict[int, LocalFuture] = {}
@@ -82,7 +81,7 @@ class InProcessExecutor:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
         self._queue.put(None)
 
-    def submit(self, task: Task, /) -> LocalFuture:
+    def _submit(self, task: Task) -> LocalFuture:
         future = LocalFuture(task)
         with self._lock:
             self._pending[future.key] = future
@@ -92,21 +91,12 @@ class InProcessExecutor:
     def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
         return future.outcomes if future.status == "finished" else None
 
-    def classify_error(self, error: BaseException) -> ErrorKind:
-        return "cancelled" if isinstance(error, CancelledError) else "error"
-
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
         for future in futures:
             with self._lock:
                 self._pending.pop(future.key, None)
                 if future.status == "pending":
                     future.status = "cancelled"
-
-    def is_connected(self) -> bool:
-        return True
-
-    def is_gone(self) -> bool:
-        return False
 
     def states(self, deadline: float) -> WorkerStates:
         if self._is_watched:
@@ -115,12 +105,6 @@ class InProcessExecutor:
         with self._lock:
             keys: list[Any] = list(self._pending)
         return WorkerStates(workers={NAME}, running={NAME}, processing={NAME: keys})
-
-    def admit(self, workers: list[str], /) -> None:
-        """Do nothing: no worker joins."""
-
-    def paused(self, workers: Iterable[str]) -> dict[str, Any]:  # noqa: ARG002
-        return {}
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
         raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")

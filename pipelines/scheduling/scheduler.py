@@ -14,17 +14,16 @@ import time
 import uuid
 from collections import Counter, defaultdict, deque
 from pathlib import Path
-from typing import Protocol
 
 from kepler_traverse.errors import NegativeCycleError, OutputError
 
 from ..cli import signals
 from ..cli.options import Settings
-from ..output.manifest_types import BatchOutcome, PartSummary
+from ..output.manifest_types import BatchOutcome
 from ..output.part_file import part_exists
 from ..run.strategy_choice import StrategyChoice
 from .errors import ClusterError, ProcessUnusableError
-from .executor import BatchExecutor, BatchFuture, Task
+from .executor import BatchExecutor, BatchFuture, BatchObserver, Task
 from .heartbeat import read_mark
 from .task_size import TaskSizer
 from .worker_monitor import WorkerMonitor, first_names
@@ -36,25 +35,6 @@ _DRAIN_TICK = 0.01  # seconds between two looks at the tasks while draining
 _DROP_SECONDS = 0.2  # time for a worker to learn that a task is cancelled
 _TICK = 1.0  # seconds; longest wait for a finished task
 _MIN_DEADLINE, _TIMES_SLOWEST = 600.0, 20.0  # of --batch-deadline auto: seconds, and a multiple of the slowest batch so far
-
-
-class BatchObserver(Protocol):
-    """Its methods are called with the outcome of each batch."""
-
-    def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
-        """A part is written, but for the sources (vertex numbers) ``without``."""
-
-    def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
-        """Sources of a part (vertex numbers; None for all) are given up."""
-
-    def retried(self, part: int, why: str) -> None:
-        """A batch is submitted again."""
-
-    def draining(self, tasks: int) -> None:
-        """The job is interrupted and waits for the given number of running tasks."""
-
-    def notice(self, message: str) -> None:
-        """Show a message about workers or batches at once."""
 
 
 class Window:

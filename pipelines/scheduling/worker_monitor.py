@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from kepler_traverse.runtime.display import in_units
 
 from .errors import ClusterError
-from .executor import BatchExecutor, BatchFuture, Task
+from .executor import BatchExecutor, BatchFuture, BatchObserver, Task
 from .heartbeat import read_mark
 
 _LOOK_EVERY = 2.0  # seconds between two checks of the workers
@@ -17,13 +17,6 @@ _MAX_NAMED = 5  # names listed in one message
 _MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
 
 Sign = tuple[tuple[str, int | None], ...]  # the tasks of a worker, each with the part that it is at
-
-
-class Notices(Protocol):
-    """Shows messages about workers."""
-
-    def notice(self, message: str) -> None:
-        """Show a message at once."""
 
 
 def first_names(names: list[str]) -> str:
@@ -38,17 +31,12 @@ def _named(workers: Iterable[str]) -> str:
 
 
 class WorkerMonitor:
-    """Checks the workers every few seconds, and reports what has changed.
+    """Checks the workers every few seconds, and reports what has changed; ``n_running`` workers take tasks.
 
     ``patience``: seconds without any worker after which the run ends.
-
-    Attributes
-    ----------
-    n_running : int
-        Workers that take tasks.
     """
 
-    def __init__(self, executor: BatchExecutor, notices: Notices, patience: float):
+    def __init__(self, executor: BatchExecutor, notices: BatchObserver, patience: float):
         self._executor, self._notices, self._patience = executor, notices, patience
         self.n_running = 1
         self._seen_at = time.monotonic()

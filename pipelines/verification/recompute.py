@@ -19,8 +19,7 @@ from ..output.part_reader import PartReader
 from ..output.schemas import OUTPUT_SCHEMAS, SOURCES_PER_PART
 from ..question import Question
 from ..worker.batch_context import BatchContext
-from ..worker.planning import plan_for
-from ..worker.request import Request
+from ..worker.planning import Request, plan_for
 from ..worker.traversal_worker import answers_for
 from .part_checks import Findings, Part
 
@@ -33,7 +32,7 @@ class Retraversal:
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
         self.graph, self.form, self._findings = graph, OUTPUT_SCHEMAS[question.result], findings
-        request = Request.of(question, certify="all", at_once=min(batch_size, SOURCES_PER_PART))
+        request = Request(**(vars(question) | {"certify": "all"}), at_once=min(batch_size, SOURCES_PER_PART))
         self._answers = answers_for(graph, plan_for(graph, request), request)
         cells = max(graph.n_edges, 0 if question.pairs is None else question.pairs.rows.size)
         self.most_rows = max(graph.n_vertices, cells * self.form.adds_up, self.form.size(question, graph.n_vertices).most)

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..output.manifest_types import PartSummary
 from ..output.part_stats import PartStats
-from ..scheduling.heartbeat import NullProgress, TaskProgress
+from ..scheduling.heartbeat import TaskProgress
 from .phase_timer import Phases
 
 
@@ -16,7 +16,7 @@ from .phase_timer import Phases
 class BatchContext:
     """Progress, times, statistics and failures of one batch; passed to all functions that process the batch."""
 
-    progress: TaskProgress = field(default_factory=NullProgress)  # records where the task is
+    progress: TaskProgress = field(default_factory=TaskProgress)  # records where the task is
     started: float = field(default_factory=time.time)  # when work on the batch began, in seconds since the epoch
     clock: Phases = field(default_factory=Phases)
     tally: PartStats = field(default_factory=PartStats)

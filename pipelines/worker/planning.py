@@ -1,22 +1,96 @@
-"""The plan of a run's traversals: the driver makes one to know its memory, and each worker makes one to run it."""
+"""A question with how it is answered, and its plan: the driver makes one to know its memory, each worker one to run it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+
+from kepler_traverse._arrays import Array
 from kepler_traverse.bfs import REGISTRY as BFS
+from kepler_traverse.errors import InputError
 from kepler_traverse.extremes.eccentricities import ExtremesSearch
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.paths import may_walk_by_distances
 from kepler_traverse.kinds.result_kinds import ResultKind
 from kepler_traverse.multi_source.outputs import graph_in_direction
 from kepler_traverse.multi_source.planning import FEW_PATHS
+from kepler_traverse.multi_source.together import SearchTogether
 from kepler_traverse.search.algorithms import ALGORITHMS
+from kepler_traverse.search.query import Query, TargetLists
+from kepler_traverse.search.results import Traversals
+from kepler_traverse.search.strategy import Shape
 from kepler_traverse.sssp import REGISTRY as SSSP
 
+from ..cli.options import Settings
 from ..output.schemas import OUTPUT_SCHEMAS
-from .request import Plan, Request
+from ..question import Question
+
+Knobs = dict[str, bool | int | float | str] | None
+
+
+class GroupPlan(Protocol):
+    """A plan of searches from one group of sources after the other: ``MultiSourcePlan``, or that of ``--engine cugraph-mg``.
+
+    The attributes mean the same as in ``MultiSourcePlan``. A strategy has ``name``, ``device`` and ``rationale``.
+    """
+
+    algorithm: str
+    query: Query
+    nbytes: int
+    depth: int
+
+    @property
+    def why(self) -> str: ...
+
+    @property
+    def strategy(self) -> Any: ...
+
+    @property
+    def group(self) -> int: ...
+
+    def run(self, numbers: Sequence[int] | np.ndarray, lists: TargetLists | None = None, /) -> Traversals:
+        """Search from the sources of a group."""
+
+
+Plan = GroupPlan | SearchTogether
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Question):
+    """A question and how it is answered; small enough to be sent to each worker."""
+
+    strategy: str = "auto"
+    knobs: Knobs = None  # options of the strategy
+    # Maximum size of a group: about the sources of one part, or of several parts if the device has enough memory.
+    at_once: int = 1
+    # Bytes that the plan of one worker may use in addition to the graph; None allows all free memory.
+    memory: int | None = None
+    chosen: str = ""  # strategy that the driver has chosen if ``strategy`` is "auto"; "" otherwise
+    shape: Shape | None = None  # what the driver's plan has measured of the graph, so that no worker measures it again
+    uses_hierarchy: bool = True  # whether a hierarchy that is stored with the graph may be used
+
+    @classmethod
+    def of(cls, question: Question, settings: Settings, at_once: int = 1) -> Request:
+        """Return a request that answers a question as the settings say."""
+        given: dict[str, Any] = {"strategy": settings.strategy, "knobs": settings.knobs}
+        return cls(**vars(question), **given, at_once=at_once, uses_hierarchy=settings.hierarchy != "no")
+
+    def allowed(self, graph: Graph) -> Graph:
+        """Return a graph without what may not be used of it."""
+        return graph if self.uses_hierarchy else graph.derived.without_hierarchy()
+
+
+def require_weights(graph: Graph) -> Array:
+    """Return the weights of a graph; raise InputError if it has none."""
+    if graph.weights is None:
+        raise InputError(
+            "sssp needs weights, and this edge list has none; name their column by --columns weight=NAME, or take bfs"
+        )
+    return graph.weights
 
 
 def plan_for(graph: Graph, request: Request) -> Plan:

@@ -25,7 +25,7 @@ from ..output.rows import get_names
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .phase_timer import Phases
-from .request import Request
+from .planning import Request
 from .traverse import release_cached_memory
 
 

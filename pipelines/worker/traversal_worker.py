@@ -37,8 +37,7 @@ from ..scheduling.package_version import version_here
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
 from .host_limits import CPU_COUNT
-from .planning import plan_for
-from .request import Plan, Request, require_weights
+from .planning import Plan, Request, plan_for, require_weights
 from .together import TogetherTraverser
 from .traverse import Batches, BatchTraverser, release_cached_memory
 from .writer_pool import Writers, can_write_in_background, writers_for
@@ -139,9 +138,7 @@ class TraversalWorker:
         folder = self.work.graph_folder
         if self.work.graph_cache:
             folder = copied_graph(self.work.graph_cache, self.work.origin)
-        graph = load_graph(folder, self.work.device, verify=False)
-        if not self.work.request.uses_hierarchy:
-            graph = graph.derived.without_hierarchy()
+        graph = self.work.request.allowed(load_graph(folder, self.work.device, verify=False))
         return self._hold(graph, None, started)
 
     def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:

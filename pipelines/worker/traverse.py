@@ -36,7 +36,7 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from ..scheduling.heartbeat import TaskProgress
 from .batch_context import BatchContext
 from .device_errors import is_out_of_memory, is_sticky
-from .request import GroupPlan, Request
+from .planning import GroupPlan, Request
 
 
 def release_cached_memory() -> None:

@@ -64,7 +64,7 @@ def prepare(name: str, graphs: Path, folder: Path, seed: int) -> dict:
     import pandas
 
     from kepler_traverse import graph_from_edges
-    from pipelines.comparison.hashed_weights import hashed_weights
+    from pipelines.comparison import hashed_weights
     from scripts import make_graphs
 
     kind, directed = GRAPHS[name]

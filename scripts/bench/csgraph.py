@@ -39,7 +39,7 @@ def matrix_of(path: Path, directed: bool) -> Any:
     import pandas
     import scipy.sparse
 
-    from pipelines.comparison.hashed_weights import hashed_weights
+    from pipelines.comparison import hashed_weights
 
     frame = pandas.read_parquet(path, columns=["src", "dst"])
     ends = np.concatenate([frame["src"].to_numpy(), frame["dst"].to_numpy()])

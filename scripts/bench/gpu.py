@@ -107,7 +107,7 @@ class Bench:
 
     def baselines(self, algorithm: str) -> tuple[dict, dict]:
         """Return seconds per source of each variant of the baseline, and distances, for as many sources as time permits."""
-        from pipelines.comparison.baselines import choose_baseline, in_our_encoding, refuse_rounded
+        from pipelines.comparison import choose_baseline, in_our_encoding, refuse_rounded
 
         if algorithm in self._of_baseline:
             return self._of_baseline[algorithm]

@@ -34,7 +34,7 @@ def graph_of(path: Path) -> Graph:
     """Return a graph of a Parquet file, or a lattice, undirected."""
     import pyarrow.parquet
 
-    from pipelines.comparison.hashed_weights import hashed_weights
+    from pipelines.comparison import hashed_weights
 
     if path.stem.startswith(LATTICE):
         side = int(path.stem.removeprefix(LATTICE))

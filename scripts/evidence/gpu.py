@@ -21,7 +21,7 @@ from kepler_traverse.bfs import registry as bfs
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.errors import HierarchyError
 from kepler_traverse.sssp import registry as sssp
-from pipelines.comparison.baselines import choose_baseline, in_our_encoding
+from pipelines.comparison import choose_baseline, in_our_encoding
 from scripts.evidence import fault_injection
 from scripts.papers import graphs as papers_graphs
 from scripts.papers.experiments import GraphSource

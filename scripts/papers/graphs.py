@@ -74,7 +74,7 @@ def edges_of(source: GraphSource, folder: Path, xp, seed: int) -> tuple:
 
 def hashed(graph, xp):
     """Weights 1..255, float32, by a hash of the ids of each edge's ends."""
-    from pipelines.comparison.hashed_weights import hashed_weights
+    from pipelines.comparison import hashed_weights
 
     weights = xp.empty(graph.n_edges, np.float32)
     for first in range(0, graph.n_edges, MARKED_AT_ONCE):

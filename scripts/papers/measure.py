@@ -89,7 +89,7 @@ class Bench:
 
     def baselines(self) -> None:
         """Time all variants of the baseline; they must agree with each other."""
-        from pipelines.comparison.baselines import choose_baseline, in_our_encoding, refuse_rounded
+        from pipelines.comparison import choose_baseline, in_our_encoding, refuse_rounded
 
         graph = self.graph if self.algorithm == "bfs" else self.made.peer_weighted
         name, ways = choose_baseline(graph, self.algorithm)

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import bellman_ford, dijkstra
 from kepler_traverse import NegativeCycleError, bfs, graph_from_edges, plan_sssp, read_graph, sssp
 from kepler_traverse.certificate import certify
 from pipelines.batch_sources import main
-from pipelines.comparison.hashed_weights import hashed_weights
+from pipelines.comparison import hashed_weights
 
 SOURCES = int(os.environ.get("KEPLER_SOURCES", "3"))
 pytestmark = pytest.mark.real

@@ -9,8 +9,7 @@ import pytest
 
 from kepler_traverse import cuda
 from pipelines.compare import main
-from pipelines.comparison import baselines
-from pipelines.comparison.hashed_weights import MAX_WEIGHT, hashed_weights
+from pipelines.comparison import MAX_WEIGHT, baselines, hashed_weights
 from pipelines.run.prepare import random_sources
 from tests.support import tiers
 
@@ -33,7 +32,7 @@ def call(capsys, *argv):
 @pytest.fixture
 def no_children(monkeypatch):
     """Leave out the processes that measure memory."""
-    monkeypatch.setattr("pipelines.comparison.peak_memory.peak_memory", lambda *_: {"ours": 1, "peer": 2})
+    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {"ours": 1, "peer": 2})
 
 
 def test_memory_is_that_of_processes_of_their_own(edges, capsys):

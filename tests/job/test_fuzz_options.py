@@ -206,7 +206,7 @@ def test_a_wrong_value_of_an_option_of_verify_is_named(flag, folder, written, ca
 @pytest.fixture
 def quick(monkeypatch):
     """Compare without searches: the plan is made, and the baseline is not called."""
-    from pipelines.comparison.baselines import our_plan
+    from pipelines.comparison import our_plan
 
     def plan_only(graph, algorithm, strategy, sources):  # noqa: ARG001
         our_plan(graph, algorithm, strategy)
@@ -215,7 +215,7 @@ def quick(monkeypatch):
                 "ours_ms": times, "peer_ms": times, "ratio": 1.0}  # fmt: skip
 
     monkeypatch.setattr(compare, "_compare_one", plan_only)
-    monkeypatch.setattr("pipelines.comparison.peak_memory.peak_memory", lambda *_: {})
+    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {})
 
 
 COMPARE = [flag for flag in FLAGS if FLAGS[flag].key in compare._SHARED] + [

@@ -18,8 +18,7 @@ from pipelines.run import sizing as run_sizing
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.run.prepare import Prepared
 from pipelines.run.sizing import make_load
-from pipelines.worker.planning import plan_for
-from pipelines.worker.request import Request
+from pipelines.worker.planning import Request, plan_for
 from tests.conftest import HAS_GPU
 from tests.support.devices import on_a_device, running
 

@@ -12,8 +12,8 @@ import pytest
 from kepler_traverse import graph_from_edges
 from kepler_traverse.graph.storage import write_graph
 from pipelines.output.layout import Layout
+from pipelines.worker.planning import Request
 from pipelines.worker.plugin import TraversalPlugin, Work
-from pipelines.worker.request import Request
 from pipelines.worker.traverse import BatchTraverser
 from tests.support.jobs import parts_of
 

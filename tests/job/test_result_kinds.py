@@ -25,8 +25,8 @@ from pipelines.output.layout import Layout
 from pipelines.output.part_file import FOOTER_KEY, MEANS_KEY, RESULT_KEY
 from pipelines.output.run_folder import compute_digest
 from pipelines.output.schemas import OUTPUT_SCHEMAS
+from pipelines.worker.planning import Request
 from pipelines.worker.plugin import TraversalPlugin, Work
-from pipelines.worker.request import Request
 from tests.support import tiers
 from tests.support.clusters import two_workers
 from tests.support.jobs import (

@@ -15,7 +15,6 @@ from pipelines.cli.options import OPTIONS, Settings, UsageError, parse_flags
 from pipelines.cli.settings import KNOWN_KEYS, merge_settings
 from pipelines.output.layout import Layout
 from pipelines.output.schemas import OUTPUT_SCHEMAS, ResultName
-from pipelines.run import prepare
 from pipelines.run.question import make_question
 from pipelines.worker import planning, plugin
 from tests.support.plans import BFS, SSSP
@@ -92,7 +91,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
     monkeypatch.setattr(planning, "SSSP", registry)
     chosen = settings(*ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'"))
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
-    request = prepare.make_request(chosen, make_question(chosen))
+    request = planning.Request.of(make_question(chosen), chosen)
     graph = SimpleNamespace(device="cuda")
     work = plugin.Work(request=request, layout=Layout(), graph_folder=CONF, output=CONF, device="cuda", threads=1)
     planning.plan_for(graph, work.request)

@@ -33,9 +33,8 @@ from pipelines.run import prepare
 from pipelines.scheduling.cluster import pinned
 from pipelines.worker import phase_timer, traversal_worker, writer_pool
 from pipelines.worker.phase_timer import Phases
-from pipelines.worker.planning import plan_for
+from pipelines.worker.planning import Request, plan_for
 from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
-from pipelines.worker.request import Request
 from pipelines.worker.traverse import BatchTraverser
 from pipelines.worker.writer_pool import Writers, can_write_in_background, writers_for
 from tests.conftest import HAS_GPU

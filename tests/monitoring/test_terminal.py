@@ -97,9 +97,7 @@ def assert_printable(captured):
 
 
 def test_messages_of_all_commands_have_no_control_characters(hostile, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "pipelines.comparison.peak_memory.peak_memory", lambda *_: {}
-    )  # a process of its own, and nothing of text
+    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {})  # a process of its own, and nothing of text
     seen = set()
     cycle, edges, out = str(hostile / "cycle.parquet"), str(hostile / "edges.parquet"), str(hostile / "out")
     one = ["--workers", "1", "--device", "cpu"]

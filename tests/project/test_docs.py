@@ -221,7 +221,7 @@ def test_output_of_compare_becomes_a_run(tmp_path, monkeypatch, capsys):
     edges = tmp_path / "little.parquet"
     make_graphs.main(["erdos-renyi", "--vertices", "50", "--edges", "200", "--weights", "--output", str(edges)])
     capsys.readouterr()
-    monkeypatch.setattr("pipelines.comparison.peak_memory.peak_memory", lambda *_: {"ours": 1, "peer": 2})  # in children
+    monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {"ours": 1, "peer": 2})  # in children
     assert compare.main([str(edges), "--random-sources", "2", "--device", "cpu", "--json"]) == 0
     printed = tmp_path / "compare.json"
     printed.write_text(capsys.readouterr().out)

@@ -11,7 +11,7 @@ import pytest
 
 from kepler_traverse import cuda, graph_from_edges, plan_bfs, plan_sssp
 from kepler_traverse._arrays import to_host
-from pipelines.comparison.baselines import in_our_encoding
+from pipelines.comparison import in_our_encoding
 
 pytestmark = pytest.mark.gpu
 UNREACHED = np.inf

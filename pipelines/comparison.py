@@ -1,8 +1,16 @@
-"""The baselines, as their users search from many sources: the graph is built once, then one call per source."""
+"""What ``pipelines.compare`` compares this library with: baselines, their peak memory, and weights where there are none.
+
+Baselines are called as their users search from many sources: the graph is built once, then one call per source.
+"""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +19,14 @@ from kepler_traverse import cuda, plan_bfs, plan_sssp
 from kepler_traverse._arrays import FLOAT32_EXACT, UNREACHED, is_hops, namespace
 from kepler_traverse.errors import DeviceError, InputError
 from kepler_traverse.graph import Graph
+from kepler_traverse.graph.storage import load_graph, save_graph
 from kepler_traverse.search.plan import Plan
 
-from ..worker.request import require_weights
+from .cli.terminal import show
+from .worker.planning import require_weights
+
+_SOURCES = 4  # of a measurement of memory: all traversals need the same
+MAX_WEIGHT = 255  # of those that are hashed
 
 # A traversal by a baseline: from a vertex number to the distances of all vertices in our encoding.
 Baseline = Callable[[int], object]
@@ -128,3 +141,58 @@ def refuse_rounded(expected: Any, ours: np.dtype) -> None:
         largest = float(xp.max(expected, where=xp.isfinite(expected), initial=0))
         if largest > FLOAT32_EXACT:
             raise InputError(f"distances up to {largest:g} cannot be compared exactly in float32; add --weight-type float64")
+
+
+def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarray:
+    """Return weights 1 to 255: ``1 + mix(mix(a) + b) mod 255`` in arithmetic modulo 2^64.
+
+    ``mix`` is the finaliser of splitmix64 (Steele, Lea, Flood, OOPSLA 2014). (a, b) are the ids (src, dst) of a directed
+    edge, and (min, max) of the two for an undirected one, so that both directions weigh the same.
+
+    ``src, dst``: ids of the edges' ends (integers of shape (n,)); negative ones count as their two's complement.
+
+    >>> hashed_weights(np.array([3, 5]), np.array([5, 3]), directed=False).tolist()
+    [18, 18]
+    """
+    a, b = (src, dst) if directed else (np.minimum(src, dst), np.maximum(src, dst))
+    hashed = _mix(_mix(a.astype(np.int64).astype(np.uint64)) + b.astype(np.int64).astype(np.uint64))
+    return (hashed % np.uint64(MAX_WEIGHT)).astype(np.int32) + 1
+
+
+def _mix(x: np.ndarray) -> np.ndarray:
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, int]:
+    """Return the peak resident bytes of one process per library; both map the same stored graph first."""
+    first = ",".join(str(source) for source in sources[:_SOURCES])
+    peaks = {}
+    with tempfile.TemporaryDirectory() as folder:
+        save_graph(graph, Path(folder) / "graph")
+        for side in ("ours", "peer"):
+            command = [sys.executable, "-m", __name__, f"{folder}/graph", side, algorithm, strategy, first]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise RuntimeError(f"measuring the memory of {side} failed: {done.stderr.strip()}")
+            peaks[side] = json.loads(done.stdout)
+    return peaks
+
+
+def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: str) -> int:
+    graph = load_graph(folder, verify=False)
+    traverse: Callable[[int], object]
+    if side == "ours":
+        traverse = our_plan(graph, algorithm, strategy).run
+    else:
+        (traverse,) = choose_baseline(graph, algorithm)[1].values()
+    for source in sources.split(","):
+        traverse(int(source))
+    # Not ru_maxrss, which includes the parent's pages if this process was started from a large one.
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+if __name__ == "__main__":
+    show(str(_traverse(*sys.argv[1:])))

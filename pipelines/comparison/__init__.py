@@ -1,1 +1,0 @@
-"""Baselines that ``pipelines.compare`` compares this library with."""

@@ -15,17 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kepler_traverse import Graph, arguments, graph_from_edges
-from kepler_traverse.errors import (
-    CapacityError,
-    DeviceError,
-    InputError,
-    KeplerError,
-    OutputError,
-    StrategyError,
-    UnknownVertexError,
-    options_spelled,
-    several,
-)
+from kepler_traverse.errors import InputError, KeplerError, options_spelled, several
 from kepler_traverse.formats.tables import is_table
 from kepler_traverse.multi_source.outputs import ALL, given_sources, source_numbers
 from kepler_traverse.runtime.display import html_table, in_units
@@ -39,7 +29,7 @@ from .output.schemas import OUTPUT_SCHEMAS
 from .output.store import open_store
 from .run import driver
 from .run.engine import Given
-from .scheduling.errors import ClusterError, ProcessUnusableError
+from .scheduling.errors import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -47,17 +37,6 @@ if TYPE_CHECKING:
 _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
 _CHECKED_ADDRESS = "tcp://client:0"  # with it the other options are checked; a client's own need not be one of a flag
-# Errors whose messages may name flags of the command line.
-_RESPELLED = (
-    InputError,
-    OutputError,
-    CapacityError,
-    StrategyError,
-    DeviceError,
-    UnknownVertexError,
-    ClusterError,
-    ProcessUnusableError,
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -243,8 +222,9 @@ def run_job(edges: Any, *, output: str | os.PathLike[str], client: Client | None
     values = _values(options)
     names_all = _name_sources(values)
     graph, paths = _read_graph(edges, values)
-    if graph is not None:
-        _check_ids(graph, values)
+    for name in ("sources", "targets"):
+        if graph is not None and isinstance(values.get(name), list):  # the job takes texts also for integers
+            graph.to_numbers(values[name], name[:-1])
     values |= {"edges": paths, "output": _path("output", output)}
     refuse_a_vertex_named_all = (lambda graph: source_numbers(graph, ALL)) if names_all else None
     given = Given(graph=graph, stays_here=client is None, check=refuse_a_vertex_named_all)
@@ -346,7 +326,8 @@ def _listed(ids: Any) -> list[Any]:
 def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[str]]:
     """Return the graph of ``edges``, or None and the paths of an edge list; take its options from the values."""
     is_graph = isinstance(edges, Graph)
-    if not is_graph and (isinstance(edges, (str, os.PathLike)) or _are_paths(edges)):
+    listed = edges if isinstance(edges, (list, tuple)) else [edges]
+    if not is_graph and listed and all(isinstance(path, (str, os.PathLike)) for path in listed):
         return None, [os.fsdecode(path) for path in arguments.list_paths("edges", edges)]
     for option in OPTIONS:
         if option.key in values and option.reads in (("files", "tables") if is_graph else ("files",)):
@@ -389,20 +370,6 @@ def _read_graph(edges: Any, values: dict[str, Any]) -> tuple[Graph | None, list[
     return graph, [_IN_MEMORY]
 
 
-def _are_paths(edges: Any) -> bool:
-    return isinstance(edges, (list, tuple)) and bool(edges) and all(isinstance(path, (str, os.PathLike)) for path in edges)
-
-
-def _check_ids(graph: Graph, values: dict[str, Any]) -> None:
-    """Raise UnknownVertexError unless sources and targets are ids of the graph, of its type.
-
-    The job takes texts from a command line also for integers.
-    """
-    for name in ("sources", "targets"):
-        if isinstance(values.get(name), list):
-            graph.to_numbers(values[name], name[:-1])
-
-
 def _find_address(client: Any) -> str:
     """Return the address of a client's scheduler; raise InputError if it is closed, or no use from this thread."""
     from distributed import Client
@@ -423,10 +390,9 @@ def _in_words_of_python() -> Iterator[None]:
             yield
     except UsageError as error:
         raise InputError(_as_arguments(str(error))) from None
-    except _RESPELLED as error:
-        if "--" not in str(error) or type(error) not in _RESPELLED:
-            raise
-        raise type(error)(_as_arguments(str(error))) from error
+    except (InputError, ClusterError) as error:
+        error.args = (_as_arguments(str(error.args[0])), *error.args[1:])
+        raise
 
 
 def _spelled(name: str, value: object = None) -> str:

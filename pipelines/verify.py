@@ -45,9 +45,9 @@ from .output.store import Store, open_store
 from .output.tables import TABLE_FORMATS, differing_files, format_in
 from .question import FACTS, digest_of_ids
 from .run.answered_tables import Make, answered_tables, differing_table, tables_of_graph
-from .run.partitions import by_partition
 from .run.prepare import chosen_sources, read_edge_list
 from .run.question import read_question
+from .run.source_columns import by_partition
 from .verification.part_checks import Findings, Part, Prover, can_certify
 from .verification.recompute import AgainPart, Retraversal
 

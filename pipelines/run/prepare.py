@@ -52,8 +52,8 @@ from .geometry import check_geometry
 from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph, local_cache, put_graph
 from .memory_plan import DISTANCES_AT_ONCE, Sizing, sources_per_part
-from .partitions import by_partition
 from .question import ids_in, ids_like, numbers_of_ids, read_question
+from .source_columns import by_partition
 from .strategy_choice import StrategyChoice
 
 _MARGIN = 1.5  # times the estimated break-even sources must be, as estimates of both strategies err

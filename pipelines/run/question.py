@@ -21,7 +21,6 @@ from ..output.rows import get_names
 from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import FACTS, Ids, Question, digest_of_ids
-from .edge_columns import read_along
 from .given_table import numbers_in_column, read_pairs
 from .source_columns import COLUMN_READERS, read_target_table
 
@@ -90,7 +89,6 @@ _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "pairs": read_pairs,
     "targets": read_targets,
     "values": _read_values,
-    "along": read_along,
     **COLUMN_READERS,
 }
 

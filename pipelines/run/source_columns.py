@@ -1,30 +1,40 @@
-"""Columns of the tables of sources and of targets that say something of each: its group, its limit, its weight.
+"""Columns of given tables: the group, the limit, the weight or the partition of sources and targets, volumes of pairs.
 
-The table of ``--through`` is read here, too.
+The columns of ``--along``, of the edge list, and the table of ``--through`` are read here, too.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kepler_traverse._arrays import MAX_HOP_COUNT, MAX_INTEGER
-from kepler_traverse.errors import InputError
+from kepler_traverse.errors import EdgeListError, InputError, options_spelled
+from kepler_traverse.formats import read_edges
 from kepler_traverse.formats.column_names import end_pairs, listed
 from kepler_traverse.formats.files import shown
 from kepler_traverse.graph import Graph
 from kepler_traverse.kinds.flows import Through, amounts, through_ends, through_rows
 from kepler_traverse.kinds.k_nearest import SourceGroups
 from kepler_traverse.kinds.opportunities import check_source_weights
+from kepler_traverse.kinds.paths import AlongPaths, columns_along
+from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.search.query import SourceValues
 
-from ..cli.options import Settings
+from ..cli.options import Settings, flag_text, options_of_files
+from ..output.layout import PARTITION_NAME, partition_name
 from ..output.rows import get_id
 from .answered_tables import read_source_table
 from .given_table import is_text, named_columns, numbers_in_column, plain_column, read_given_table, read_pair_table
 
 _EDGE = "edge"  # the column of a table of edges that are rows of the edge list
+_INT64_END = 2**63
+_MAX_BYTES = 255  # of the name of the folder of a partition
+_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
@@ -88,7 +98,7 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
     numbers, column, where = read_column(graph, settings, name, "targets")
     if np.unique(numbers).size < numbers.size:
         raise InputError(f"{settings.targets_file}: a target has several rows, and each its weight; give one row per target")
-    return _amounts(where, column)
+    return amounts(where, _numbers(where, column))
 
 
 def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
@@ -96,7 +106,8 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
     path = str(settings.pairs)
     table = read_pair_table(settings)[0]
     named_columns(path, "pairs", table.column_names, (name,))
-    return _amounts(f"{path}: column {shown(name)}", _without_nulls(path, name, table))
+    where = f"{path}: column {shown(name)}"
+    return amounts(where, _numbers(where, _without_nulls(path, name, table)))
 
 
 def read_through(graph: Graph, _: Settings, path: str) -> Through:
@@ -123,20 +134,62 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
     return through_rows(graph, _numbers(where, _without_nulls(path, _EDGE, table), "rows of the edge list"), where)
 
 
+def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths:
+    """Return the columns of ``--along``. The edge list is read once per column.
+
+    ``graph``: built from the edge list, with ``edge_rows``.
+
+    Raises InputError: the edge list has no such column, or the column holds no finite numbers, or its name is that of
+    another column of the result; or a sum of integers may exceed int64.
+    """
+    own = RESULT_KINDS["paths"].columns
+    for name in names:
+        if name in own:
+            raise InputError(f"--along {shown(name)}: the result has a column of this name; rename it in the edge list")
+        if names.count(name) > 1:
+            raise InputError(f"--along names {shown(name)} twice")
+    columns = columns_along(graph, {name: _column(settings, name) for name in names})
+    for name, values in columns.items():
+        # No path has more edges than the graph has vertices.
+        is_whole = values.dtype.kind == "i" and values.size
+        if is_whole and max(int(values.max()), -int(values.min())) * graph.n_vertices >= _INT64_END:
+            raise InputError(f"--along {shown(name)}: the sum over a path may exceed int64; give the column as floats")
+    return AlongPaths(columns)
+
+
+def _column(settings: Settings, name: str) -> np.ndarray:
+    """Return a column of the edge list with one number per row; 0 in the rows that ``--where`` leaves out."""
+
+    def spelled(option: str, value: object = None) -> str:
+        return "--along" if option == "weight_column" else flag_text(option, value)
+
+    with options_spelled(spelled):
+        options = options_of_files(settings, weighted=None, weight_column=name)
+        try:
+            read = read_edges(settings.edges, options, settings.format)
+        except EdgeListError as error:  # which takes the column for that of the weights
+            message = error.message.replace("weight column", "column").replace("every edge has a weight", "fill such values")
+            raise InputError(f"--along {shown(name)}: {message}") from None
+    table: Any = read.table
+    values = table["weight"].to_numpy()
+    if read.kept is None:
+        return values
+    every = np.zeros(read.n_rows, values.dtype)
+    every[read.kept] = values
+    return every
+
+
 _KEPT = r"^-?(0|[1-9][0-9]{0,17})([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # text that a number keeps
 # By the field of ``Question`` or the option of a kind.
-COLUMN_READERS = {
+COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
     "groups": read_groups,
     "limits": read_limits,
     "source_weights": read_weights,
     "target_weights": read_target_weights,
     "volumes": read_volumes,
     "through": read_through,
+    "along": read_along,
 }
-
-
-def _amounts(where: str, column: pa.Array) -> np.ndarray:
-    return amounts(where, _numbers(where, column))
 
 
 def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") -> np.ndarray:
@@ -148,6 +201,43 @@ def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") ->
                 raise InputError(f"{where}, row {row}: {column[row].as_py()[:40]!r} is kept as text; {rule}")
         raise InputError(f"{where} has type {column.type}; {what} are integers or floats: cast the column")
     return column.to_numpy(zero_copy_only=False)
+
+
+def by_partition(graph: Graph, settings: Settings, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, int]]:
+    """Order sources by their partition, and within one as they are given; return the number in each folder, too.
+
+    ``numbers`` (int64 array): distinct vertex numbers of the sources.
+
+    Raises InputError: the table of sources has no such column, or it cannot name folders; the message names file, column and
+    row.
+    """
+    name = str(settings.partition_by)
+    rows, column, where = read_column(graph, settings, name)
+    if name.lower() in {each.lower() for each in (*settings.kind.columns, *(settings.value("values") or ()))}:
+        raise InputError(f"{where}: the parts have a column of that name, which would be in their folder, too; rename it")
+    if not (pa.types.is_integer(column.type) or is_text(column.type)):
+        raise InputError(f"{where} has type {column.type}; partitions are integers or strings")
+    values = column.unique()
+    values = values.take(pc.array_sort_indices(values))
+    folders = [partition_name(name, value) for value in values.to_pylist()]
+    for value, folder in zip(values.to_pylist(), folders, strict=True):
+        if not PARTITION_NAME.fullmatch(folder) or folder.endswith(f"={_NULL}") or len(folder.encode()) > _MAX_BYTES:
+            raise InputError(
+                f"{where}: {str(value)[:40]!r} cannot be a partition: the name of its folder has at most {_MAX_BYTES} "
+                "bytes, begins with neither . nor _, and has a value; rename it"
+            )
+
+    def twice(row: int, first: int) -> InputError:
+        source = get_id(graph, int(rows[row]))
+        one, other = (shown(str(column[at])) for at in (row, first))
+        return InputError(
+            f"{where}, row {row}: source {source!r} is in {one} here and in {other} in row {first}; give it one"
+        )
+
+    codes = pc.index_in(column, value_set=values).to_numpy(zero_copy_only=False).astype(np.int64)
+    own = np.array(SourceValues.of_rows(rows, codes, twice).of(numbers), np.int64)
+    counts = np.bincount(own, minlength=len(folders)).tolist()
+    return numbers[np.argsort(own, kind="stable")], dict(zip(folders, counts, strict=True))
 
 
 def read_target_table(settings: Settings) -> tuple[pa.Table, str]:

@@ -9,6 +9,7 @@ import json
 import statistics
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 from kepler_traverse.errors import several
@@ -31,7 +32,7 @@ from .cli.terminal import called_as, show
 
 _PACKAGES = ("kepler-traverse", "numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "cudf-cu13")
 _SHARED = ("device", "strategy", "seed", "columns", "json", "debug")
-_CHOSEN = [option for option in OPTIONS if option.reads or option.key in _SHARED]
+_OWN = {option.key: option for option in OPTIONS if option.reads or option.key in _SHARED}
 
 
 def parser() -> OnceParser:
@@ -54,35 +55,29 @@ def parser() -> OnceParser:
         nargs=0,
         help="sssp: use weights from 1 to 255, hashed from the ids of each edge, instead of the file's",
     )
-    for option in _CHOSEN:
+    for option in _OWN.values():
         add_option(result, option)
     return result
 
 
-def _complete(given: Any) -> None:
-    """Set the defaults of what is not given, and check it."""
-    defaults = {"algorithm": "both", "random_sources": 16, "hash_weights": False}
-    for key, value in (defaults | {option.key: option.default for option in _CHOSEN}).items():
-        if not hasattr(given, key):
-            setattr(given, key, value)
+def _settings(given: Any) -> Settings:
+    """Return the settings of a command line, with defaults of what is not given; raise UsageError for wrong or idle ones."""
+    for key, value in {"algorithm": "both", "random_sources": 16, "hash_weights": False}.items():
+        setattr(given, key, getattr(given, key, value))
+    settings = Settings(edges=given.edges, **{key: value for key, value in vars(given).items() if key in _OWN})
     if given.random_sources < 1:
         parser().error("--random-sources must be 1 or more")
-    if given.seed < 0:
+    if settings.seed < 0:
         parser().error("--seed must be 0 or more")
-    _refuse_idle(given)
-
-
-def _refuse_idle(given: Any) -> None:
-    """Raise UsageError for a flag that has no effect in combination with the others."""
-    columns = edge_columns(given.columns, alone=True)
-    weight = flag_text("weight_column")
+    columns, weight = edge_columns(settings.columns, alone=True), flag_text("weight_column")
     weights = {"--hash-weights": given.hash_weights, weight: columns["weight_column"] is not None}
-    weights["--weight-type"] = given.weight_type != "auto"
+    weights["--weight-type"] = settings.weight_type != "auto"
     if given.algorithm == "bfs" and any(weights.values()):
         flag = next(flag for flag, is_given in weights.items() if is_given)
         raise UsageError(f"{flag} has no effect: bfs counts hops and takes no weights; leave it out")
     if given.hash_weights and columns["weight_column"] is not None:
         raise UsageError(f"{weight} has no effect: --hash-weights makes the weights; take one of the two")
+    return settings
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -91,16 +86,16 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(given: Any) -> int:
-    _complete(given)
+    settings = _settings(given)
     from kepler_traverse.errors import options_spelled
 
     with options_spelled(flag_text):
-        facts = _compare(given)
-    show(*([json.dumps(facts)] if given.json else _table(facts)))
+        facts = _compare(given, settings)
+    show(*([json.dumps(facts)] if settings.json else _table(facts)))
     return 0 if all(run["equal"] for run in facts["runs"]) else 1
 
 
-def _compare(given: Any) -> dict[str, Any]:
+def _compare(given: Any, settings: Settings) -> dict[str, Any]:
     from kepler_traverse.errors import InputError
 
     from .comparison import peak_memory
@@ -110,29 +105,27 @@ def _compare(given: Any) -> dict[str, Any]:
     graph: Any = None
     sources: Any = None
     for algorithm in ("bfs", "sssp") if given.algorithm == "both" else (given.algorithm,):
-        graph = _graph(given, algorithm)
+        graph = _graph(replace(settings, algorithm=algorithm), given.hash_weights)
         if algorithm == "sssp" and graph.has_negative_weights:
             raise InputError("neither cuGraph nor SciPy's dijkstra takes negative weights; take --hash-weights")
-        sources = random_sources(graph, given.random_sources, given.seed)
-        run = _compare_one(graph, algorithm, given.strategy, sources)
+        sources = random_sources(graph, given.random_sources, settings.seed)
+        run = _compare_one(graph, algorithm, settings.strategy, sources)
         if graph.device == "cpu":
-            run["peak_rss_bytes"] = peak_memory(graph, algorithm, given.strategy, sources)
+            run["peak_rss_bytes"] = peak_memory(graph, algorithm, settings.strategy, sources)
         runs.append(run)
     return {
         "edges": given.edges,
         "graph": {"vertices": graph.n_vertices, "stored_edges": graph.n_edges, "directed": graph.directed},
         "sources": int(sources.size),
-        "seed": given.seed,
+        "seed": settings.seed,
         "hash_weights": given.hash_weights,
         **_machine(graph.device),
         "runs": runs,
     }
 
 
-def _graph(given: Any, algorithm: Any) -> Any:
+def _graph(settings: Settings, hash_weights: bool) -> Any:
     """Read the graph, with hashed weights if requested, in a type that permits an exact comparison."""
-    from dataclasses import replace
-
     import numpy as np
 
     from kepler_traverse._arrays import namespace, to_host
@@ -141,26 +134,25 @@ def _graph(given: Any, algorithm: Any) -> Any:
 
     from .comparison import hashed_weights
 
-    shared = {option.key: getattr(given, option.key) for option in _CHOSEN}
-    options = read_options(Settings(edges=given.edges, algorithm=algorithm, **shared))
-    if algorithm == "bfs":
+    options = read_options(settings)
+    if settings.algorithm == "bfs":
         options["weight_column"] = None
-    options["weighted"] &= not given.hash_weights
-    graph: Any = read_graph(given.edges, device=given.device, **options)
-    if algorithm == "bfs":
+    options["weighted"] &= not hash_weights
+    graph: Any = read_graph(settings.edges, device=settings.device, **options)
+    if settings.algorithm == "bfs":
         return graph
     xp = namespace(graph.offsets)
-    if given.hash_weights:
+    if hash_weights:
         if graph.has_string_ids:
             raise InputError("--hash-weights needs integer ids")
         ids = to_host(graph.ids)
         src = np.repeat(ids, np.diff(to_host(graph.offsets)))
         weights = hashed_weights(src, ids[to_host(graph.targets)], graph.directed)
         graph = replace(graph, weights=xp.asarray(weights.astype(np.float32)))
-    if given.weight_type == "float64":
-        graph = replace(graph, weights=graph.weights.astype(np.float64))
-    if graph.device == "cpu" and not bool((graph.weights == np.rint(graph.weights)).all()):
-        # SciPy adds in float64. Only integers have the same sums in float32.
+    # SciPy adds in float64. Only integers have the same sums in float32.
+    if settings.weight_type == "float64" or (
+        graph.device == "cpu" and not bool((graph.weights == np.rint(graph.weights)).all())
+    ):
         graph = replace(graph, weights=graph.weights.astype(np.float64))
     return graph
 
@@ -189,13 +181,12 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
         traverse(int(sources[0]))
     ours: list[float] = []
     theirs: dict[str, list[float]] = {way: [] for way in ways}
-    certified = differing = 0
+    differing = 0
     for source in sources.tolist():
         began = _clock(graph.device)
         traversal = plan.run(source)
         ours.append(_clock(graph.device) - began)
         certify(graph, traversal).require()
-        certified += 1
         for way, traverse in ways.items():
             began = _clock(graph.device)
             answer = traverse(source)
@@ -212,7 +203,7 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
         "peer_way": best,
         "equal": differing == 0,
         "differing_distances": differing,
-        "certified": certified,
+        "certified": len(ours),
         "ours_ms": _times(ours),
         "peer_ms": _times(theirs[best]),
         "peer_ways_ms": {way: _times(values) for way, values in theirs.items()},

@@ -69,7 +69,7 @@ print(f'{cupy.__version__}, CUDA {version // 1000}.{version % 1000 // 10}, {cupy
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """One row of the table. ``needed`` states whether the job on the CPU depends on it."""
 
@@ -85,55 +85,49 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
     try:
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=180)
     except subprocess.TimeoutExpired:
-        return Finding(name=name, works=False, detail="no result within 180 s", advice=advice, needed=needed)
+        return Finding(name, False, "no result within 180 s", advice, needed)
     works = done.returncode == 0
     lines = (done.stdout if works else done.stderr).strip().splitlines()
     detail = lines[-1] if lines else f"ended with code {done.returncode}"
-    return Finding(name=name, works=works, detail=detail, advice="" if works else advice, needed=needed)
+    return Finding(name, works, detail, "" if works else advice, needed)
 
 
 def machine() -> list[Finding]:
     """Return the findings on Python, cores, memory and disk."""
-    version = platform.python_version()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    is_new = sys.version_info >= OLDEST_PYTHON
+    advice = "" if is_new else "install Python 3.11 or newer"
     findings = [
-        Finding(
-            name="Python",
-            works=sys.version_info >= OLDEST_PYTHON,
-            detail=f"{version} at {sys.executable}",
-            advice="" if sys.version_info >= OLDEST_PYTHON else "install Python 3.11 or newer",
-            needed=True,
-        ),
-        Finding(name="System", works=True, detail=f"{platform.platform()}, {cores} cores"),
+        Finding("Python", is_new, f"{platform.python_version()} at {sys.executable}", advice, needed=True),
+        Finding("System", True, f"{platform.platform()}, {cores} cores"),
     ]
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        findings.append(Finding(name="Memory", works=True, detail=f"{memory / 2**30:.1f} GiB"))
+        findings.append(Finding("Memory", True, f"{memory / 2**30:.1f} GiB"))
     free = shutil.disk_usage(".").free
-    findings.append(Finding(name="Disk", works=True, detail=f"{free / 2**30:.1f} GiB free in {os.getcwd()}"))
-    return findings
+    return [*findings, Finding("Disk", True, f"{free / 2**30:.1f} GiB free in {os.getcwd()}")]
 
 
 def gpus() -> list[Finding]:
     """Return the findings of nvidia-smi, one per GPU."""
     command = shutil.which("nvidia-smi")
     if command is None:
-        return [Finding(name="GPU", works=False, detail="no nvidia-smi on the path", advice="none needed for device cpu")]
+        return [Finding("GPU", False, "no nvidia-smi on the path", "none needed for device cpu")]
     query = "--query-gpu=name,memory.total,driver_version,compute_cap"
     try:
         done = subprocess.run([command, query, "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
     except subprocess.TimeoutExpired:
-        return [Finding(name="GPU", works=False, detail="nvidia-smi does not respond", advice="restart the driver")]
+        return [Finding("GPU", False, "nvidia-smi does not respond", "restart the driver")]
     if done.returncode or not done.stdout.strip():
         said = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds no GPU"]
-        return [Finding(name="GPU", works=False, detail=said[0], advice="install or restart the NVIDIA driver")]
+        return [Finding("GPU", False, said[0], "install or restart the NVIDIA driver")]
     findings = []
     for line in done.stdout.strip().splitlines():
         name, memory, driver, capability = (part.strip() for part in line.split(","))
         recent = driver.split(".")[0].isdigit() and int(driver.split(".")[0]) >= OLDEST_DRIVER
         detail = f"{name}, {memory}, driver {driver}, compute capability {capability}"
         advice = "" if recent else f"CUDA 13 needs driver {OLDEST_DRIVER} or newer; from 535 on take kepler-traverse[cuda12]"
-        findings.append(Finding(name="GPU", works=recent, detail=detail, advice=advice))
+        findings.append(Finding("GPU", recent, detail, advice))
     return findings
 
 

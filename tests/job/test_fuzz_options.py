@@ -218,7 +218,7 @@ def quick(monkeypatch):
     monkeypatch.setattr("pipelines.comparison.peak_memory", lambda *_: {})
 
 
-COMPARE = [flag for flag in FLAGS if FLAGS[flag].key in compare._SHARED] + [
+COMPARE = [flag for flag in FLAGS if FLAGS[flag].key in compare._OWN] + [
     "--algorithm",
     "--random-sources",
     "--hash-weights",

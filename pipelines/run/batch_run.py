@@ -20,6 +20,7 @@ from ..output.manifest_types import Manifest, PartEntry, PartSummary, ShardRecor
 from ..output.part_file import checked_part
 from ..output.run_folder import REPORT, OutputFolder, compute_digest, is_as_stored, mark_fits, read_layout, status_on_error
 from ..question import Ids
+from ..scheduling.executor import Task
 from ..scheduling.heartbeat import left_marks, read_mark
 from .answered_tables import answered_tables, list_tables
 from .prepare import Prepared
@@ -62,6 +63,10 @@ class BatchRun:
 
     def _names(self, part: int) -> Ids:
         return self.prepared.names[slice(*self._bounds[part])]
+
+    def batches_of(self, task: Task) -> list[tuple[int, list[int]]]:
+        """Return the batches of a task, without the sources that are given up."""
+        return [(part, [s for s in self.batches[part] if s not in task.without]) for part in task.parts]
 
     def keep_what_is_recorded(self, before: Manifest, record: ShardRecord | None) -> None:
         """Do not make parts again that are recorded: ``finish`` compares all, and records those that are lost.

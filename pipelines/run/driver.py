@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, cast
 
 from kepler_traverse import __version__, cuda
 from kepler_traverse.errors import CapacityError
-from kepler_traverse.runtime.object_stores import URL
 from kepler_traverse.search.exact import describe_distances
 
 from ..cli import steps
-from ..cli.options import MG, Settings, flag_of_key
+from ..cli.options import MG, Settings, flag_of_key, is_url
 from ..cli.settings import idle_settings, unfit_for_mg
 from ..cli.shards import Shard, parse_shard
 from ..cli.supervisor import UNWATCHED, Supervision
@@ -76,7 +75,7 @@ def run(settings: Settings, resume_command: str, supervision: Supervision = UNWA
 
 def _what_stands(settings: Settings, resume_command: str) -> str:
     """Describe what an interrupt at any moment has left in the output folder."""
-    if settings.output is not None and URL.match(settings.output):
+    if is_url(settings.output):
         return f"interrupted. To finish: {resume_command}"
     folder = None if settings.output is None or settings.plan else Path(settings.output).absolute()
     if folder is None or not (folder / MANIFEST).exists():
@@ -99,7 +98,7 @@ def execute(
     """
     output = None
     if settings.output is not None and not settings.plan:
-        output = open_store(settings.output if URL.match(settings.output) else Path(settings.output).absolute())
+        output = open_store(settings.output if is_url(settings.output) else Path(settings.output).absolute())
     with contextlib.closing(output) if output is not None else contextlib.nullcontext():
         return _execute(settings, output, resume_command, supervision, given)
 

@@ -46,7 +46,7 @@ from .strategy_choice import StrategyChoice
 
 # Dask is imported only where there are worker processes: that takes the better part of a second.
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Future
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,27 +138,27 @@ class KeplerEngine:
         times = {"start": ready - started - compiled, "compile": compiled}
         run.announce(times)
         self._supervision.begin()
-        with self._executor_here(run, worker) as executor, run.watch(None):
+
+        def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
+            return worker.answer(run.batches_of(task), task.isolate, task.mark, make_way, task.strategy)
+
+        with InProcessExecutor(run_task, self._supervision.is_watched, is_sticky) as executor, run.watch(None):
             self.window(run, executor).run(list(run.batches))
         run.finish(times | {"traverse": time.perf_counter() - ready})
         worker.close()
-
-    def _executor_here(self, run: BatchRun, worker: TraversalWorker) -> InProcessExecutor:
-        def run_task(task: Task, make_way: Callable[[], object]) -> list[BatchOutcome]:
-            return worker.answer(_list_batches(run, task), task.isolate, task.mark, make_way, task.strategy)
-
-        return InProcessExecutor(run_task, self._supervision.is_watched, is_sticky)
 
     def _answer_on_cluster(self, run: BatchRun) -> None:
         """Run all batches in worker processes, which load the stored graph and plan."""
         from ..scheduling.cluster import cluster_for, give_plugin, take_plugin
         from ..scheduling.dask_executor import DaskExecutor
         from ..scheduling.existing_cluster import check_existing, check_newcomers
-        from ..worker.plugin import TraversalPlugin
+        from ..worker.plugin import TraversalPlugin, run_batches
 
         work, sizing = self.work(run), run.prepared.sizing
         if self._is_external:
-            check_existing(self._settings, work.device, _shared_folders(run), run.url)
+            cache = run.prepared.folder
+            shared = [] if run.url else [run.folder.path] if cache is None else [run.folder.path, cache.parent]
+            check_existing(self._settings, work.device, list(dict.fromkeys(shared)), run.url)
         started = time.perf_counter()
         if run.prepared.folder is None:
             with writing_to(run.folder.path):
@@ -169,8 +169,15 @@ class KeplerEngine:
         run.prepared.release()
         stored = time.perf_counter()
         count, token = min(sizing.workers, len(run.batches)), uuid.uuid4().hex[:8]
+        plugin = f"kepler-traverse-{token}"
         with cluster_for(self._settings, work.device, count, sizing.memory["total"]) as client:
-            plugin = f"kepler-traverse-{token}"
+
+            def submit(task: Task) -> Future[Any]:
+                # "bfs-000012-...": the dashboard groups tasks by the text before the first number.
+                key = f"{work.request.algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
+                given = plugin, run.batches_of(task), task.isolate, task.mark, task.strategy
+                return client.submit(run_batches, *given, key=key, pure=False)
+
             if work.output is None:
                 client.subscribe_topic(plugin, functools.partial(keep_mark, run.folder.path))
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
@@ -178,7 +185,7 @@ class KeplerEngine:
             times = {"store": stored - started, "start": ready - stored}
             run.announce(times)
             with run.watch(client):
-                executor = DaskExecutor(client, _submitter(run, client, token))
+                executor = DaskExecutor(client, submit)
                 if self._is_external:
                     needed = sizing.shared_bytes + sizing.worker_bytes
                     executor.admit = functools.partial(check_newcomers, client, needed=needed, url=run.url)
@@ -222,32 +229,3 @@ class KeplerEngine:
         sizing, n_vertices = run.prepared.sizing, run.folder.manifest["graph"]["vertices"]
         first = 2 * sizing.writers if self._writes_beside(sizing, n_vertices) else 1
         return Window(executor, run, run.folder.path, self._settings, first, run.prepared.choice)
-
-
-def _shared_folders(run: BatchRun) -> list[Path]:
-    """Return the folders that workers on all hosts must see; none if they share an object store."""
-    if run.url:
-        return []
-    cache = run.prepared.folder
-    return [run.folder.path] if cache is None else list(dict.fromkeys([run.folder.path, cache.parent]))
-
-
-def _list_batches(run: BatchRun, task: Task) -> list[tuple[int, list[int]]]:
-    """Return the batches of a task, without the sources that are given up."""
-    return [(part, [s for s in run.batches[part] if s not in task.without]) for part in task.parts]
-
-
-def _submitter(run: BatchRun, client: Client, token: str) -> Callable[[Task], Future[Any]]:
-    from ..worker.plugin import run_batches
-
-    algorithm = run.prepared.request.algorithm
-
-    def submit(task: Task) -> Future[Any]:
-        # "bfs-000012-...": the dashboard groups tasks by the text before the first number.
-        key = f"{algorithm}-{task.parts[0]:06d}-{task.number}-{token}"
-        plugin = f"kepler-traverse-{token}"
-        return client.submit(
-            run_batches, plugin, _list_batches(run, task), task.isolate, task.mark, task.strategy, key=key, pure=False
-        )
-
-    return submit

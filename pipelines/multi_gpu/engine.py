@@ -26,6 +26,7 @@ from kepler_traverse.search.results import Traversals
 from ..cli import signals
 from ..cli.options import MG, Settings
 from ..output.part_file import write_part
+from ..output.rows import get_names
 from ..output.run_folder import writing_to
 from ..output.store import Store
 from ..run.batch_run import BatchRun
@@ -140,7 +141,7 @@ class MgEngine:
         started = time.perf_counter()
         graph = self._together.build()
         seconds = time.perf_counter() - started
-        numbers, names, duplicates = chosen_sources(graph, settings)
+        numbers, duplicates = chosen_sources(graph, settings)
         targets = None if settings.targets is None else read_targets(graph, settings, settings.targets)
         request = Request.of(make_question(settings, targets=targets), settings)
         self._graph, self._plan = graph, _Plan(self._together, graph, request)
@@ -151,7 +152,7 @@ class MgEngine:
             folder=None,
             reused=False,
             numbers=numbers,
-            names=names,
+            names=get_names(graph, numbers),
             duplicates=duplicates,
             seconds={"read": seconds},
         )

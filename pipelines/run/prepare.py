@@ -132,14 +132,13 @@ def prepare(
         require_weights(graph)
     question = read_question(graph, settings)
     sample = getattr(question.options, "sources", None)
-    numbers, names, duplicates = chosen_sources(graph, settings, question.pairs, sample)
+    numbers, duplicates = chosen_sources(graph, settings, question.pairs, sample)
     epsilon = settings.value("epsilon")
     if sample is None and epsilon is not None:
         say(f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} vertices as sources: the result is exact")
     partitions = None
     if settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, numbers)
-        names = get_names(graph, numbers)
     check_geometry(graph, settings)
     prepared = Prepared(
         graph=graph,
@@ -148,7 +147,7 @@ def prepare(
         folder=folder,
         reused=reused,
         numbers=numbers,
-        names=names,
+        names=get_names(graph, numbers),
         duplicates=duplicates,
         seconds=seconds,
         partitions=partitions,
@@ -189,18 +188,17 @@ def _start_compiling(settings: Settings) -> None:
 
 def chosen_sources(
     graph: Graph, settings: Settings, pairs: PairTable | None = None, sample: np.ndarray | None = None
-) -> tuple[np.ndarray, Ids, int]:
-    """Return numbers and ids of the distinct sources in the settings, or of a sample, and how many were duplicates."""
+) -> tuple[np.ndarray, int]:
+    """Return the numbers of the distinct sources in the settings, or of a sample, and how many were duplicates."""
     if pairs is not None:
-        return pairs.sources, get_names(graph, pairs.sources), 0
+        return pairs.sources, 0
     if not settings.kind.takes_sources:
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
-        given = np.zeros(1, np.int64)  # nominal: see ExtremesSearch
-        return given, get_names(graph, given), 0
+        return np.zeros(1, np.int64), 0  # nominal: see ExtremesSearch
     given = _sources(graph, settings) if sample is None else sample
     numbers = given[np.sort(np.unique(given, return_index=True)[1])]
-    return numbers, get_names(graph, numbers), given.size - numbers.size
+    return numbers, given.size - numbers.size
 
 
 def estimate_reach(graph: Graph, question: Question, shape: Shape | None, depth: int) -> tuple[int, int]:

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import cuda
+from pipelines import comparison
 from pipelines.compare import main
-from pipelines.comparison import MAX_WEIGHT, baselines, hashed_weights
+from pipelines.comparison import MAX_WEIGHT, hashed_weights
 from pipelines.run.prepare import random_sources
 from tests.support import tiers
 
@@ -62,14 +63,14 @@ def test_the_table_says_that_all_is_equal(edges, capsys, flags):
 @pytest.mark.usefixtures("no_children")
 @pytest.mark.parametrize("algorithm", ["bfs", "sssp"])
 def test_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
-    right = baselines.in_our_encoding
+    right = comparison.in_our_encoding
 
     def one_off(*arguments):
         distance = right(*arguments).copy()
         distance[7] += 1 if distance[7] < 1000 else -np.inf
         return distance
 
-    monkeypatch.setattr(baselines, "in_our_encoding", one_off)
+    monkeypatch.setattr(comparison, "in_our_encoding", one_off)
     code, out, _ = call(
         capsys, edges, "--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json"
     )

@@ -21,7 +21,7 @@ from pipelines.cli import steps
 from pipelines.cli.options import parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.cli.supervisor import UNWATCHED, Supervision
-from pipelines.run import driver
+from pipelines.run.batch_run import compile_seconds
 from pipelines.run.engine import KeplerEngine
 from pipelines.run.memory_plan import Load, Machine, Sizing, runs_in_this_process
 from pipelines.scheduling.errors import ProcessUnusableError
@@ -496,8 +496,8 @@ def test_compiling_by_numba_is_measured_in_the_thread_that_waits():
 
 def test_seconds_of_compiling_are_those_of_the_worker_that_compiled_longest():
     parts = [{"worker": "a", "phases": {"compile": 2.0}}, {"worker": "b", "phases": {"compile": 3.0}}]
-    assert driver.compile_seconds([*parts, {"worker": "a", "phases": {"compile": 2.0}}, {}]) == 4.0
-    assert driver.compile_seconds([]) == 0.0
+    assert compile_seconds([*parts, {"worker": "a", "phases": {"compile": 2.0}}, {}]) == 4.0
+    assert compile_seconds([]) == 0.0
 
 
 @pytest.mark.exhaustive

@@ -11,7 +11,7 @@ import pandas
 import pytest
 
 from kepler_traverse import graph_from_edges
-from pipelines.comparison import baselines
+from pipelines import comparison
 from scripts.evidence import __main__ as trust
 from scripts.evidence import gpu, large_graph, page
 from scripts.papers.experiments import GraphSource
@@ -53,10 +53,10 @@ def small(monkeypatch):
 @pytest.fixture
 def scipy_instead(monkeypatch):
     def baseline_of(graph, algorithm):
-        return baselines.choose_baseline(graph.to("cpu"), algorithm)
+        return comparison.choose_baseline(graph.to("cpu"), algorithm)
 
     def in_our_encoding(answer, graph, algorithm):
-        return gpu.cuda.cp.asarray(baselines.in_our_encoding(answer, graph.to("cpu"), algorithm))
+        return gpu.cuda.cp.asarray(comparison.in_our_encoding(answer, graph.to("cpu"), algorithm))
 
     monkeypatch.setattr(gpu, "choose_baseline", baseline_of)
     monkeypatch.setattr(gpu, "in_our_encoding", in_our_encoding)

@@ -16,7 +16,7 @@ from pipelines.cli.settings import merge_settings
 from pipelines.cli.shards import parse_shard
 from pipelines.monitoring import console
 from pipelines.output.store import Store
-from pipelines.run import driver, engine, prepare
+from pipelines.run import driver, engine, prepare, sizing
 from pipelines.run.batch_run import BatchRun
 from pipelines.run.question import make_identity
 from pipelines.scheduling import cluster, existing_cluster
@@ -149,6 +149,7 @@ def nothing_starts(monkeypatch):
     """Replace the start of clusters by a record of the call; no GPU is present."""
     monkeypatch.delenv("SCHEDULER_FILE", raising=False)
     monkeypatch.setattr(prepare, "CPU_COUNT", 4)
+    monkeypatch.setattr(sizing, "CPU_COUNT", 4)
     memory = WorkerMemory(host="a", limit=0, usable=0, available=2**40)
     monkeypatch.setattr(existing_cluster, "survey", lambda *_: dict.fromkeys("abc", memory))
     monkeypatch.setattr(engine, "version_here", lambda: "")

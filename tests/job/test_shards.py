@@ -127,7 +127,7 @@ def test_a_shard_says_what_it_has_computed(folder, tmp_path, capsys):
 def test_batches_of_shards_do_not_depend_on_the_machine(folder, tmp_path, monkeypatch):
     sizes = set()
     for cores in (1, 16):
-        for module in ("pipelines.run.prepare", "pipelines.worker.host_limits"):
+        for module in ("pipelines.run.prepare", "pipelines.run.sizing", "pipelines.worker.host_limits"):
             monkeypatch.setattr(f"{module}.CPU_COUNT", cores)
         assert run(folder, tmp_path / str(cores), "--shard", "0/2", size="auto") == 0
         sizes.add(manifest_of(tmp_path / str(cores))["identity"]["batch_size"])

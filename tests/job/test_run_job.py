@@ -29,7 +29,7 @@ from kepler_traverse import (
 )
 from pipelines import JobFailedError, JobResult, run_job
 from pipelines.batch_sources import main
-from pipelines.run.driver import _Job
+from pipelines.run.batch_run import BatchRun
 from pipelines.worker.traversal_worker import TraversalWorker
 from tests.support.clusters import threads_of_this_process
 from tests.support.processes import PATIENCE, ran
@@ -308,7 +308,7 @@ def test_the_package_of_the_job_imports_nothing_until_it_is_used():
 
 def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path, monkeypatch):
     options = {"sources": "all", "result": "summary", "batch_size": 5, "device": "cpu", "report": False}
-    done, strikes = _Job.done, iter([signal.SIGINT])
+    done, strikes = BatchRun.done, iter([signal.SIGINT])
 
     def struck(*args):
         done(*args)
@@ -316,7 +316,7 @@ def test_an_interrupted_job_leaves_a_folder_that_can_be_resumed(tmp_path, monkey
             signal.raise_signal(strike)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Job, "done", struck)
+        patch.setattr(BatchRun, "done", struck)
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a run in the background
         try:
             with pytest.raises(KeyboardInterrupt, match=r"interrupted: .* To finish: run_job\(\.\.\., resume=True\)"):

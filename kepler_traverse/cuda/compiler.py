@@ -125,13 +125,7 @@ class CompileTimes(NamedTuple):
 
 
 class Compilation:
-    """Kernels that threads compile.
-
-    Parameters
-    ----------
-    futures : list of Future
-        One per kernel file and set of constants.
-    """
+    """Kernels that threads compile: a future per kernel file and set of constants."""
 
     def __init__(self, futures: list[Future[Any]]):
         self._futures = futures

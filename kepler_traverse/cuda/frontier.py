@@ -14,16 +14,9 @@ from . import cp
 class Frontier:
     """Two queues of vertices and a few counters, allocated once.
 
-    Attributes
-    ----------
-    queue, next : arrays of shape (capacity,)
-        The vertices of this level, and memory for those of the next.
-    size : int
-        How many vertices ``queue`` holds.
-    capacity : int
-        The number of vertices is enough, because a vertex enters a queue at most once per level.
-    counters : int64 array of shape (n_counters,)
-        The size of ``next``, and other numbers that a step counts.
+    ``queue`` holds the ``size`` vertices of this level, ``next`` is memory for those of the next. As many vertices as the
+    graph has are capacity enough, because a vertex enters a queue at most once per level. ``counters``: int64, the size of
+    ``next``, and other numbers that a step counts.
     """
 
     def __init__(self, capacity: int, dtype: DTypeLike, n_counters: int = 2):

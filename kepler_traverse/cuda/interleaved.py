@@ -107,13 +107,9 @@ class InterleavedDistances:
         return self.rows()
 
     def rows(self, columns: Any = None, out: Any = None) -> Any:
-        """Return distances of shape (k, n_columns), in memory of their own.
+        """Return distances of shape (k, n_columns), in memory of their own, or in ``out``.
 
-        Parameters
-        ----------
-        columns : int64 array of vertex numbers, CuPy, optional
-            The vertex of each column; by default all in order.
-        out : array of shape (k, n_columns), CuPy, optional
+        ``columns``: the vertex number of each column, an int64 array; by default all in order.
         """
         n_columns = self.shape[1] if columns is None else columns.size
         rows = cp.empty((len(self), n_columns), self.dtype) if out is None else out
@@ -155,16 +151,8 @@ class InterleavedDistances:
     def is_certified(self, reverse: Any, in_units: Any, sources: np.ndarray, limit: Any) -> bool:
         """Return whether all distances obey the rules of a certificate. A check of rows finds out which do not.
 
-        Parameters
-        ----------
-        reverse : Graph
-            The reverse graph.
-        in_units : array of shape (n_edges,), CuPy
-            See ``EdgeWeights``.
-        sources : int64 array of shape (k,), NumPy
-            Vertex numbers.
-        limit : float or None
-            Up to where the distances are complete.
+        ``reverse`` is the reverse graph, whose edges have the weights ``in_units`` (``EdgeWeights``). ``sources`` are vertex
+        numbers, and the distances are complete up to ``limit``.
         """
         if self.first or self.lines.dtype != in_units.dtype:
             raise ValueError("certificates read whole lines, with sums of the type of the weights")
@@ -201,21 +189,10 @@ class InterleavedDistances:
 
 
 class EdgeWeights:
-    """The weights of a graph as multiples of a unit, for certificates of interleaved distances.
+    """The weights of a graph as multiples of a unit, int32 or int64, for certificates of interleaved distances.
 
-    Parameters
-    ----------
-    graph : Graph
-        On a GPU. Its reverse is made if it is not there yet.
-    kind : numpy.dtype
-        int32 or int64.
-
-    Attributes
-    ----------
-    in_units : array of shape (n_edges,), CuPy
-        In the order of the edges of the reverse.
-    fits : bool
-        Whether all weights are positive multiples of the unit. Otherwise distances are certified as rows.
+    ``in_units`` are those of the edges of the reverse graph, which is made if it is not there yet. ``fits``: whether all
+    weights are positive multiples of the unit. Otherwise distances are certified as rows.
     """
 
     def __init__(self, graph: Any, unit: float, kind: np.dtype):

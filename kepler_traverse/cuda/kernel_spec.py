@@ -120,18 +120,9 @@ def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argum
 
 @functools.cache
 def struct_layout(file: Path, struct: str) -> np.dtype:
-    """The C layout of a struct that a kernel writes and the host reads or allocates.
+    """The C layout of a struct that a kernel writes and the host reads or allocates, as a structured dtype.
 
-    Parameters
-    ----------
-    file : Path
-        A kernel file or a header.
-    struct : str
-        Its fields are numbers, one per line. Member functions may follow them.
-
-    Returns
-    -------
-    structured dtype
+    Its fields are numbers, one per line. Member functions may follow them.
 
     Raises
     ------

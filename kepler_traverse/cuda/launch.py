@@ -45,13 +45,8 @@ class ArgumentStruct(np.ndarray):
 def launch(kernel: Kernel, work_items: int | np.integer, args: Arguments, *, shared_bytes: int = 0) -> None:
     """Run a kernel on the current stream over so many work items; for 0 there is no launch.
 
-    Parameters
-    ----------
-    args : tuple, dict or ChainMap
-        CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array. A dict, by name,
-        for a kernel that takes a struct, or what ``named`` returns.
-    shared_bytes : int
-        Dynamic shared memory of a block.
+    ``args``: CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an optional array. A dict has
+    them by name, as does what ``named`` returns. ``shared_bytes``: dynamic shared memory of a block.
 
     Raises
     ------
@@ -70,15 +65,8 @@ def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes:
 def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]:
     """Check the arguments of a kernel that takes a struct once, for any number of launches: return ``run(**changed)``.
 
-    Parameters
-    ----------
-    args : dict
-        As for ``launch``; the arrays must stay where they are.
-
-    Returns
-    -------
-    callable
-        ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those of ``args``.
+    ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those of ``args``, whose arrays
+    must stay where they are.
     """
     values, dtypes = checked(kernel, args), _dtypes_by_name(kernel)
 
@@ -106,11 +94,6 @@ class PackedLaunches:
 
     Packing takes longer than a launch, and a search alternates between few sets of arrays: the two queues of a frontier
     make two.
-
-    Parameters
-    ----------
-    shared_bytes : int
-        Dynamic shared memory of a block.
     """
 
     def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
@@ -128,15 +111,9 @@ class PackedLaunches:
     ) -> None:
         """Run the kernel with that many blocks.
 
-        Parameters
-        ----------
-        key : hashable
-            Names the set of arrays. Launches with one key take the same arrays.
-        pack : callable
-            ``pack()`` returns the arguments by name, except those in ``changed``, and others that the kernel does not take.
-            It is called once per key.
-        **changed : NumPy scalars
-            The arguments that differ between the launches with one key: the same names each time, of the declared types.
+        ``key`` names the set of arrays. ``pack()``, which is called once per key, returns the arguments by name, except
+        those in ``changed``, and others that the kernel does not take. ``changed`` are NumPy scalars that differ between the
+        launches with one key: the same names each time, of the declared types.
 
         Raises
         ------

@@ -52,18 +52,10 @@ class Rows(NamedTuple):
 
 
 class ShortSearches:
-    """The searches of a plan.
+    """The searches of a plan, in a graph on a GPU with 32-bit vertex numbers and without negative weights.
 
-    Parameters
-    ----------
-    graph : Graph
-        On a GPU, with 32-bit vertex numbers and without negative weights.
-    weights : array of shape (n_edges,), or None
-        None for hops.
-    kind : numpy.dtype
-        The type of distances.
-    goals : tuple of three int32 arrays
-        As in ``cpu.short_search.search_sums``.
+    ``weights`` are None for hops, ``kind`` is the type of distances, and ``goals`` are those of
+    ``cpu.short_search.search_sums``.
     """
 
     def __init__(self, graph: Any, weights: Array, kind: np.dtype, goals: tuple[np.ndarray, ...]):
@@ -84,13 +76,8 @@ class ShortSearches:
     ) -> Rows | None:
         """Search from several vertices; with few tiers return None where these do not suffice.
 
-        Parameters
-        ----------
-        sources : int64 array of shape (k,)
-        limits : array of shape (k,), of the type of distances
-            Vertices that are farther are not reached. A source with one below 0 is not searched from.
-        lists, list_of : int64 arrays
-            As in ``cpu.short_search.search_sums``.
+        ``limits``: of the type of distances; vertices that are farther are not reached, and a source with one below 0 is not
+        searched from. ``lists`` and ``list_of`` are those of ``cpu.short_search.search_sums``.
 
         Raises
         ------

@@ -65,21 +65,11 @@ def add_loads(
 ) -> np.ndarray:
     """Add what each source contributes to the betweenness of vertices and of stored edges.
 
-    Parameters
-    ----------
-    graph : Graph
-        On a GPU. Its reverse is made if it is not there yet.
-    sources : int64 array of shape (k,), NumPy
-    distance : array of shape (k, n_vertices), CuPy
-        Hops, or distances in the type of the weights, all of which are positive.
-    vertex_sums, edge_sums : objects with uint64 ``low`` and int64 ``high`` of shapes (n_vertices,) and (n_edges,), optional
-        In units of 2**-64. The source's own dependency is not added.
-    is_target : uint8 array of shape (n_vertices,), CuPy, optional
-        Where not 0, paths that end at the vertex count. By default all do.
-    endpoints : bool
-        Whether vertices also count the paths from the sources that begin or end at them.
-    method : {"auto", "lanes", "blocks"}
-        Lanes need hops of one byte.
+    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or distances in the type of the
+    weights, all of which are positive. Sums have uint64 ``low`` and int64 ``high`` of shapes (n_vertices,) and (n_edges,),
+    in units of 2**-64; the source's own dependency is not added. Paths that end at vertices where the uint8 ``is_target`` is
+    0 do not count. With ``endpoints`` vertices also count the paths from the sources that begin or end at them. ``method``:
+    "auto", "lanes", which need hops of one byte, or "blocks".
 
     Returns
     -------

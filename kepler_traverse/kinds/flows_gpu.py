@@ -61,19 +61,10 @@ class Volumes:
 def add_flows(graph: Graph, sources: np.ndarray, distance: Array, volumes: Volumes, of: str, sums: Any) -> np.ndarray:
     """Add the volumes of a group of sources to the sums of the edges or of the vertices of their paths.
 
-    Parameters
-    ----------
-    graph : Graph
-        On a GPU. Its reverse is made if it is not there yet.
-    sources : int64 array of shape (k,), NumPy
-    distance : array of shape (k, n_vertices), CuPy
-        Hops, or distances in the type of the weights, which are not negative.
-    volumes : Volumes
-    of : {"edges", "vertices", "pairs"}
-        The sums of vertices include volumes that begin or end there.
-    sums : object with uint64 ``low`` and int64 ``high`` of shape (n + 2,), CuPy
-        Of the edges of the reversed graph, of vertices, or of all pairs; then of what has no path, and of the number of such
-        pairs.
+    The graph is on a GPU; its reverse is made if it is not there yet. ``distance`` are hops, or distances in the type of the
+    weights, which are not negative. ``of``: "edges", "vertices", whose sums include volumes that begin or end there, or
+    "pairs". ``sums`` have uint64 ``low`` and int64 ``high`` of shape (n + 2,): of the edges of the reversed graph, of
+    vertices, or of all pairs; then of what has no path, and of the number of such pairs.
 
     Returns
     -------

@@ -38,13 +38,7 @@ ENTRIES = (_MERGE,)
 def k_nearest(graph: Graph, weights: Array | None, sources: np.ndarray, k: int, limit: int) -> tuple[Any, ...]:
     """Return what ``k_nearest_cpu.k_nearest`` returns; where there is no source, only positions are -1.
 
-    Parameters
-    ----------
-    graph : Graph
-        On a GPU. Its reverse is made if it is not there yet.
-    weights : int64 array of shape (n_edges,), or None
-        Of the edges of the reverse graph, as there; None counts hops.
-    sources : int64 array, NumPy
+    ``weights``: int64, of the edges of the reverse graph, which is made if it is not there yet; None counts hops.
     """
     n, reverse = graph.n_vertices, graph.reverse
     labels = [(cp.full(n * k, MAX_INTEGER, np.int64), cp.full(n * k, -1, np.int32), cp.zeros(n, np.uint8)) for _ in range(2)]

@@ -34,18 +34,9 @@ ENTRIES = (_REDUCE, _FOLD)
 def sums(distance: Array, bounds: np.ndarray, values: Array, n_integers: int, decay: int, parameter: float) -> np.ndarray:
     """As ``kepler_traverse.kinds.opportunities.sums_within``, as words: integers, or the bits of floats.
 
-    Parameters
-    ----------
-    distance : array of shape (k, n_vertices)
-        Hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances.
-    bounds : array of shape (n_cutoffs,), NumPy
-        In the type of the distances, ascending.
-    values : int64 array of shape (n_attributes, n_vertices)
-        ``n_integers`` attributes of integers, then the bits of floats.
-
-    Returns
-    -------
-    int64 array of shape (k, n_attributes, n_cutoffs), NumPy
+    ``distance``: hops of 1, 2 or 4 bytes, or float32, float64 or int64 distances, of shape (k, n_vertices). ``bounds`` are
+    of the same type, ascending. ``values``: int64 of shape (n_attributes, n_vertices), of which ``n_integers`` attributes
+    are integers, then the bits of floats. The result has the shape (k, n_attributes, n_cutoffs).
     """
     k, n = distance.shape
     width = len(values) * bounds.size

@@ -88,21 +88,19 @@ struct PushArgs {
 
 namespace {
 
-using kt::LaneWords;
-
 enum Counters { VERTICES, EDGES, MISSING, CHUNKS };
 
 // Stores the bits that a level finds, and counts the next frontier. All lanes of a warp call it.
 struct Finalizer {
   const LevelArgs args;  // by value, which needs fewer registers
-  LaneWords alive, alive_next = {};
+  kt::LaneWords alive, alive_next = {};
   int64 vertices = 0, edges = 0;
   uint32 is_found = 0, is_done = 0;  // of the warp's 32 vertices
 
   // `bits`: the sources that have reached vertex `bit` of the word; `before`: those that had before this level.
   // `has`: whether these lanes hold a vertex.
-  KT_DEVICE void finalize(bool has, int64 word, int32 bit, const LaneWords& bits, const LaneWords& before) {
-    const LaneWords discovered = bits.without(before);
+  KT_DEVICE void finalize(bool has, int64 word, int32 bit, const kt::LaneWords& bits, const kt::LaneWords& before) {
+    const kt::LaneWords discovered = bits.without(before);
     const int64 v = word * 32 + bit;
     const bool is_new = kt::any_in_bitset(has && discovered.is_any());
     const bool is_missing = kt::any_in_bitset(has && alive.without(bits).is_any());
@@ -137,7 +135,7 @@ struct Finalizer {
 // The union of the bitsets of visited vertices.
 struct Gather {
   const uint32* front;
-  LaneWords bits;
+  kt::LaneWords bits;
 
   // Takes up to IN_FLIGHT lanes out of `hits` for each bitset, and adds the front of the vertex v of each of these
   // lanes. `is_shared`: all bitsets of the warp take lanes out of the same `hits`, instead of one each.
@@ -186,18 +184,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_start(const
 
 // Every vertex that is not done searches its incoming edges for vertices of the frontier.
 extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(const LevelArgs args) {
-  const LaneWords alive_sources = kt::constant_lane_words(args.alive, 0);
+  const kt::LaneWords alive_sources = kt::constant_lane_words(args.alive, 0);
   for (int64 i = kt::warp_id(); i < args.n_hub_chunks; i += kt::n_warps()) {
     const kt::AdjacencyList list = kt::chunk_of<CHUNK>(args.in_offsets, kt::load_constant(args.hub_chunks + i));
     const int64 v = list.u;
     if (kt::racy_load(args.done + v / 32) >> (v % 32) & 1u)
       continue;  // of hubs only the finalizing kernel sets this bit; other bits of the word may change now
-    const LaneWords before = kt::lane_words(args.seen, v);  // of hubs, only the finalizing kernel changes it
+    const kt::LaneWords before = kt::lane_words(args.seen, v);  // of hubs, only the finalizing kernel changes it
     Gather gather{args.front, before};
 #pragma unroll
     for (int32 j = 0; j < kt::WORDS_PER_LANE; ++j)  // what other chunks of v have found so far
       gather.bits.words[j] |= kt::racy_load(args.gathered + v * WORDS + kt::lane_in_bitset() * kt::WORDS_PER_LANE + j);
-    const LaneWords others = gather.bits;
+    const kt::LaneWords others = gather.bits;
     if (!kt::any(ALL_LANES, alive_sources.without(gather.bits).is_any())) continue;
     kt::edges_until(args.in_targets, list, WARP, [&](bool valid, vertex_t u) {
       uint32 hits = kt::ballot(ALL_LANES, valid && kt::has_bit(args.in_front, u));
@@ -219,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_pull_warp(c
       kt::AdjacencyList list =
           bit >= 0 ? kt::adjacency_list(args.in_offsets, static_cast<vertex_t>(word * 32 + bit)) : kt::AdjacencyList{};
       const bool has = bit >= 0 && list.end - list.begin < CHUNK;
-      const LaneWords before = has ? kt::lane_words(args.seen, word * 32 + bit) : alive_sources;
+      const kt::LaneWords before = has ? kt::lane_words(args.seen, word * 32 + bit) : alive_sources;
       Gather gather{args.front, before};
       if (!kt::any_in_bitset(alive_sources.without(before).is_any())) list.end = list.begin;
       kt::edges_until(args.in_targets, list, LANES, [&](bool valid, vertex_t u) {
@@ -266,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_push_warp(c
   const int64 listed = kt::load_constant(args.counters + CHUNKS);
   for (int64 i = kt::warp_id(); i < (listed < args.capacity ? listed : args.capacity); i += kt::n_warps()) {
     const kt::AdjacencyList list = kt::chunk_of<CHUNK>(args.offsets, kt::load_constant(args.chunks + i));
-    const LaneWords mine = kt::lane_words(args.front, list.u);
+    const kt::LaneWords mine = kt::lane_words(args.front, list.u);
     kt::edges_of_list(args.targets, {0, 1}, list, [&](bool valid, vertex_t, offset_t, vertex_t v) {
       for (uint32 hits = kt::ballot(ALL_LANES, valid && !kt::has_bit(args.done, v)); hits;) {
         const int32 from = kt::take_bit(hits);
@@ -287,12 +285,12 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
     finalizer.is_found = finalizer.is_done = 0;
     for (uint32 left = bits; left;) {
       const int32 bit = kt::take_bit(left);
-      LaneWords before = {}, after = {};
+      kt::LaneWords before = {}, after = {};
       if (bit >= 0) {
         const int64 v = word * 32 + bit;
         before = after = kt::lane_words(args.seen, v);
         after.add(kt::lane_words(args.gathered, v));
-        kt::lane_words(args.gathered, v) = LaneWords{};
+        kt::lane_words(args.gathered, v) = kt::LaneWords{};
       }
       finalizer.finalize(bit >= 0, word, bit, after, before);
     }
@@ -310,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_bit_parallel_finalize_wa
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_bit_parallel_missing_warp(const int64* target_vertices, int64 n_target_vertices, const uint32* seen,
                                   const uint32* alive, int64* counters) {
-  const LaneWords alive_sources = kt::constant_lane_words(alive, 0);
+  const kt::LaneWords alive_sources = kt::constant_lane_words(alive, 0);
   for (int64 first = kt::warp_id() * kt::BITSETS_PER_WARP; first < n_target_vertices;
        first += kt::n_warps() * kt::BITSETS_PER_WARP) {
     const int64 i = first + kt::bitset_in_warp();

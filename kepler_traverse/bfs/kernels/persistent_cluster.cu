@@ -47,9 +47,6 @@ struct ClusterArgs {
 
 namespace {
 
-using kt::LoopState;
-using kt::LoopStates;
-
 struct Entry {
   offset_t begin;
   vertex_t v;
@@ -115,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
   const offset_t* __restrict__ const offsets = args.offsets;
   const vertex_t* __restrict__ const targets = args.targets;
   const vertex_t source = args.source;
-  LoopState& first = args.states[0];
+  kt::LoopState& first = args.states[0];
   kt::FrontierBuilder beyond = {offsets, args.queue, args.chunks, &first};
   const int32 block = kt::block_in_cluster(), thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
@@ -128,7 +125,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) KT_CLUSTER(CLUSTER) bfs_
     is_full[1] = is_large;
   }
   if (block == 0) {
-    for (int32 i = thread; i < 3 * LoopStates::N_WORDS; i += BLOCK) LoopStates::words_of(first)[i] = 0;
+    for (int32 i = thread; i < 3 * kt::LoopStates::N_WORDS; i += BLOCK) kt::LoopStates::words_of(first)[i] = 0;
     if (thread == 0) {
       entries[0] = {list.begin, source, static_cast<int32>(is_large ? 0 : list.end - list.begin)};
       claims[source] = kt::claim_of(0, source);

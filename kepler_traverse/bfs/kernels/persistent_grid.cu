@@ -66,11 +66,6 @@ struct PersistentArgs {
 
 namespace {
 
-using kt::FrontierBuilder;
-using kt::level_of;
-using kt::LoopState;
-using kt::LoopStates;
-
 struct Search {
   const offset_t* offsets;
   const vertex_t* targets;
@@ -95,7 +90,7 @@ struct Push {
   const vertex_t* targets;
   kt::claim_t* claims;
   int32 level;
-  FrontierBuilder& into;
+  kt::FrontierBuilder& into;
   kt::LocalQueue found;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
@@ -116,7 +111,7 @@ struct Push {
   // `old` may be too large, as claims only fall: then the result of the atomic decides.
   KT_DEVICE bool make(vertex_t u, vertex_t v, kt::claim_t old) const {
     const kt::claim_t mine = kt::claim_of(level + 1, u);
-    return mine < old && level_of(kt::atomic_min(claims + v, mine)) == kt::UNREACHED;
+    return mine < old && kt::level_of(kt::atomic_min(claims + v, mine)) == kt::UNREACHED;
   }
   KT_DEVICE void take(bool discovered, vertex_t v) {
     if (discovered) found.push(v);
@@ -125,7 +120,7 @@ struct Push {
   KT_DEVICE void empty() { found.empty_into(into); }
 };
 
-KT_DEVICE void push_level(const Search& search, const Frontier& frontier, FrontierBuilder& into) {
+KT_DEVICE void push_level(const Search& search, const Frontier& frontier, kt::FrontierBuilder& into) {
   Push push = {search.targets, search.claims, frontier.level, into, {}};
   const auto lists = [&](int64 i, bool) {
     const kt::AdjacencyList list = kt::adjacency_list(search.offsets, frontier.queue[i]);
@@ -153,7 +148,7 @@ KT_DEVICE void draw_bitmaps(const Search& search, int32 level, uint32* visited, 
   for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
     const int64 v = word * 32 + kt::lane();
     // Bits beyond the last vertex count as visited.
-    const int32 at = v < search.n_vertices ? level_of(kt::racy_load(search.claims + v)) : level + 1;
+    const int32 at = v < search.n_vertices ? kt::level_of(kt::racy_load(search.claims + v)) : level + 1;
     const uint32 reached = kt::ballot(ALL_LANES, at != kt::UNREACHED);
     const uint32 in_level = kt::ballot(ALL_LANES, at == level);
     if (kt::lane() == 0) {
@@ -164,7 +159,7 @@ KT_DEVICE void draw_bitmaps(const Search& search, int32 level, uint32* visited, 
 }
 
 KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, const uint32* front, uint32* next,
-                           FrontierBuilder& into) {
+                           kt::FrontierBuilder& into) {
   const int64 n_words = (search.n_vertices + 31) / 32;
   int64 vertices = 0;
   for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
@@ -195,7 +190,7 @@ KT_DEVICE int64 pull_level(const Search& search, int32 level, uint32* visited, c
 }
 
 // Appends the vertices of a bitmap to the queue.
-KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, FrontierBuilder& into) {
+KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, kt::FrontierBuilder& into) {
   const int64 n_words = (n_vertices + 31) / 32;
   kt::LocalQueue found;
   for (int64 word = kt::warp_id(); word < n_words; word += kt::n_warps()) {
@@ -206,7 +201,7 @@ KT_DEVICE void list_bitmap(int64 n_vertices, const uint32* front, FrontierBuilde
 }
 
 // Adds the counts of a block's threads to the next state.
-KT_DEVICE void publish(LoopState* next, int64 vertices, int64 edges, int64* sums) {
+KT_DEVICE void publish(kt::LoopState* next, int64 vertices, int64 edges, int64* sums) {
   vertices = kt::sum_through(vertices);
   edges = kt::sum_through(edges);
   if (kt::lane() == WARP - 1 && edges) {
@@ -221,7 +216,7 @@ KT_DEVICE void publish(LoopState* next, int64 vertices, int64 edges, int64* sums
   }
 }
 
-KT_DEVICE void advance(Frontier& frontier, const LoopState& prev) {
+KT_DEVICE void advance(Frontier& frontier, const kt::LoopState& prev) {
   frontier.level = static_cast<int32>(prev.level);
   frontier.queue += frontier.n_queued;
   frontier.n_queued = prev.queued;
@@ -234,7 +229,7 @@ KT_DEVICE void advance(Frontier& frontier, const LoopState& prev) {
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const PersistentArgs args) {
-  KT_SHARED(LoopState, prev, [1]);
+  KT_SHARED(kt::LoopState, prev, [1]);
   KT_SHARED(int64, sums, [2]);
   kt::claim_t* const claims =
       PREDECESSORS ? reinterpret_cast<kt::claim_t*>(args.packed) : reinterpret_cast<kt::claim_t*>(args.distance);
@@ -245,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   uint32* front = args.bitmaps + n_words;
   uint32* next_front = args.bitmaps + 2 * n_words;
   uint32* const arrived = args.arrived;
-  const LoopStates states = {args.states};
+  const kt::LoopStates states = {args.states};
   const int32 thread = kt::thread_in_block();
   const kt::Trace trace = {args.trace};
   const auto trace_iteration = [&](kt::IterationKind iteration, const Frontier& of) {
@@ -257,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   int64 unexplored = args.n_edges;
   bool is_pulling = false, has_pulled = args.in_offsets == nullptr;
   for (int32 iteration = 0;; ++iteration) {
-    LoopStates::copy(prev[0], states.read(iteration), thread);
+    kt::LoopStates::copy(prev[0], states.read(iteration), thread);
     kt::block_barrier();
     advance(frontier, prev[0]);
     unexplored -= prev->walked;
@@ -267,10 +262,10 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
       kt::grid_barrier(arrived);  // every block has read the claims before a thread makes more
       if (!is_missing) break;
     }
-    LoopState& next = states.written(iteration);
-    LoopStates::clear(states.cleared(iteration), kt::thread_id());
-    FrontierBuilder into = {args.offsets, frontier.queue + frontier.n_queued, frontier.chunks + frontier.n_chunks,
-                            &next};
+    kt::LoopState& next = states.written(iteration);
+    kt::LoopStates::clear(states.cleared(iteration), kt::thread_id());
+    kt::FrontierBuilder into = {args.offsets, frontier.queue + frontier.n_queued, frontier.chunks + frontier.n_chunks,
+                                &next};
     int64 vertices = 0, level = frontier.level + 1, walked = frontier.edges;
     if (is_pulling && frontier.vertices < n_vertices / BETA) {
       trace_iteration(kt::LIST, frontier);
@@ -306,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(KT_BOUNDS) bfs_persistent(const Per
   if (PREDECESSORS)
     for (int64 v = kt::thread_id(); v < n_vertices; v += kt::n_threads()) {
       const kt::claim_t claim = claims[v];
-      args.distance[v] = level_of(claim);
+      args.distance[v] = kt::level_of(claim);
       args.predecessor[v] = static_cast<vertex_t>(static_cast<int32>(claim & 0xffffffffu));
       if (CLEANS_UP) claims[v] = static_cast<kt::claim_t>(-1);  // the next search begins without claims
     }

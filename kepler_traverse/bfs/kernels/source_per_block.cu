@@ -30,8 +30,6 @@
 //   STOPPED_NOWHERE, TOO_DEEP   what a search reports in place of the level at which it stopped
 #include <kt/advance.cuh>
 
-#include "packed_hops.cuh"
-
 // What a search reports to the host.
 struct Outcome {
   int32 levels;   // that were searched
@@ -64,6 +62,25 @@ struct SearchArgs {
 };
 
 namespace {
+
+// Hop counts of 16 or 32 bits also serve as the claims of a BFS. UNREACHED: no claim yet.
+//
+// Stores the hop count of a vertex if it has none. Exactly one thread gets true. Compare-and-swap
+// works on words of 32 bits, so the hop counts of a source begin and end at a word boundary.
+template <typename hop_t>
+KT_DEVICE bool claim_hops(hop_t* distance, vertex_t v, int32 hops) {
+  constexpr int32 HOPS_PER_WORD = 4 / sizeof(hop_t);
+  constexpr uint32 MASK = 0xffffffffu >> (32 - 8 * sizeof(hop_t));
+  int32* const word = reinterpret_cast<int32*>(distance) + v / HOPS_PER_WORD;
+  const int32 shift = static_cast<int32>(v % HOPS_PER_WORD) * 16;
+  for (;;) {
+    const int32 before = kt::racy_load(word);
+    if ((static_cast<uint32>(before) >> shift & MASK) != MASK) return false;
+    const uint32 others = static_cast<uint32>(before) & ~(MASK << shift);
+    const int32 after = static_cast<int32>(others | (static_cast<uint32>(hops) & MASK) << shift);
+    if (kt::compare_and_swap(word, before, after) == before) return true;
+  }
+}
 
 // The hash table: buckets of BUCKET words. A word holds a vertex and its level modulo 16.
 constexpr int32 N_BUCKETS = SLOTS / BUCKET;
@@ -166,7 +183,7 @@ struct Search {
 
   // Whether this thread, and no other, adds the vertex to this level.
   KT_DEVICE bool claim(vertex_t v, int32 level, Place place) const {
-    if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level, place) : kt::claim_hops(distance, v, level);
+    if (!SHARED_BITS) return UNDIRECTED ? claim_in_table(v, level, place) : claim_hops(distance, v, level);
     const uint32 bit = 1u << (v % 32);
     // Bits are only set: if this value is old, the atomic decides.
     if (place.word & bit) return false;
@@ -205,7 +222,7 @@ struct Search {
       kt::racy_store(distance + v, static_cast<hop_t>(level));
       return true;
     }
-    const bool is_new = place.where == IN_MEMORY && kt::claim_hops(distance, v, level);
+    const bool is_new = place.where == IN_MEMORY && claim_hops(distance, v, level);
     if (is_new) kt::racy_store(full_at + bucket, level);
     return is_new;
   }

@@ -225,10 +225,8 @@ class _Run:
     def search(self, sources) -> tuple[int, int, int | None]:
         """Search level by level until no vertex is discovered.
 
-        Returns
-        -------
-        tuple
-            Number of levels, the last level that discovered a vertex, and the level up to which distances are complete.
+        Return the number of levels, the last level that discovered a vertex, and the level up to which distances are
+        complete.
         """
         query = self._query
         vertices, edges, missing = self._start(sources)

@@ -21,9 +21,6 @@
 
 namespace {
 
-using kt::Hubs;
-using kt::IN_FLIGHT;
-
 constexpr int32 KEYS = 4 / KEY_BYTES;  // of hops, a word
 constexpr uint32 FARTHEST = 0xffffffffu >> (32 - 8 * KEY_BYTES);
 
@@ -58,14 +55,14 @@ struct HopsTile {
   }
   KT_DEVICE void take(bool valid, offset_t, vertex_t u) {
     kt::broadcast_edges<LANES>(valid, [&](int32 first, int32 n) {
-      uint32 words[IN_FLIGHT];
+      uint32 words[kt::IN_FLIGHT];
 #pragma unroll
-      for (int32 i = 0; i < IN_FLIGHT; ++i) {
+      for (int32 i = 0; i < kt::IN_FLIGHT; ++i) {
         const vertex_t from = kt::broadcast(ALL_LANES, u, first + i < n ? first + i : 0, LANES);
         words[i] = first + i < n ? word_of(from) : ~0u;
       }
 #pragma unroll
-      for (int32 i = 0; i < IN_FLIGHT; ++i)
+      for (int32 i = 0; i < kt::IN_FLIGHT; ++i)
 #pragma unroll
         for (int32 k = 0; k < KEYS; ++k) best[k] = key(words[i], k) < best[k] ? key(words[i], k) : best[k];
     });
@@ -160,10 +157,10 @@ struct CheckArgs {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_batch_hops_warp(const CheckArgs args) {
   HopsTile checked(args.tiles, args.sources, args.n_sources, args.limits, args.best_of_hubs, args.findings);
-  kt::walk({args.offsets, args.neighbors}, args.n_vertices, Hubs{args.hubs, args.chunks, args.counts}, checked);
+  kt::walk({args.offsets, args.neighbors}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_finalize_hops(const CheckArgs args) {
   HopsTile checked(args.tiles, args.sources, args.n_sources, args.limits, args.best_of_hubs, args.findings);
-  kt::finalize(Hubs{args.hubs, args.chunks, args.counts}, checked);
+  kt::finalize(kt::Hubs{args.hubs, args.chunks, args.counts}, checked);
 }

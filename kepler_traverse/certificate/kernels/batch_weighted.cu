@@ -27,9 +27,6 @@
 
 namespace {
 
-using kt::Hubs;
-using kt::IN_FLIGHT;
-
 struct WeightedTile {
   static constexpr int32 LANES = TILE_BYTES / sizeof(weight_t);
 
@@ -55,17 +52,17 @@ struct WeightedTile {
   KT_DEVICE void take(bool valid, offset_t e, vertex_t u) {
     const weight_t weight = valid ? kt::load_constant(weights + e) : static_cast<weight_t>(0);
     kt::broadcast_edges<LANES>(valid, [&](int32 first, int32 n) {
-      ordered_t keys[IN_FLIGHT];
-      weight_t steps[IN_FLIGHT];
+      ordered_t keys[kt::IN_FLIGHT];
+      weight_t steps[kt::IN_FLIGHT];
 #pragma unroll
-      for (int32 i = 0; i < IN_FLIGHT; ++i) {
+      for (int32 i = 0; i < kt::IN_FLIGHT; ++i) {
         const int32 from = first + i < n ? first + i : 0;
         const vertex_t near = kt::broadcast(ALL_LANES, u, from, LANES);
         steps[i] = kt::broadcast(ALL_LANES, weight, from, LANES);
         keys[i] = first + i < n ? key_of(near) : kt::INFINITE;
       }
 #pragma unroll
-      for (int32 i = 0; i < IN_FLIGHT; ++i) {
+      for (int32 i = 0; i < kt::IN_FLIGHT; ++i) {
         const ordered_t through = kt::to_ordered(kt::add_rounded(kt::from_ordered<weight_t>(keys[i]), steps[i]));
         if (through < best) best = through;
         if (keys[i] < here && through < src_distance) src_distance = through;
@@ -167,12 +164,12 @@ KT_DEVICE WeightedTile tile_of(const CheckArgs& args) {
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_batch_weighted_warp(const CheckArgs args) {
   WeightedTile checked = tile_of(args);
-  kt::walk({args.offsets, args.neighbors}, args.n_vertices, Hubs{args.hubs, args.chunks, args.counts}, checked);
+  kt::walk({args.offsets, args.neighbors}, args.n_vertices, kt::Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) certificate_finalize_weighted(const CheckArgs args) {
   WeightedTile checked = tile_of(args);
-  kt::finalize(Hubs{args.hubs, args.chunks, args.counts}, checked);
+  kt::finalize(kt::Hubs{args.hubs, args.chunks, args.counts}, checked);
 }
 
 struct FoundArgs {

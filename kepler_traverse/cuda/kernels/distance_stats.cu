@@ -26,12 +26,6 @@
 
 namespace {
 
-using kt::DistanceSums;
-using kt::larger;
-using kt::lesser;
-using kt::reduction_blocks_of;
-using kt::VALUES_PER_LANE;
-
 constexpr int64 MAX_KEY = kt::Key<double>::LOWEST_BITS;
 static_assert(RECORD_WORDS == kt::DistanceRecord::N_WORDS, "records are stored one after the other");
 
@@ -41,8 +35,8 @@ KT_DEVICE void write_folded(kt::DistanceRecord mine, int64* record) {
     mine.sums = kt::sum_of(mine.sums, {kt::shuffle_down(ALL_LANES, mine.sums.total, half),
                                        kt::shuffle_down(ALL_LANES, mine.sums.harmonic, half)});
     mine.reached += kt::shuffle_down(ALL_LANES, mine.reached, half);
-    mine.lowest = lesser(mine.lowest, kt::shuffle_down(ALL_LANES, mine.lowest, half));
-    mine.highest = larger(mine.highest, kt::shuffle_down(ALL_LANES, mine.highest, half));
+    mine.lowest = kt::lesser(mine.lowest, kt::shuffle_down(ALL_LANES, mine.lowest, half));
+    mine.highest = kt::larger(mine.highest, kt::shuffle_down(ALL_LANES, mine.highest, half));
     mine.edges += kt::shuffle_down(ALL_LANES, mine.edges, half);
   }
   if (kt::lane() == 0) mine.store(record);
@@ -62,15 +56,15 @@ struct ReduceArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(const ReduceArgs args) {
-  const int64 n_reduction_blocks = reduction_blocks_of(args.n_vertices);
+  const int64 n_reduction_blocks = kt::reduction_blocks_of(args.n_vertices);
   const ordered_t limit_key = kt::to_ordered(args.limit);
   for (int64 i = kt::warp_id(); i < args.n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK,
-                end = lesser(first + REDUCTION_BLOCK, args.n_vertices);
+                end = kt::lesser(first + REDUCTION_BLOCK, args.n_vertices);
     const weight_t* const distances = args.distance + i / n_reduction_blocks * args.pitch;
-    weight_t values[VALUES_PER_LANE];
+    weight_t values[kt::VALUES_PER_LANE];
 #pragma unroll
-    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+    for (int32 j = 0; j < kt::VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
       values[j] = v < end ? kt::load_constant(distances + v) : kt::float_of(kt::INFINITE);
     }
@@ -78,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
     int32 reached = 0;
     ordered_t lowest = kt::Key<weight_t>::LOWEST_BITS, highest = -lowest - 1;
 #pragma unroll
-    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+    for (int32 j = 0; j < kt::VALUES_PER_LANE; ++j) {
       const ordered_t key = kt::to_ordered(values[j]);
       if (!kt::is_finite<weight_t>(key)) continue;
       bits |= 1u << j;
@@ -87,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
       if (key < lowest) lowest = key;
       if (key > highest) highest = key;
     }
-    const DistanceSums sums = kt::folded<DistanceSums>([&](int32 j) -> DistanceSums {
+    const kt::DistanceSums sums = kt::folded<kt::DistanceSums>([&](int32 j) -> kt::DistanceSums {
       const ordered_t key = kt::to_ordered(values[j]);
       if (!kt::is_finite<weight_t>(key) || key > limit_key) return {0.0, 0.0};
       const double value = kt::widened(values[j]);
@@ -102,18 +96,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK) distance_stats_reduce_warp(c
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     distance_stats_fold_warp(const int64* records, int64 n_records, int64 n_sources, int64* folded_records) {
-  const int64 n_reduction_blocks = reduction_blocks_of(n_records);
+  const int64 n_reduction_blocks = kt::reduction_blocks_of(n_records);
   for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK;
     const int64* const of_source = records + i / n_reduction_blocks * n_records * RECORD_WORDS;
     kt::DistanceRecord mine{{0.0, 0.0}, 0, MAX_KEY, -MAX_KEY - 1, 0};
-    mine.sums = kt::folded<DistanceSums>([&](int32 j) -> DistanceSums {
+    mine.sums = kt::folded<kt::DistanceSums>([&](int32 j) -> kt::DistanceSums {
       const int64 at = first + j * WARP + kt::lane();
       if (at >= n_records) return {0.0, 0.0};
       const int64* const record = of_source + at * RECORD_WORDS;
       mine.reached += kt::load_constant(record + 2);
-      mine.lowest = lesser(mine.lowest, kt::load_constant(record + 3));
-      mine.highest = larger(mine.highest, kt::load_constant(record + 4));
+      mine.lowest = kt::lesser(mine.lowest, kt::load_constant(record + 3));
+      mine.highest = kt::larger(mine.highest, kt::load_constant(record + 4));
       mine.edges += kt::load_constant(record + 5);
       return {kt::float_of(kt::load_constant(record)), kt::float_of(kt::load_constant(record + 1))};
     });
@@ -139,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     for (int32 bin = kt::thread_in_block(); bin < BINS; bin += BLOCK) counts[bin] = 0;
     kt::block_barrier();
     const int64 source = i / n_tiles, first = i % n_tiles * TILE;
-    const int64 end = lesser(first + TILE, n_vertices);
+    const int64 end = kt::lesser(first + TILE, n_vertices);
     const double bins_per_unit = kt::float_of(kt::load_constant(&scales[source].bins_per_unit));
     const int64 before = kt::load_constant(&scales[source].first_bin);
     int64 last = 0;

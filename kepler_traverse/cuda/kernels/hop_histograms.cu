@@ -23,10 +23,6 @@
 
 namespace {
 
-using kt::lesser;
-using kt::reduction_blocks_of;
-using kt::VALUES_PER_LANE;
-
 static_assert(N_STATISTICS == 4, "summary_of_levels stores so many");
 
 using hop_t = kt::Signed<HOP_BYTES>::type;
@@ -38,20 +34,20 @@ using count_t = kt::Signed<COUNT_BYTES>::type;
 extern "C" __global__ void __launch_bounds__(BLOCK)
     distance_stats_hops_warp(const uint8* distance, int64 pitch, int64 n_vertices, int64 n_sources,
                              const offset_t* offsets, int64* found) {
-  const int64 n_reduction_blocks = reduction_blocks_of(n_vertices);
+  const int64 n_reduction_blocks = kt::reduction_blocks_of(n_vertices);
   for (int64 i = kt::warp_id(); i < n_sources * n_reduction_blocks; i += kt::n_warps()) {
-    const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK, end = lesser(first + REDUCTION_BLOCK, n_vertices);
+    const int64 first = i % n_reduction_blocks * REDUCTION_BLOCK, end = kt::lesser(first + REDUCTION_BLOCK, n_vertices);
     const hop_t* const distances = reinterpret_cast<const hop_t*>(distance) + i / n_reduction_blocks * pitch;
-    int32 hops[VALUES_PER_LANE];
+    int32 hops[kt::VALUES_PER_LANE];
 #pragma unroll
-    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+    for (int32 j = 0; j < kt::VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
       hops[j] = v < end ? kt::load_constant(distances + v) : kt::UNREACHED;
     }
     uint32 bits = 0;
     int32 max_hops = kt::UNREACHED;
 #pragma unroll
-    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+    for (int32 j = 0; j < kt::VALUES_PER_LANE; ++j) {
       if (hops[j] != kt::UNREACHED) bits |= 1u << j;
       if (hops[j] > max_hops) max_hops = hops[j];
     }
@@ -68,11 +64,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     distance_stats_levels(const uint8* distance, int64 pitch, int64 n_vertices, int64 n_sources, int64 n_levels,
                           int64* levels) {
   KT_SHARED(uint32, counts, [LEVELS]);
-  const int64 n_tiles = (n_vertices + TILE - 1) / TILE, n_shared = lesser(n_levels, LEVELS);
+  const int64 n_tiles = (n_vertices + TILE - 1) / TILE, n_shared = kt::lesser(n_levels, LEVELS);
   for (int64 i = kt::block_id(); i < n_sources * n_tiles; i += kt::n_blocks()) {
     for (int32 level = kt::thread_in_block(); level < n_shared; level += BLOCK) counts[level] = 0;
     kt::block_barrier();
-    const int64 first = i % n_tiles * TILE, end = lesser(first + TILE, n_vertices);
+    const int64 first = i % n_tiles * TILE, end = kt::lesser(first + TILE, n_vertices);
     const hop_t* const distances = reinterpret_cast<const hop_t*>(distance) + i / n_tiles * pitch;
     int64* const mine = levels + i / n_tiles * n_levels;
     int32 last = 0;

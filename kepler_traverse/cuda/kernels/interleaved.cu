@@ -24,8 +24,6 @@
 
 namespace {
 
-using kt::DistanceSums;
-
 using unsigned_t = kt::Unsigned<sizeof(ordered_t)>::type;
 
 constexpr ordered_t UNREACHED = static_cast<ordered_t>(1) << (8 * sizeof(ordered_t) - 2);
@@ -129,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
     const int64 source = i % n_chunks * BLOCK + kt::thread_in_block();
     if (source >= args.n_sources) continue;
     const ordered_t* const lines = args.lines + first * args.pitch + args.first + source;
-    DistanceSums pending[5], all = {0.0, 0.0};
+    kt::DistanceSums pending[5], all = {0.0, 0.0};
     int32 reached = 0, beyond = 0;
     ordered_t lowest = UNREACHED, highest = 0;
     // Groups in the order of their numbers with reversed bits, so that sums by halves need few pending ones.
@@ -150,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) interleaved_stats(const Stat
         if (counts && values[j] > highest) highest = values[j];
         if (!counts) values[j] = UNREACHED;
       }
-      DistanceSums sums = kt::folded<DistanceSums>([&](int32 j) -> DistanceSums {
+      kt::DistanceSums sums = kt::folded<kt::DistanceSums>([&](int32 j) -> kt::DistanceSums {
         if (values[j] == UNREACHED) return {0.0, 0.0};
         const double value = static_cast<double>(values[j]) * args.unit;
         return {value, values[j] > 0 ? 1.0 / value : 0.0};

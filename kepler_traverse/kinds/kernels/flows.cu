@@ -27,8 +27,6 @@
 
 namespace {
 
-using kt::Exact;
-
 using edge_t = kt::Unsigned<EDGE_BYTES>::type;
 constexpr edge_t NO_EDGE = static_cast<edge_t>(-1);  // larger than all
 
@@ -75,7 +73,7 @@ struct FlowArgs {
 namespace {
 
 // Of the very products of cpu/tree_flows.py.
-KT_DEVICE Exact volume_of(const FlowArgs& args, int64 amount, int64 factor, bool is_served, double far) {
+KT_DEVICE kt::Exact volume_of(const FlowArgs& args, int64 amount, int64 factor, bool is_served, double far) {
   if (INTEGERS) return {static_cast<uint64>(amount) * static_cast<uint64>(factor), 0};
   double volume = kt::float_of(amount) * kt::float_of(factor);
   if (DECAY != kt::NO_DECAY && is_served) volume *= kt::Decay::weight_at(far, args.parameter);
@@ -94,13 +92,13 @@ struct Tree {
   int64* high;
   uint8* uses;
 
-  KT_DEVICE void add(vertex_t v, Exact volume) const {
+  KT_DEVICE void add(vertex_t v, kt::Exact volume) const {
     if constexpr (WIDE != 0)
       kt::add_exactly(low + v, high + v, volume);
     else
       kt::atomic_add(low + v, volume.low);
   }
-  KT_DEVICE Exact volume_at(vertex_t v) const { return {low[v], WIDE ? high[v] : 0}; }
+  KT_DEVICE kt::Exact volume_at(vertex_t v) const { return {low[v], WIDE ? high[v] : 0}; }
 
   // Calls visit(is_there, v) for all vertices. Warps stay converged.
   template <typename Visit>
@@ -162,7 +160,7 @@ struct Tree {
     return lacks_one;
   }
 
-  KT_DEVICE void place(int64 j, vertex_t v, Exact volume) const {
+  KT_DEVICE void place(int64 j, vertex_t v, kt::Exact volume) const {
     if (args.pair_low) {  // each row is there once
       const int64 pair = kt::load_constant(args.rows + j);
       args.pair_low[pair] = volume.low;
@@ -181,14 +179,14 @@ struct Tree {
     const int64 factor = kt::load_constant(args.factors + row);
     for (int64 first = begin + kt::warp_in_block() * WARP; first < end; first += BLOCK) {
       const int64 j = first + kt::lane();
-      Exact lost;
+      kt::Exact lost;
       bool is_lost = false;
       if (j < end) {
         const vertex_t v = static_cast<vertex_t>(kt::load_constant(args.targets + j));
         const kt::distance_key key = distance[v];
         is_lost = !kt::is_reached(key) || key > args.limit;
         const double far = is_lost ? 0.0 : kt::length_of(key);
-        const Exact volume = volume_of(args, kt::load_constant(args.amounts + j), factor, !is_lost, far);
+        const kt::Exact volume = volume_of(args, kt::load_constant(args.amounts + j), factor, !is_lost, far);
         if (is_lost)
           lost = volume;
         else if (!THROUGH || uses[v])
@@ -214,7 +212,7 @@ struct Tree {
 
   // Adds the volume of a vertex that is ready to the sums and to its parent. Returns whether that is ready, too.
   KT_DEVICE bool hand_on(vertex_t v, vertex_t* parent) const {
-    const Exact volume = volume_at(v);
+    const kt::Exact volume = volume_at(v);
     const bool is_nonzero = (volume.low | static_cast<uint64>(volume.high)) != 0;
     if (is_nonzero && args.vertex_low) kt::add_exactly(args.vertex_low + v, args.vertex_high + v, volume);
     if (v == source) return false;

@@ -16,41 +16,16 @@
 //   HOP_BYTES         bytes per hop count; 0 if distances are weighted, of type weight_t
 //   DECAY             0 none, 1 exponential, 2 linear, 3 gaussian; with one, all attributes are floats
 #include <kt/decay.cuh>
-#include <kt/float_order.cuh>
 #include <kt/row_reductions.cuh>
+#include <kt/tight_edges.cuh>
 
 namespace {
 
-using kt::add_rounded;
-using kt::folded;
-using kt::folded_over_lanes;
-using kt::lesser;
-using kt::reduction_blocks_of;
-using kt::VALUES_PER_LANE;
+constexpr kt::distance_key BEYOND = HOP_BYTES ? 0x7fffffff : kt::INFINITE;  // no cutoff is so large
 
-// Distances, and integers in their order.
-#if HOP_BYTES
-using distance_t = kt::Signed<HOP_BYTES>::type;
-using distance_key = int32;
-constexpr distance_key BEYOND = 0x7fffffff;  // no cutoff is so large
-KT_DEVICE distance_key key_of_distance(distance_t hops) { return hops == kt::UNREACHED ? BEYOND : hops; }
-#else
-using distance_t = weight_t;
-using distance_key = kt::key_of<weight_t>;
-constexpr distance_key BEYOND = kt::INFINITE;
-KT_DEVICE distance_key key_of_distance(distance_t distance) { return kt::to_ordered(distance); }
-#endif
-
-// A template, so that only the branch of the type is compiled.
-template <typename Key>
-KT_DEVICE double distance_of(Key key) {
-  if constexpr (HOP_BYTES > 0) {
-    return static_cast<double>(key);
-  } else if constexpr (sizeof(key) == sizeof(float)) {
-    return kt::widened(kt::from_ordered<float>(key));
-  } else {
-    return static_cast<double>(kt::from_ordered<weight_t>(key));
-  }
+KT_DEVICE kt::distance_key key_at(const kt::distance_t* distance) {
+  const kt::distance_key key = kt::key_of_distance(kt::load_constant(distance));
+  return HOP_BYTES && !kt::is_reached(key) ? BEYOND : key;
 }
 
 }  // namespace
@@ -71,45 +46,47 @@ struct OpportunityArgs {
 };
 
 extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(const OpportunityArgs args) {
-  const int64 n_reduction_blocks = reduction_blocks_of(args.n_vertices);
+  const int64 n_reduction_blocks = kt::reduction_blocks_of(args.n_vertices);
   // Consecutive warps take the same vertices of several sources, so that attributes are read from a cache.
   for (int64 i = kt::warp_id(); i < args.n_sources * n_reduction_blocks; i += kt::n_warps()) {
     const int64 source = i % args.n_sources, reduction_block = i / args.n_sources;
-    const int64 first = reduction_block * REDUCTION_BLOCK, end = lesser(first + REDUCTION_BLOCK, args.n_vertices);
-    const distance_t* const distances = reinterpret_cast<const distance_t*>(args.distance) + source * args.pitch;
-    distance_key keys[VALUES_PER_LANE];
-    const distance_key largest = static_cast<distance_key>(kt::load_constant(args.bounds + args.n_cutoffs - 1));
+    const int64 first = reduction_block * REDUCTION_BLOCK, end = kt::lesser(first + REDUCTION_BLOCK, args.n_vertices);
+    const kt::distance_t* const distances =
+        reinterpret_cast<const kt::distance_t*>(args.distance) + source * args.pitch;
+    kt::distance_key keys[kt::VALUES_PER_LANE];
+    const kt::distance_key largest = static_cast<kt::distance_key>(kt::load_constant(args.bounds + args.n_cutoffs - 1));
     bool any = false;
 #pragma unroll
-    for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+    for (int32 j = 0; j < kt::VALUES_PER_LANE; ++j) {
       const int64 v = first + j * WARP + kt::lane();
-      keys[j] = v < end ? key_of_distance(kt::load_constant(distances + v)) : BEYOND;
+      keys[j] = v < end ? key_at(distances + v) : BEYOND;
       any = any || keys[j] <= largest;
     }
     any = kt::ballot(ALL_LANES, any) != 0;
     for (int64 a = 0; a < args.n_attributes; ++a) {
       int64* const sums = args.sums + (source * args.n_attributes + a) * args.n_cutoffs * n_reduction_blocks;
       const bool is_integer = a < args.n_integers;
-      int64 words[VALUES_PER_LANE];
+      int64 words[kt::VALUES_PER_LANE];
 #pragma unroll
-      for (int32 j = 0; j < VALUES_PER_LANE; ++j) {
+      for (int32 j = 0; j < kt::VALUES_PER_LANE; ++j) {
         words[j] = 0;  // the bits of 0.0, too
         if (!any || keys[j] > largest) continue;
         const int64 v = first + j * WARP + kt::lane();
         words[j] = kt::load_constant(args.values + a * args.n_vertices + v);
         if constexpr (DECAY != kt::NO_DECAY) {
-          const double d = distance_of(keys[j]);
+          const double d = kt::length_of(keys[j]);
           words[j] = kt::bits_of(kt::float_of(words[j]) * kt::Decay::weight_at(d, args.parameter));
         }
       }
       for (int64 c = 0; c < args.n_cutoffs; ++c) {
-        const distance_key bound = static_cast<distance_key>(kt::load_constant(args.bounds + c));
+        const kt::distance_key bound = static_cast<kt::distance_key>(kt::load_constant(args.bounds + c));
         int64 word = 0;
         if (any && is_integer) {
-          word = folded_over_lanes(folded<int64>([&](int32 j) -> int64 { return keys[j] <= bound ? words[j] : 0; }));
+          word = kt::folded_over_lanes(
+              kt::folded<int64>([&](int32 j) -> int64 { return keys[j] <= bound ? words[j] : 0; }));
         } else if (any) {
-          word = kt::bits_of(folded_over_lanes(
-              folded<double>([&](int32 j) -> double { return keys[j] <= bound ? kt::float_of(words[j]) : 0.0; })));
+          word = kt::bits_of(kt::folded_over_lanes(
+              kt::folded<double>([&](int32 j) -> double { return keys[j] <= bound ? kt::float_of(words[j]) : 0.0; })));
         }
         if (kt::lane() == 0) sums[c * n_reduction_blocks + reduction_block] = word;
       }
@@ -120,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) opportunities_reduce_warp(co
 extern "C" __global__ void __launch_bounds__(BLOCK)
     opportunities_fold_warp(const int64* sums, int64 n_sums, int64 n_rows, int64 n_cutoffs, int64 n_integers,
                             int64 n_attributes, int64* folded_sums) {
-  const int64 n_reduction_blocks = reduction_blocks_of(n_sums);
+  const int64 n_reduction_blocks = kt::reduction_blocks_of(n_sums);
   for (int64 i = kt::warp_id(); i < n_rows * n_reduction_blocks; i += kt::n_warps()) {
     const int64 row = i / n_reduction_blocks, first = i % n_reduction_blocks * REDUCTION_BLOCK;
     const auto word_at = [&](int32 j) -> int64 {
@@ -129,10 +106,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     };
     int64 word;
     if (row / n_cutoffs % n_attributes < n_integers) {
-      word = folded_over_lanes(folded<int64>(word_at));
+      word = kt::folded_over_lanes(kt::folded<int64>(word_at));
     } else {
-      word =
-          kt::bits_of(folded_over_lanes(folded<double>([&](int32 j) -> double { return kt::float_of(word_at(j)); })));
+      word = kt::bits_of(
+          kt::folded_over_lanes(kt::folded<double>([&](int32 j) -> double { return kt::float_of(word_at(j)); })));
     }
     if (kt::lane() == 0) folded_sums[i] = word;
   }

@@ -6,7 +6,7 @@ vertex expansion and edge contraction, edge contraction and vertex expansion, an
 technique to reduce redundant work due to duplicate vertices on the frontiers". What goes beyond that account is from memory
 of the paper.
 
-Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in kernels/advance_by_degree.cuh. Contraction
+Gathering (knob ``gathering``) is by block, warp and lane: ``edges_of_block`` in kernels/advances.cuh. Contraction
 reads a bit, then the distance, which it writes with a plain store. It removes duplicates with one table per block (history)
 and one per warp.
 
@@ -188,7 +188,7 @@ def edge_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
 
 
 _PAPER = "Merrill, Garland, Grimshaw 2012"
-_gathering = partial(Strategy, device="cuda", paper=_PAPER, complexity="O(V + E)", knobs=GatherKnobs)
+_gathering = partial(Strategy, device="cuda", memory=edge_memory, paper=_PAPER, complexity="O(V + E)", knobs=GatherKnobs)
 STRATEGIES = (
     _gathering(
         name="gather_expand_contract",
@@ -200,21 +200,18 @@ STRATEGIES = (
     _gathering(
         name="gather_contract_expand",
         plan=levels(EdgeRun, contract_expand),
-        memory=edge_memory,
         rationale="a queue of edges gives threads equal work, for as much traffic as there are edges",
         aliases=("merrill-contract-expand",),
     ),
     _gathering(
         name="gather_two_phase",
         plan=levels(EdgeRun, two_phase),
-        memory=edge_memory,
         rationale="two kernels per level, each of which gives its threads equal work",
         aliases=("merrill-two-phase",),
     ),
     _gathering(
         name="gather_switch",
         plan=levels(EdgeRun, switch(two_phase, contract_expand, is_small)),
-        memory=edge_memory,
         rationale="one launch while the frontier is small, two kernels while it is large",
         aliases=("merrill-hybrid",),
     ),

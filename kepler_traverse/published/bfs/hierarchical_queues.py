@@ -182,7 +182,7 @@ _CHUNKS = 1 / WarpQueueKnobs.split_above
 warp_queue_memory = state_bytes(8 + 8, numbers=3, edge_bytes=8 * _CHUNKS, edge_numbers=3 * _CHUNKS, beside=gpu_steps.memory)
 
 
-_on_gpu = partial(Strategy, device="cuda")
+_on_gpu = partial(Strategy, device="cuda", complexity="O(V + E)")
 STRATEGIES = (
     _on_gpu(
         name="queue_of_blocks",
@@ -190,7 +190,6 @@ STRATEGIES = (
         memory=gpu_steps.memory,
         paper="Springer, section 3.6; Luo, Wong, Hwu 2010, section 3.2",
         rationale="each block has a queue in shared memory: one atomic per block instead of one per vertex",
-        complexity="O(V + E)",
         aliases=("springer-frontier-queue",),
         knobs=BlockQueueKnobs,
     ),
@@ -209,7 +208,6 @@ STRATEGIES = (
         memory=warp_queue_memory,
         paper="Luo, Wong, Hwu 2010 (UIUC-BFS)",
         rationale="a small frontier stays in one block, a middle one behind a barrier of blocks: the host is asked seldom",
-        complexity="O(V + E)",
         aliases=("uiuc-bfs",),
         knobs=WarpQueueKnobs,
     ),

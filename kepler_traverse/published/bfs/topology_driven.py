@@ -210,7 +210,7 @@ def by_degree(graph, query):
     return traverse
 
 
-_strategy = partial(Strategy, device="cuda")
+_strategy = partial(Strategy, device="cuda", memory=state_bytes(4), complexity="O(D V + E)")
 
 # "Springer" is: Breadth-first Search in CUDA, Tokyo Institute of Technology. Aliases with this name are those of its
 # kernels. The paper varies the size of the grid. Here a grid has one thread per item, up to four times as many as the device
@@ -222,7 +222,6 @@ STRATEGIES = (
         name="scan_relax",
         aliases=("springer-simple",),
         plan=relaxing(_RELAX),
-        memory=state_bytes(4),
         paper="Springer, section 3",
         rationale="without a frontier every edge is walked in every round: Bellman-Ford",
         complexity="O(D (V + E))",
@@ -236,17 +235,14 @@ STRATEGIES = (
         memory=state_bytes(4 + 3),
         paper="Harish, Narayanan 2007 (IIIT-BFS); Springer, section 3.1",
         rationale="flags in place of a queue cost nothing to append to, and a look at every vertex each level",
-        complexity="O(D V + E)",
     ),
     # Springer's figure 11, after Hong et al.: the distance is the flag. The base of the strategies below.
     _strategy(
         name="scan_level",
         aliases=("springer-frontier-numbers", "sevilmis-layer-top-down"),
         plan=levels(by_thread, scan_level),
-        memory=state_bytes(4),
         paper="Springer, section 3.2; Hong, Kim, Oguntebi, Olukotun 2011",
         rationale="the number of the level serves as the flag: one array instead of four, one kernel instead of two",
-        complexity="O(D V + E)",
     ),
     # Springer's figure 12, after Hong et al. Its threshold and capacity are knobs. The queue is in dynamic shared memory, so
     # one kernel serves all sizes.
@@ -254,10 +250,8 @@ STRATEGIES = (
         name="scan_deferred",
         aliases=("springer-frontier-numbers-defer",),
         plan=levels(with_outliers_deferred, scan_level),
-        memory=state_bytes(4),
         paper="Springer, section 3.3; Hong, Kim, Oguntebi, Olukotun 2011",
         rationale="hubs wait until the end of their block, so no vertex of low degree waits for them",
-        complexity="O(D V + E)",
         knobs=DeferKnobs,
     ),
     # Springer, section 3.4, first way: the kernel of scan_level on a graph whose vertices are renamed by degree. The paper
@@ -271,7 +265,6 @@ STRATEGIES = (
         memory=state_bytes(4 + 12, numbers=1, edge_numbers=1),  # and a renamed graph with its distances
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         rationale="if vertices are ordered by degree, the lanes of a warp have lists of about the same length",
-        complexity="O(D V + E)",
     ),
     # Springer, section 3.4, second way: the same order by an array of all vertices, from which each thread reads its own.
     _strategy(
@@ -281,7 +274,6 @@ STRATEGIES = (
         memory=state_bytes(4, numbers=1),
         paper="Springer, section 3.4; Zhang, Jiang, Guo, Tian, Shen 2011",
         rationale="a list in the order of degrees saves the copy, and scatters every other read",
-        complexity="O(D V + E)",
     ),
     # Hong et al., PPoPP 2011, and Springer's figure 13, where a virtual warp visits as many vertices as it has lanes, one
     # after the other. Here consecutive virtual warps visit consecutive vertices. The width is a knob.
@@ -289,10 +281,8 @@ STRATEGIES = (
         name="scan_virtual_warp",
         aliases=("virtual-warp", "springer-virtual-wc"),
         plan=levels(by_virtual_warp, scan_level),
-        memory=state_bytes(4),
         paper="Hong, Kim, Oguntebi, Olukotun 2011; Springer, section 3.5",
         rationale="several lanes per vertex: long lists finish sooner, and lanes idle at short ones",
-        complexity="O(D V + E)",
         knobs=VirtualWarpKnobs,
     ),
     # Springer's figure 16: scan_relax with one thread per edge, and an array of all sources, which is part of planning.

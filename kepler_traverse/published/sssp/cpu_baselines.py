@@ -169,14 +169,13 @@ def _sink(heap, place, distance, size, v):
     place[v] = at
 
 
-_on_cpu = partial(Strategy, device="cpu")
+_on_cpu = partial(Strategy, device="cpu", memory=cpu_steps.memory, needs=frozenset({"weights"}))
 STRATEGIES = (
     _on_cpu(
         name="sweeps",
         aliases=("bellman_ford",),
         plan=rounds(SweepRun, _sweep),
         memory=state_bytes(numbers=1, beside=cpu_steps.memory),
-        needs=frozenset({"weights"}),
         paper="Bellman 1958, Ford 1956; Busato, Bombieri 2015, algorithm 1",
         rationale="relax every edge again and again until nothing falls",
         complexity="O(V E)",
@@ -185,8 +184,6 @@ STRATEGIES = (
         name="fifo",
         aliases=("bellman_ford_queue",),
         plan=rounds(cpu_steps.Run, _pass),
-        memory=cpu_steps.memory,
-        needs=frozenset({"weights"}),
         paper="Sedgewick, Wayne 2011; Busato, Bombieri 2015, section 4",
         rationale="only a vertex that fell has anything new to offer",
         complexity="O(V E)",
@@ -195,7 +192,6 @@ STRATEGIES = (
         name="heap",
         aliases=("dijkstra",),
         plan=_plan_heap,
-        memory=cpu_steps.memory,
         needs=frozenset({"weights", "non_negative"}),
         paper="Dijkstra 1959; Cormen, Leiserson, Rivest, Stein, section 24.3",
         rationale="the nearest vertex first: every edge is relaxed once, one after the other",

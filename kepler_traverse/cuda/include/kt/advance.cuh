@@ -23,7 +23,8 @@
 //   edges_until             2^k lanes visit the list that they hold, until the visitor stops them
 //   first_hit               each lane searches a list of its own for the first match
 //
-// Functions with a parameter N visit N edges per lane at once (advance_unrolled.cuh).
+// Functions with a parameter N visit N edges per lane at once, so that N loads are in flight. A visitor of
+// N > 1 edges, or one that has no other form, is called as visit.unrolled(edges) and loads the targets itself.
 //
 // An adjacency list may be visited in chunks, which words name (chunk_of, list_chunks).
 //
@@ -34,7 +35,6 @@
 //   MIN_BLOCKS   blocks that fit on a multiprocessor at once, for KT_BOUNDS; 0 or undefined: no bound
 #pragma once
 
-#include <kt/advance_unrolled.cuh>
 #include <kt/csr.cuh>
 #include <kt/scan.cuh>
 
@@ -49,6 +49,29 @@
 namespace kt {
 
 static_assert(BLOCK % WARP == 0, "a block is made of whole warps");
+
+// Where an edge is not valid, u is still the number of a vertex.
+template <int32 N>
+struct Edges {
+  bool valid[N];
+  vertex_t u[N];
+  offset_t e[N];
+};
+
+template <typename Visit>
+KT_DEVICE void visit_edge(const vertex_t* targets, bool valid, vertex_t u, offset_t e, Visit& visit) {
+  visit(valid, u, e, valid ? load_constant(targets + e) : u);
+}
+
+template <typename Visit>
+KT_DEVICE auto visit_edges(const vertex_t* targets, const Edges<1>& edges, Visit& visit, int)
+    -> decltype(visit(true, edges.u[0], edges.e[0], edges.u[0])) {
+  return visit_edge(targets, edges.valid[0], edges.u[0], edges.e[0], visit);
+}
+template <int32 N, typename Visit>
+KT_DEVICE void visit_edges(const vertex_t*, const Edges<N>& edges, Visit& visit, long) {
+  visit.unrolled(edges);
+}
 
 struct Queue {
   const vertex_t* vertices;

@@ -26,6 +26,16 @@ struct Reach {
     if (predecessor && (discovered || hops == level)) keep_smallest(predecessor + v, u);
     return discovered;
   }
+
+  // The same with plain stores. Threads that visit a vertex at the same time store the same distance, and all of them
+  // get true, so the caller may queue the vertex more than once.
+  KT_DEVICE bool visit(vertex_t u, vertex_t v) const {
+    const int32 hops = racy_load(distance + v);
+    const bool discovered = hops == UNREACHED;
+    if (discovered) racy_store(distance + v, level);
+    if (predecessor && (discovered || hops == level)) keep_smallest(predecessor + v, u);
+    return discovered;
+  }
 };
 
 }  // namespace kt

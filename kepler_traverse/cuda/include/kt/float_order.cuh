@@ -12,28 +12,19 @@
 
 namespace kt {
 
+template <typename Integer, Integer INFINITE_KEY, Integer LOWEST>
+struct KeyOf {
+  using type = Integer;
+  static constexpr Integer INFINITE = INFINITE_KEY, LOWEST_BITS = LOWEST;
+};
 template <typename Float>
 struct Key;
 template <>
-struct Key<float> {
-  using type = int32;
-  static constexpr int32 INFINITE = 0x7f800000;
-  static constexpr int32 LOWEST_BITS = 0x7fffffff;
-};
+struct Key<float> : KeyOf<int32, 0x7f800000, 0x7fffffff> {};
 template <>
-struct Key<double> {
-  using type = int64;
-  static constexpr int64 INFINITE = 0x7ff0000000000000;
-  static constexpr int64 LOWEST_BITS = 0x7fffffffffffffff;
-};
-
-// Weights beyond 2^53 are int64, and their own keys.
-template <>
-struct Key<int64> {
-  using type = int64;
-  static constexpr int64 INFINITE = 0x7fffffffffffffff;
-  static constexpr int64 LOWEST_BITS = 0;
-};
+struct Key<double> : KeyOf<int64, 0x7ff0000000000000, 0x7fffffffffffffff> {};
+template <>  // weights beyond 2^53 are int64, and their own keys
+struct Key<int64> : KeyOf<int64, 0x7fffffffffffffff, 0> {};
 
 template <typename Float>
 using key_of = typename Key<Float>::type;

@@ -12,7 +12,7 @@
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, sections 3 and 4.1 (figures 9 and 16).
 #include <kt/advance.cuh>
 
-#include "advance_by_edge.cuh"
+#include "advances.cuh"
 
 namespace {
 

@@ -20,11 +20,11 @@
 // Busato, Bombieri. BFS-4K: an efficient implementation of BFS for Kepler GPU
 // architectures. IEEE TPDS 2015. Numbers in parentheses are its sections.
 #include <kt/advance.cuh>
+#include <kt/bfs_visit.cuh>
 #include <kt/frontier_queue.cuh>
 
-#include "advance_in_turn.cuh"
+#include "advances.cuh"
 #include "empty_thread_queues.cuh"
-#include "visit_nonatomic.cuh"
 
 // What the host passes (published/bfs/bfs_4k.py).
 struct LevelArgs {
@@ -118,7 +118,7 @@ struct Expansion {
   kt::LocalQueue found;
 
   KT_DEVICE void operator()(bool valid, vertex_t u, offset_t, vertex_t v) {
-    bool discovered = valid && (DUPLICATES == CLAIMED ? reach.claim(u, v) : kt::visit_nonatomic(reach, u, v));
+    bool discovered = valid && (DUPLICATES == CLAIMED ? reach.claim(u, v) : reach.visit(u, v));
     if (COUNTING && valid) kt::count(counted + EDGES);
     if (DUPLICATES == HASHED && hash.table && kt::any(ALL_LANES, discovered))
       discovered = hash.is_first(discovered, v, counted);

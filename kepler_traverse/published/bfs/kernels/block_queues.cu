@@ -4,7 +4,7 @@
 //   bfs_block_queues_grid           several levels per launch, with a barrier of the grid between them
 //   bfs_block_queues_single_block   several levels by one block, with the frontier in shared memory
 //
-// Frontier    the queues of the blocks are emptied into a queue in global memory (block_queues.cuh)
+// Frontier    the queues of the blocks are emptied into a queue in global memory (BlockQueues)
 // Visited     the distances: a compare-and-swap claims a vertex, so it is queued once
 //
 // If long adjacency lists are split (published/row_splitting.py), the queues hold edge chunks: `offsets`
@@ -17,9 +17,8 @@
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.6.
 #include <kt/advance.cuh>
 #include <kt/bfs_visit.cuh>
+#include <kt/frontier_queue.cuh>
 #include <kt/thread_queue.cuh>
-
-#include "block_queues.cuh"
 
 // What the host passes (published/bfs/hierarchical_queues.py).
 struct QueueArgs {
@@ -44,6 +43,58 @@ struct QueueArgs {
 
 namespace {
 
+// Queues of a block in shared memory, of `queue_capacity` vertices each: one per warp (W-frontiers)
+// or one per block. Concatenated they are the block's queue (B-frontier), for which one atomic
+// reserves slots in the queue of the grid (G-frontier). A vertex that exceeds the capacity goes
+// directly to the queue of the grid.
+//
+// Luo, Wong, Hwu. An effective GPU implementation of breadth-first search. DAC 2010, section 3.2.
+struct BlockQueues {
+  vertex_t* slots;  // [n_queues * queue_capacity]
+  int32* sizes;     // [n_queues], zero at first; they count past the capacity
+  int64* starts;    // [n_queues + 1]
+  int32 n_queues;   // no more than a warp has lanes
+  int32 queue_capacity;
+  kt::Appender grid;
+
+  KT_DEVICE void append(vertex_t v) const {
+    const int32 queue = kt::warp_in_block() % n_queues;
+    const int32 place = kt::atomic_add(sizes + queue, 1);
+    if (place < queue_capacity)
+      slots[queue * queue_capacity + place] = v;
+    else
+      grid.append(v);
+  }
+
+  // Empties the queues. All threads of the block call it; a block barrier must follow before the next append.
+  // `to` is as in kt/thread_queue.cuh; one thread calls reserve.
+  template <typename To>
+  KT_DEVICE void empty(To&& to) const {
+    kt::block_barrier();
+    if (kt::thread_in_block() == 0) {
+      int64 total = 0;
+      for (int32 queue = 0; queue < n_queues; ++queue) {
+        starts[queue] = total;
+        total += size(queue);
+      }
+      starts[n_queues] = total ? to.reserve(total) : 0;
+    }
+    kt::block_barrier();
+    const bool is_one = n_queues == 1;
+    for (int32 queue = is_one ? 0 : kt::warp_in_block(); queue < n_queues; queue += BLOCK / WARP) {
+      const int64 first = starts[n_queues] + starts[queue];
+      const int32 n = size(queue);
+      for (int32 i = is_one ? kt::thread_in_block() : kt::lane(); i < n; i += is_one ? BLOCK : WARP)
+        to.store(first + i, slots[queue * queue_capacity + i]);
+    }
+    kt::block_barrier();
+    if (kt::thread_in_block() < n_queues) sizes[kt::thread_in_block()] = 0;
+  }
+
+ private:
+  KT_DEVICE int32 size(int32 queue) const { return sizes[queue] < queue_capacity ? sizes[queue] : queue_capacity; }
+};
+
 // A frontier that is written in the same launch, so its loads must not be cached as constants.
 struct WrittenQueue {
   const vertex_t* vertices;
@@ -59,7 +110,7 @@ struct EdgeChunks {
 struct Expand {
   EdgeChunks chunks;
   kt::Reach reach;
-  kt::BlockQueues queues;
+  BlockQueues queues;
 
   // u is the number of a chunk if adjacency lists are split, and else a vertex.
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {

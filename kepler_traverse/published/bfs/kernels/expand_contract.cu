@@ -10,7 +10,7 @@
 // and a table per block (CULLING) find most of these duplicates. A queue counts past its capacity;
 // the host then lists the level from the distances.
 //
-//   threads    see advance_by_degree.cuh
+//   threads    see advances.cuh
 //   shared     one slot per thread; PLACES entries per warp and HISTORY per block, if used
 //   reads      adjacency lists of the frontier    writes   visited vertices and the next queue
 //   constants  CULLING, COUNTING: see expand_contract.py
@@ -19,10 +19,9 @@
 #include <kt/bfs_visit.cuh>
 #include <kt/frontier_queue.cuh>
 
-#include "advance_by_degree.cuh"
+#include "advances.cuh"
 #include "block_scan.cuh"
 #include "empty_thread_queues.cuh"
-#include "visit_nonatomic.cuh"
 
 // What the host passes (published/bfs/expand_contract.py). From block_from edges on, a block visits an
 // adjacency list; from warp_from edges on, a warp does.
@@ -67,7 +66,7 @@ struct Contraction {
     bool discovered = valid;
     if (CULLING & BITS) discovered = discovered && !has_bit(u, v);
     count_if(BY_BITS, valid && !discovered);
-    discovered = discovered && kt::visit_nonatomic(reach, u, v);
+    discovered = discovered && reach.visit(u, v);
     if (CULLING & HISTORY_TABLE) discovered = discovered && is_new_to_block(v);
     if ((CULLING & WARP_TABLE) && kt::any(ALL_LANES, discovered)) discovered = is_first_of_warp(discovered, v);
     count_if(QUEUED, discovered);

@@ -8,16 +8,16 @@
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, section 3.7 and figure 15.
 // Harris, Sengupta, Owens. Parallel prefix sum (scan) with CUDA. GPU Gems 3, 2007.
 #include <kt/advance.cuh>
+#include <kt/bfs_visit.cuh>
 
 #include "block_scan.cuh"
-#include "visit_nonatomic.cuh"
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
     bfs_prefix_visit(const offset_t* offsets, const vertex_t* targets, const vertex_t* frontier, int64 n_frontier,
                      int32 level, int32* distance, vertex_t* predecessor) {
   const kt::Reach reach = {level, distance, predecessor};
   kt::edges_by_thread({offsets, targets}, kt::Queue{frontier, n_frontier},
-                      [=](vertex_t u, offset_t, vertex_t v) { kt::visit_nonatomic(reach, u, v); });
+                      [=](vertex_t u, offset_t, vertex_t v) { reach.visit(u, v); });
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK)

@@ -12,9 +12,9 @@
 // Springer. Breadth-first Search in CUDA. Tokyo Institute of Technology, sections 3 and 4 (figures 10 to 13, 17).
 // Harish, Narayanan. HiPC 2007. Hong et al. PPoPP 2011. Jia et al. GPU Computing Gems, 2011.
 #include <kt/advance.cuh>
+#include <kt/bfs_visit.cuh>
 
-#include "advance_by_edge.cuh"
-#include "visit_nonatomic.cuh"
+#include "advances.cuh"
 
 // What the host passes (published/bfs/topology_driven.py).
 struct ScanArgs {
@@ -57,7 +57,7 @@ struct LevelVisit {
   KT_DEVICE bool is_frontier(vertex_t u) const { return kt::racy_load(reach.distance + u) == reach.level - 1; }
 
   KT_DEVICE void operator()(vertex_t u, offset_t, vertex_t v) const {
-    if (kt::visit_nonatomic(reach, u, v)) kt::racy_store(counters, int64{1});
+    if (reach.visit(u, v)) kt::racy_store(counters, int64{1});
   }
 };
 

@@ -76,10 +76,6 @@ struct NearFarArgs {
 
 namespace {
 
-using kt::LoopState;
-using kt::LoopStates;
-using kt::Search;
-
 // Scopes: the threads that run an iteration together.
 struct Grid {
   static constexpr bool IS_SMALL = false;
@@ -97,7 +93,7 @@ struct OneBlock {
 
 // Whether the distances of all targets are final; all threads of a block call it. No distance falls below the
 // threshold any more, so a value that is out of date gives the same result.
-KT_DEVICE bool targets_are_settled(const Search& search, const LoopState& prev) {
+KT_DEVICE bool targets_are_settled(const kt::Search& search, const kt::LoopState& prev) {
   if (search.n_target_vertices == 0 || prev.near || prev.gap) return false;
   bool is_open = false;
   for (int64 i = kt::thread_in_block(); i < search.n_target_vertices; i += BLOCK)
@@ -106,7 +102,7 @@ KT_DEVICE bool targets_are_settled(const Search& search, const LoopState& prev) 
 }
 
 template <typename Scope>
-KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteration, const vertex_t* near,
+KT_DEVICE void relax(const kt::Search& search, const kt::LoopState& prev, int32 iteration, const vertex_t* near,
                      const kt::LocalRounds& local_rounds, kt::Piles<Scope>& into) {
   // Where degrees are high, a block's local frontier could outgrow those of all others.
   const bool runs_locally = !Scope::IS_SMALL && search.n_local_rounds > 1 && prev.chunks == 0 &&
@@ -130,7 +126,7 @@ KT_DEVICE void relax(const Search& search, const LoopState& prev, int32 iteratio
 }
 
 template <typename Scope>
-KT_DEVICE void split(const Search& search, const LoopState& prev, ordered_t threshold, kt::Piles<Scope>& into) {
+KT_DEVICE void split(const kt::Search& search, const kt::LoopState& prev, ordered_t threshold, kt::Piles<Scope>& into) {
   const vertex_t* const pile = search.far(prev.side);
   const int64 size = prev.far_size();
   for (int64 first = Scope::team().warp * WARP; first < size; first += Scope::team().n_warps * WARP) {
@@ -144,7 +140,7 @@ KT_DEVICE void split(const Search& search, const LoopState& prev, ordered_t thre
 }
 
 // Traces the beginning of an iteration; one thread calls it.
-KT_DEVICE void trace_iteration(const kt::Trace& trace, bool is_small, const LoopState& prev) {
+KT_DEVICE void trace_iteration(const kt::Trace& trace, bool is_small, const kt::LoopState& prev) {
   const kt::IterationKind relaxing = is_small ? kt::SMALL_RELAX : kt::RELAX,
                           splitting = is_small ? kt::SMALL_SPLIT : kt::SPLIT;
   trace.add(trace.now(), prev.near ? relaxing : splitting, prev.step, prev.near ? prev.near : prev.far_size(),
@@ -153,7 +149,7 @@ KT_DEVICE void trace_iteration(const kt::Trace& trace, bool is_small, const Loop
 
 // Runs one iteration: from the state `prev` to the state `next`, to which other threads add as well.
 template <typename Scope>
-KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& next, int32 iteration,
+KT_DEVICE void iterate(const kt::Search& search, const kt::LoopState& prev, kt::LoopState& next, int32 iteration,
                        const vertex_t* near, vertex_t* near_shared, const kt::LocalRounds& local_rounds,
                        kt::BlockSums* sums) {
   const bool splits = prev.near == 0;
@@ -187,25 +183,26 @@ KT_DEVICE void iterate(const Search& search, const LoopState& prev, LoopState& n
 // Runs iterations in a small scope alone, until there is too much work for it. Leaves the queue, the chunks and the
 // state in global memory as one iteration of the grid does.
 template <typename Scope>
-KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopState& next, int32 grid_iteration,
-                             vertex_t* queues, LoopState* small_states, const kt::Trace& trace) {
-  const LoopStates states = {small_states};
+KT_DEVICE void iterate_small(const kt::Search& search, const kt::LoopState& prev, kt::LoopState& next,
+                             int32 grid_iteration, vertex_t* queues, kt::LoopState* small_states,
+                             const kt::Trace& trace) {
+  const kt::LoopStates states = {small_states};
   for (int64 i = Scope::thread(); i < prev.near; i += Scope::n_threads()) queues[i] = search.near(grid_iteration)[i];
-  LoopStates::copy(states.read(0), prev, Scope::thread());
-  LoopStates::clear(states.written(0), Scope::thread());
-  LoopStates::clear(states.cleared(0), Scope::thread());
+  kt::LoopStates::copy(states.read(0), prev, Scope::thread());
+  kt::LoopStates::clear(states.written(0), Scope::thread());
+  kt::LoopStates::clear(states.cleared(0), Scope::thread());
   int32 iteration = 0;
   while (true) {
     Scope::barrier();
-    const LoopState& now = states.read(iteration);
+    const kt::LoopState& now = states.read(iteration);
     if (now.is_over() || !now.is_small() || targets_are_settled(search, now)) break;
     if (TRACE && Scope::is_first()) trace_iteration(trace, true, now);
-    LoopStates::clear(states.cleared(iteration), Scope::thread());
+    kt::LoopStates::clear(states.cleared(iteration), Scope::thread());
     iterate<Scope>(search, now, states.written(iteration), grid_iteration, queues + iteration % 2 * SMALL,
                    queues + (iteration + 1) % 2 * SMALL, {}, nullptr);
     ++iteration;
   }
-  const LoopState& last = states.read(iteration);
+  const kt::LoopState& last = states.read(iteration);
   vertex_t* const near = search.near(grid_iteration + 1);
   for (int64 i = Scope::thread(); i < last.near; i += Scope::n_threads()) {
     if (i < SMALL) near[i] = queues[iteration % 2 * SMALL + i];
@@ -213,11 +210,12 @@ KT_DEVICE void iterate_small(const Search& search, const LoopState& prev, LoopSt
                                             search.chunks(grid_iteration + 1), &next.chunks);
   }
   // All threads have counted the chunks above. Small iterations count none, so this word is not copied.
-  if (LoopStates::words_of(next) + Scope::thread() != &next.chunks) LoopStates::copy(next, last, Scope::thread());
+  if (kt::LoopStates::words_of(next) + Scope::thread() != &next.chunks)
+    kt::LoopStates::copy(next, last, Scope::thread());
 }
 
 // Key of the farthest target. All threads of a block call it; *farthest is in shared memory, and 0 at first.
-KT_DEVICE ordered_t farthest_target(const Search& search, int64* farthest) {
+KT_DEVICE ordered_t farthest_target(const kt::Search& search, int64* farthest) {
   for (int64 i = kt::thread_in_block(); i < search.n_target_vertices; i += BLOCK)
     kt::atomic_max(farthest, int64{search.key(static_cast<vertex_t>(kt::load_constant(search.target_vertices + i)))});
   kt::block_barrier();
@@ -226,8 +224,8 @@ KT_DEVICE ordered_t farthest_target(const Search& search, int64* farthest) {
 
 // Writes the results. Vertices beyond the farthest target become unreached, since their distances may not be final;
 // with PREDECESSORS, labels become distances and predecessors.
-KT_DEVICE void finish(const Search& search, const LoopState& last, bool is_settled, int64* farthest, uint32* arrived,
-                      ordered_t* keys, vertex_t* predecessor, Outcome& outcome) {
+KT_DEVICE void finish(const kt::Search& search, const kt::LoopState& last, bool is_settled, int64* farthest,
+                      uint32* arrived, ordered_t* keys, vertex_t* predecessor, Outcome& outcome) {
   ordered_t limit = kt::INFINITE;
   if (is_settled) {
     limit = farthest_target(search, farthest);
@@ -249,15 +247,15 @@ KT_DEVICE void finish(const Search& search, const LoopState& last, bool is_settl
 
 // Initializes labels, stamps and the state. With CLEANS_UP there is no pass over all vertices: the previous search
 // has cleared the labels, and its stamps are below first_step.
-KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopStates& states, const kt::Trace& trace,
-                     Outcome& outcome) {
+KT_DEVICE void begin(const kt::Search& search, const NearFarArgs& args, const kt::LoopStates& states,
+                     const kt::Trace& trace, Outcome& outcome) {
   if (!PREDECESSORS || !CLEANS_UP) kt::begin_labels(search.labels, search.n_vertices, args.source);
   for (int64 v = kt::thread_id(); !CLEANS_UP && v < search.n_vertices; v += kt::n_threads()) search.last_queued[v] = -1;
   if (kt::thread_id() != 0) return;
-  for (int32 w = 0; w < 3 * LoopStates::N_WORDS; ++w) LoopStates::words_of(states.states[0])[w] = 0;
+  for (int32 w = 0; w < 3 * kt::LoopStates::N_WORDS; ++w) kt::LoopStates::words_of(states.states[0])[w] = 0;
   if (PREDECESSORS && CLEANS_UP) search.labels[args.source] = kt::label_of(0, args.source);
   search.queue[0] = args.source;
-  LoopState& first = states.read(0);
+  kt::LoopState& first = states.read(0);
   first.near = 1;
   first.edges = kt::degree_of(search.offsets, args.source);
   first.step = args.first_step;
@@ -272,47 +270,47 @@ KT_DEVICE void begin(const Search& search, const NearFarArgs& args, const LoopSt
 
 extern "C" __global__ void __launch_bounds__(KT_BOUNDS) sssp_near_far(const NearFarArgs args) {
   KT_SHARED(vertex_t, queues, [2 * SMALL]);
-  KT_SHARED(LoopState, small_states, [3]);
-  KT_SHARED(LoopState, prev, [1]);
+  KT_SHARED(kt::LoopState, small_states, [3]);
+  KT_SHARED(kt::LoopState, prev, [1]);
   KT_SHARED(kt::BlockSums, sums, [1]);
   KT_SHARED(vertex_t, improved, [2 * LOCAL]);
   KT_SHARED(ordered_t, improved_to, [2 * LOCAL]);
   KT_SHARED(int32, n_improved, [3]);
   const kt::LocalRounds local_rounds = {improved, improved_to, n_improved};
   const kt::Trace trace = {args.trace};
-  const LoopStates states = {args.states};
+  const kt::LoopStates states = {args.states};
   Outcome& outcome = *args.outcome;
-  Search search;
-  search.offsets = args.offsets;
-  search.targets = args.targets;
-  search.weights = args.weights;
-  search.n_vertices = args.n_vertices;
-  search.limit_key = kt::to_ordered(args.limit);
-  search.target_vertices = args.target_vertices;
-  search.n_target_vertices = args.n_target_vertices;
-  search.labels =
-      PREDECESSORS ? reinterpret_cast<kt::label_t*>(args.packed) : reinterpret_cast<kt::label_t*>(args.keys);
-  search.last_queued = args.last_queued;
-  search.queue = args.queue;
-  search.next_queue = args.next_queue;
-  search.piles = args.piles;
-  search.all_chunks = args.chunks;
-  search.chunk_capacity = args.chunk_capacity;
-  search.n_local_rounds = args.n_local_rounds;
+  kt::label_t* const labels =
+      reinterpret_cast<kt::label_t*>(PREDECESSORS ? static_cast<void*>(args.packed) : args.keys);
+  const kt::Search search = {args.offsets,
+                             args.targets,
+                             args.weights,
+                             args.n_vertices,
+                             kt::to_ordered(args.limit),
+                             args.target_vertices,
+                             args.n_target_vertices,
+                             labels,
+                             args.last_queued,
+                             args.queue,
+                             args.next_queue,
+                             args.piles,
+                             args.chunks,
+                             args.chunk_capacity,
+                             args.n_local_rounds};
 
   begin(search, args, states, trace, outcome);
   if (kt::thread_in_block() == 0) sums[0] = {0, 0, 0};
   bool is_settled = false;
   for (int32 iteration = 0;; ++iteration) {
     kt::grid_barrier(args.arrived);
-    LoopStates::copy(prev[0], states.read(iteration), kt::thread_in_block());
+    kt::LoopStates::copy(prev[0], states.read(iteration), kt::thread_in_block());
     if (kt::thread_in_block() < 3) n_improved[kt::thread_in_block()] = 0;
     kt::block_barrier();
     if (prev->is_over()) break;
     is_settled = targets_are_settled(search, prev[0]);
     if (is_settled) break;
-    LoopStates::clear(states.cleared(iteration), kt::thread_id());
-    LoopState& next = states.written(iteration);
+    kt::LoopStates::clear(states.cleared(iteration), kt::thread_id());
+    kt::LoopState& next = states.written(iteration);
     if (TRACE && kt::thread_id() == 0 && !prev->is_small()) trace_iteration(trace, false, prev[0]);
     if (!prev->is_small())
       iterate<Grid>(search, prev[0], next, iteration, search.near(iteration), nullptr, local_rounds, sums);

@@ -377,7 +377,7 @@ def _selected(edges: EdgeList, table: Mapping[str, Any], options: ReadOptions, s
     """Take the rows of columns in memory that the filter keeps, and their directions."""
     edge_columns: Any = edges.table
     more, columns = _more_columns(table, edges.columns, options, edges.columns.more)
-    _same_lengths({"src": edge_columns["src"], **more})
+    require_same_lengths({"src": edge_columns["src"], **more})
     kept, directions = select_rows(pyarrow.table(more), columns, options, source)
     if kept is not None and isinstance(edge_columns, dict):
         edge_columns = {role: column[namespace(column).asarray(kept)] for role, column in edge_columns.items()}
@@ -398,7 +398,7 @@ def _more_columns(
         except EdgeListError:
             if name not in may_lack:
                 raise
-    _same_lengths(held)
+    require_same_lengths(held)
     return held, replace(columns, filters=tuple(name for name in columns.filters if name in held))
 
 
@@ -416,7 +416,7 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
     as_text = options.id_type == "string" or any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values())
     if not as_text and options.id_type == "auto":
         return _edges_of_arrays(columns, names, source)
-    _same_lengths(columns)
+    require_same_lengths(columns)
     typed = {}
     for role, column in columns.items():
         if not isinstance(column, pyarrow.ChunkedArray):
@@ -507,7 +507,7 @@ def _edges_of_arrays(
     columns: dict[str, Any], names: EdgeColumns, source: DataFile, n_vertices: int | None = None
 ) -> EdgeList:
     """Edges of arrays of numbers. With ``n_vertices`` each end must be one of 0..n-1, as building checks no bounds."""
-    _same_lengths(columns)
+    require_same_lengths(columns)
     if n_vertices is not None:
         refuse_absurd_size(source, n_vertices)
         for role in ("src", "dst") if columns["src"].size else ():
@@ -525,7 +525,8 @@ def _edges_of_arrays(
     )
 
 
-def _same_lengths(columns: dict[str, Any]) -> None:
+def require_same_lengths(columns: dict[str, Any]) -> None:
+    """Raise EdgeListError unless columns have as many rows as each other."""
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())

@@ -47,23 +47,17 @@ def graph_from_arrays(
 ) -> Graph:
     """Build a graph from columns of edges whose ids are integers; for all others, ``graph_from_edges``, which has the rules.
 
-    ``vertices`` are additional ones, which may have no edge. ``rules`` are those of ``graph_from_numbers``, and errors are
-    as of ``graph_from_edges``.
+    The columns are arrays of one length. ``vertices`` are additional ones, which may have no edge. ``rules`` are those of
+    ``graph_from_numbers``, and errors are as of ``graph_from_edges``.
     """
+    vertices = None if vertices is None else arguments.as_array("vertices", vertices)
     columns = {"src": src, "dst": dst, "weight": weight, "vertices": vertices}
-    columns = {
-        name: arguments.as_array(name, column) for name, column in columns.items() if column is not None or name in ENDS
-    }
-    devices = {name: get_device(column) for name, column in columns.items()}
+    devices = {name: get_device(column) for name, column in columns.items() if column is not None}
     if len(set(devices.values())) > 1:
         where = ", ".join(f"{name} is on {device}" for name, device in devices.items())
         raise DeviceError(f"all columns must be on one device: {where}")
-    lengths = {name: column.size for name, column in columns.items() if name != "vertices"}
-    if len(set(lengths.values())) > 1:
-        counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise EdgeListError(f"src, dst and weight must be one-dimensional and of one length: {counts} rows")
-    weight = columns.pop("weight", None)
-    src, dst, *others = _one_integer_type(columns)
+    del columns["weight"]
+    src, dst, *others = _one_integer_type({name: column for name, column in columns.items() if column is not None})
     del columns
     backend = _backend(src, scratch)
     ids, (src, dst, *_) = backend.renumber([src, dst, *others], index_dtype(_max_vertices([src, dst, *others])))

@@ -8,10 +8,9 @@ from typing import Any
 from .. import arguments
 from .._arrays import get_device, pyarrow
 from ..errors import EdgeListError, InputError, options_spelled
-from ..formats import ReadOptions
+from ..formats import ReadOptions, tables
 from ..formats.files import DataFile
 from ..formats.selection import RowSelection, make_directions
-from ..formats.tables import as_arrow_column, as_column, column_tuple, edges_of_columns, is_edge_index, is_table, read_table
 from . import Graph
 from .build import graph_from_arrays
 from .edge_list_graph import BuildRules, make_graph, memory_given_back
@@ -135,14 +134,14 @@ def graph_from_edges(
     rules.check_oneway(oneway, "oneway")
     weighted = None if weighted is None else arguments.flag("weighted", weighted)
     named = {"src": src, "dst": dst, "weight": weight}
-    if len(edges) == 1 and (columns := column_tuple(edges[0])) is not None:
+    if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
-    if len(edges) > 1 and is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
+    if len(edges) > 1 and tables.is_table(edges[0]) and all(isinstance(name, str) for name in edges[1:]):
         return _from_table(edges[0], _columns(edges[1:], named), oneway, where, vertices, weighted, rules)
     has_own_columns = any(column is not None for column in (weight, oneway)) and not _are_names(*named.values(), oneway)
-    if len(edges) == 1 and is_edge_index(edges[0]) and has_own_columns:
+    if len(edges) == 1 and tables.is_edge_index(edges[0]) and has_own_columns:
         edges = (edges[0][0], edges[0][1])
-    elif len(edges) == 1 and (is_table(edges[0]) or _are_names(*named.values())):
+    elif len(edges) == 1 and (tables.is_table(edges[0]) or _are_names(*named.values())):
         return _from_table(edges[0], named, oneway, where, vertices, weighted, rules)
     if where is not None:
         raise InputError("where is for tables and files, whose columns have names; leave the rows out of the columns")
@@ -180,13 +179,14 @@ def _from_columns(columns: dict[str, Any], oneway: Any, vertices: Any, weighted:
         raise InputError("weight and weighted=False contradict each other; take one of the two")
     if weighted and columns["weight"] is None:
         raise EdgeListError("weighted=True requires weights: give weight", column="weight")
-    columns = {role: as_column(role, column) for role, column in columns.items() if column is not None}
+    columns = {role: tables.as_column(role, column) for role, column in columns.items() if column is not None}
     directions = _directions(oneway, columns["src"])
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), memory_given_back():
-            edges = [edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
+            edges = [tables.edges_of_columns(columns, ReadOptions(), DataFile.named("the edge list"))]
             del columns
             return make_graph(replace(edges.pop(), directions=directions), "cpu", _ids(vertices), rules)
+    tables.require_same_lengths(columns)
     src, dst, weight = columns.pop("src"), columns.pop("dst"), columns.pop("weight", None)
     selection = RowSelection(total=src.size, directions=directions)
     return graph_from_arrays(src, dst, weight, vertices=vertices, **rules.of(selection, False))
@@ -210,7 +210,7 @@ def _from_table(
             oneway_column=oneway,
             where=where,
         )
-        edges = [read_table(table, options)]
+        edges = [tables.read_table(table, options)]
         del table
         if directions is not None:
             edges = [replace(edges.pop(), directions=directions)]
@@ -225,7 +225,7 @@ def _from_table(
 
 def _directions(oneway: Any, rows: Any) -> Any:
     """The directions of rows by a column of their own; None without one."""
-    return None if oneway is None else make_directions(as_arrow_column("oneway", oneway), len(rows))
+    return None if oneway is None else make_directions(tables.as_arrow_column("oneway", oneway), len(rows))
 
 
 def _ids(vertices: Any) -> Any:

@@ -19,21 +19,15 @@ Knobs = Any  # a mapping of names to values, or an instance of the strategy's ``
 
 
 class TraversalRun(Protocol):
-    """The state of a search whose loop is on the host: distances, predecessors and the frontier.
+    """The state of a search whose loop is on the host: distances, predecessors and the frontier."""
 
-    Attributes
-    ----------
-    distance : array of shape (n_vertices,)
-    predecessor : array of shape (n_vertices,) or None
-    counted : dict of str to int, or None
-        Counters of the strategy, if they were requested.
-    """
-
-    distance: Array
-    predecessor: Array | None
+    distance: Array  # of shape (n_vertices,)
+    predecessor: Array | None  # of shape (n_vertices,)
 
     @property
-    def counted(self) -> dict[str, int] | None: ...
+    def counted(self) -> dict[str, int] | None:
+        """Counters of the strategy, if they were requested."""
+        ...
 
     @property
     def frontier_size(self) -> int:
@@ -90,21 +84,10 @@ class CsrBackend(Protocol):
     ) -> tuple[Any, ...]:
         """Build the CSR of edges between vertices 0..n-1, without self-loops and parallel edges.
 
-        Parameters
-        ----------
-        src, dst : integer arrays of shape (rows,)
-        weight : float array of shape (rows,) or None
-        n_vertices : int
-        both_ways : bool
-            Also store every edge from dst to src.
-
-        Returns
-        -------
-        offsets : int64 array of shape (n_vertices + 1,)
-        targets : array of shape (edges,), of src's type; ascending within an adjacency list
-        weights : array of shape (edges,) or None; the minimum over parallel edges
-        self_loops, parallel : int
-            Records dropped as self-loops; stored edges dropped as parallel.
+        ``src``, ``dst`` and the float weights have shape (rows,). ``both_ways`` also stores every edge from dst to src.
+        Return int64 offsets of shape (n_vertices + 1,); targets of src's type, ascending within an adjacency list; weights,
+        the minimum over parallel edges, or None; and how many records were dropped as self-loops, and stored edges as
+        parallel.
         """
         ...
 
@@ -117,19 +100,9 @@ class CsrBackend(Protocol):
         ...
 
     def renumber(self, columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:
-        """Replace ids by their rank among all ids of the given columns.
+        """Replace integer ids by their rank among all ids of the given columns.
 
-        Parameters
-        ----------
-        columns : list of integer arrays
-            Columns of ids. The ranks are returned per column, in the same order.
-        dtype : numpy.dtype
-            Type of the ranks.
-
-        Returns
-        -------
-        ids : array of shape (n,), ascending, without duplicates
-        numbers : list of arrays of ``dtype``
+        Return the ids, ascending and without duplicates, and the ranks of each column in the given type.
         """
         ...
 

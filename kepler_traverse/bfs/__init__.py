@@ -181,12 +181,7 @@ def bfs_many(
 ) -> Frame | RecordBatches: ...
 @overload
 def bfs_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str = "distances",
-    stream: Literal[True],
-    **options: Unpack[_Options],
+    graph: Graph, sources: Sources, *, result: str = "distances", stream: Literal[True], **options: Unpack[_Options]
 ) -> ResultStream: ...
 @overload
 def bfs_many(

@@ -20,12 +20,8 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
 
     Stored entries of a sparse matrix are edges, zeros included. Zero, NaN and infinite entries of a dense array and masked
     entries of a masked array are none. Duplicates of a COO matrix are added up, those of a CSR matrix are parallel edges.
-    Weights keep their type where float64 holds them; SciPy would copy them.
-
-    Raises
-    ------
-    InputError
-        The matrix is not square, or nothing that SciPy can read.
+    Weights keep their type where float64 holds them; SciPy would copy them. InputError if the matrix is not square, or
+    nothing that SciPy can read.
     """
     from scipy import sparse
     from scipy.sparse import csgraph as of_scipy
@@ -100,10 +96,7 @@ def _check_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
 def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     """Return ``indices`` as an int64 array of its shape, counted from the end where negative.
 
-    Raises
-    ------
-    InputError
-        They are no integers, or out of range.
+    InputError if they are no integers, or out of range.
     """
     try:
         given = np.asarray(indices)

@@ -168,19 +168,8 @@ def convert_from_nx(
 ) -> Any:
     """Convert a graph of NetworkX; NetworkX calls this and keeps the result in the graph's cache.
 
-    Parameters
-    ----------
-    graph : networkx.Graph or a subclass, or KeplerGraph
-        A KeplerGraph is returned as it is.
-    edge_attrs : mapping of attribute to default, optional
-    preserve_edge_attrs : bool
-        Keep all edge attributes, which is refused: their types are not known to be numbers.
-    node_attrs, preserve_node_attrs, preserve_graph_attrs, name, graph_name
-        Part of NetworkX's protocol, and ignored.
-
-    Returns
-    -------
-    KeplerGraph
+    A KeplerGraph is returned as it is. ``edge_attrs`` maps attributes to defaults. ``preserve_edge_attrs`` is refused: types
+    of all attributes are not known to be numbers. The other arguments are a part of NetworkX's protocol, and ignored.
     """
     if isinstance(graph, KeplerGraph):
         return graph

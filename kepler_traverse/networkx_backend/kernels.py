@@ -19,10 +19,8 @@ DONE, CONTRADICTION, NEGATIVE_CYCLE, NO_PATH = 0, 1, 2, 3
 def bfs(offsets, targets, sources, max_level):
     """Search from all sources together.
 
-    Returns
-    -------
-    order : array of the vertices that are reached, in the order of their discovery
-    parent, level : arrays of shape (n_vertices,), -1 where unreached; the parent of a source is -1
+    Return the vertices that are reached, in the order of their discovery, and arrays of shape (n_vertices,) of parents and
+    levels, -1 where unreached; the parent of a source is -1.
     """
     n = offsets.size - 1
     order = np.empty(n, targets.dtype)
@@ -53,10 +51,8 @@ def bfs(offsets, targets, sources, max_level):
 def bfs_predecessors(offsets, targets, order, level):
     """All predecessors on shortest paths, by vertex in the given order.
 
-    Returns
-    -------
-    starts : int64 array, the begin of the list of each vertex of ``order``, and the end of the last
-    predecessors : array, in the order in which the search meets them
+    Return the begin of the list of each vertex of ``order``, and the end of the last, as int64; and the predecessors, in the
+    order in which the search meets them.
     """
     n = offsets.size - 1
     place = np.full(n, NONE, np.int64)
@@ -113,12 +109,8 @@ def components(offsets, targets):
 def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
     """Search from both ends, the smaller frontier first.
 
-    Returns
-    -------
-    meeting : int
-        A vertex on a shortest path; -1 if there is none.
-    parents, children : arrays of shape (n_vertices,)
-        The path leads from ``meeting`` to the source by ``parents``, and to the target by ``children``.
+    Return a vertex on a shortest path, -1 if there is none, and two arrays of shape (n_vertices,): by the first, parents,
+    the path leads from there to the source, by the second, children, to the target.
     """
     n = offsets.size - 1
     parent, seen = np.full((2, n), NONE, targets.dtype), np.zeros((2, n), np.uint8)
@@ -188,28 +180,14 @@ def _pop(heap, place, distance, stamp, size):
 
 @njit(cache=True, nogil=True)
 def dijkstra(offsets, targets, weights, floats, sources, limit, target, all_predecessors):
-    """Dijkstra's algorithm from all sources together.
+    """Dijkstra's algorithm from all sources together, up to a target, -1 for none; distances above the limit are dropped.
 
-    Parameters
-    ----------
-    weights : int64 or float64 array of shape (n_edges,)
-    floats : uint8 array of shape (n_edges,), or empty
-        Which weights are floats to Python, where integers and floats are mixed.
-    limit : scalar of the type of ``weights``
-        Larger distances are dropped.
-    target : int
-        The vertex at which to stop; -1 for none.
-    all_predecessors : bool
-        Whether to list all predecessors on shortest paths.
+    Weights are int64 or float64. ``floats`` is a uint8 array of shape (n_edges,) that says which weights are floats to
+    Python, where integers and floats are mixed, or empty.
 
-    Returns
-    -------
-    status : DONE or CONTRADICTION, which means a negative weight
-    order : array of the settled vertices
-    distance, parent : arrays of shape (n_vertices,)
-    is_float : uint8 array of shape (n_vertices,), or empty like ``floats``
-    discovered : array of the vertices in the order of their discovery
-    starts, predecessors : as from ``bfs_predecessors``, by ``discovered``; empty unless requested
+    Return the status, DONE or CONTRADICTION, which means a negative weight; the settled vertices; distances and parents of
+    shape (n_vertices,); which distances are floats, or empty like ``floats``; the vertices in the order of their discovery;
+    and, by those, starts and predecessors as from ``bfs_predecessors``, empty unless ``all_predecessors``.
     """
     n = offsets.size - 1
     distance, stamp = np.zeros(n, weights.dtype), np.zeros(n, np.int64)
@@ -302,14 +280,8 @@ def _flatten(vertices, first, following, origin):
 def bidirectional_dijkstra(offsets, targets, weights, floats, offsets_in, targets_in, weights_in, floats_in, source, target):
     """Dijkstra's algorithm from both ends, one settled vertex from each in turn.
 
-    Returns
-    -------
-    status : DONE, CONTRADICTION or NO_PATH
-    length : scalar of the type of the weights
-    is_float : bool
-        Whether the length is a float to Python, where integers and floats are mixed.
-    meeting : int
-    parents, children : as from ``bidirectional_bfs``
+    Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights, and whether it is a float to
+    Python, where integers and floats are mixed; and a vertex, parents and children as ``bidirectional_bfs`` does.
     """
     n = offsets.size - 1
     distance, stamp = np.zeros((2, n), weights.dtype), np.zeros((2, n), np.int64)
@@ -364,13 +336,8 @@ def bellman_ford(offsets, targets, weights, floats, source, heuristic):
 
     Parameters are those of ``dijkstra``. With ``heuristic`` a negative cycle is looked for at each improvement.
 
-    Returns
-    -------
-    status : DONE or NEGATIVE_CYCLE
-    distance : array of shape (n_vertices,)
-    is_float : uint8 array of shape (n_vertices,), or empty
-    discovered : array of the vertices that are reached, in the order of their discovery
-    starts, predecessors : as from ``dijkstra``
+    Return the status, DONE or NEGATIVE_CYCLE; distances, and which are floats, as ``dijkstra`` does; the vertices that are
+    reached, in the order of their discovery; and by those starts and predecessors.
     """
     n = offsets.size - 1
     distance, is_float = np.zeros(n, weights.dtype), np.zeros(n if floats.size else 0, np.uint8)
@@ -456,19 +423,9 @@ def claim(order, parent, owner):
 def add_subset_loads(offsets, sources, lengths, distance, order, is_target, loads):
     """Add what each edge carries for one source by the rule of NetworkX's ``edge_betweenness_centrality_subset``.
 
-    Parameters
-    ----------
-    offsets, sources, lengths : arrays
-        The edges that lead to each vertex; lengths are above 0, in the type of the distances.
-    distance : array of shape (n_vertices,)
-    order : array of the vertices that are reached, in ascending order of their distances
-    is_target : bool array of shape (n_vertices,)
-    loads : float64 array of shape (n_edges,), output
-
-    Returns
-    -------
-    bool
-        False, and nothing is added, if a vertex has too many paths.
+    ``offsets``, ``sources`` and ``lengths`` are the edges that lead to each vertex; lengths are above 0, in the type of the
+    distances. ``order`` has the vertices that are reached, by ascending distance. ``loads``, float64 of shape (n_edges,), is
+    added to. Return False, with nothing added, if a vertex has too many paths.
     """
     paths, carried = np.zeros((2, distance.size))
     paths[order[0]] = 1.0

@@ -51,12 +51,7 @@ def can_run(
 ) -> bool | str:
     """Return True, or why the backend cannot answer a call as NetworkX does.
 
-    Parameters
-    ----------
-    functions : dict of str to callable
-        The backend's functions, whose signatures are NetworkX's.
-    name, args, kwargs
-        The call.
+    ``functions`` are the backend's, whose signatures are NetworkX's.
     """
     try:
         bound = inspect.signature(functions[name]).bind(*args, **kwargs)

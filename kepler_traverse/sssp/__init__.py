@@ -175,12 +175,7 @@ def sssp_many(
 ) -> Frame | RecordBatches: ...
 @overload
 def sssp_many(
-    graph: Graph,
-    sources: Sources,
-    *,
-    result: str = "distances",
-    stream: Literal[True],
-    **options: Unpack[_Options],
+    graph: Graph, sources: Sources, *, result: str = "distances", stream: Literal[True], **options: Unpack[_Options]
 ) -> ResultStream: ...
 @overload
 def sssp_many(

@@ -6,8 +6,13 @@ served, and what NetworkX's protocol asks for: ``can_run``, ``should_run``, ``co
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
+
+import networkx as nx
 
 from ..networkx_info import get_info
 from . import all_sources, loads, single_source, traversal
@@ -18,7 +23,23 @@ from .single_source import Paths
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
 
 _OWN = vars(all_sources) | vars(loads) | vars(single_source) | vars(traversal) | single_source.FROM_TABLE
-FUNCTIONS = {name: _OWN[name] for name in get_info()["functions"]}
+
+
+def _with_parameters(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with the parameters of NetworkX's function; ``own`` takes their values in this order."""
+    theirs = nx.load_centrality if name == "newman_betweenness_centrality" else getattr(nx, name)
+    signature = inspect.signature(theirs.orig_func)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return own(*bound.args)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function
+
+
+FUNCTIONS = {name: _with_parameters(name, _OWN[name]) for name in get_info()["functions"]}
 
 backend = SimpleNamespace(
     can_run=partial(can_run, FUNCTIONS),

@@ -1,7 +1,7 @@
 """NetworkX's functions of the distances between all nodes, by the searches of ``bfs_many`` and ``sssp_many``.
 
-The signatures are NetworkX's. ``refusals`` leaves calls with precomputed results (``e``, ``sp``) and those that change the
-graph (``attr``) to NetworkX.
+Parameters are NetworkX's, by position. ``refusals`` leaves calls with precomputed results (``e``, ``sp``) and those that
+change the graph (``attr``) to NetworkX.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _is_strongly_connected(graph: KeplerGraph) -> bool:
     return all(kernels.bfs(*edges, first, np.iinfo(np.int32).max)[0].size == len(graph) for edges in directions)
 
 
-def closeness_centrality(G: KeplerGraph, u: Any = None, distance: Weight = None, wf_improved: bool = True) -> Any:
+def closeness_centrality(G: KeplerGraph, u: Any, distance: Weight, wf_improved: bool) -> Any:
     """Closeness by the distances to a node."""
     n = len(G)
     if u is not None:
@@ -83,12 +83,7 @@ def _closeness(reached: int, total: float, n: int, wf_improved: bool) -> float:
     return closeness * ((reached - 1.0) / (n - 1)) if wf_improved else closeness
 
 
-def harmonic_centrality(
-    G: KeplerGraph,
-    nbunch: Any = None,
-    distance: Weight = None,
-    sources: None = None,  # noqa: ARG001
-) -> dict[Any, Any]:
+def harmonic_centrality(G: KeplerGraph, nbunch: Any, distance: Weight, _: None) -> dict[Any, Any]:
     """Sum of the reciprocal distances to each node of ``nbunch``."""
     names = list(set(G.nbunch_iter(nbunch)))
     if not names:
@@ -97,7 +92,7 @@ def harmonic_centrality(
     return {node: value or 0 for node, value in zip(names, summary.harmonic, strict=True)}
 
 
-def eccentricity(G: KeplerGraph, v: Any = None, sp: None = None, weight: Weight = None) -> Any:  # noqa: ARG001
+def eccentricity(G: KeplerGraph, v: Any, _: None, weight: Weight) -> Any:
     """Largest distance from each node."""
     names = list(G.nbunch_iter(v))
     if not names:
@@ -112,7 +107,7 @@ def eccentricity(G: KeplerGraph, v: Any = None, sp: None = None, weight: Weight 
 def _extreme(name: str) -> Callable[..., Any]:
     """Return the function of an extreme eccentricity, or of its nodes, with searches from a few nodes on most graphs."""
 
-    def function(G: KeplerGraph, e: None = None, usebounds: bool = False, weight: Weight = None) -> Any:  # noqa: ARG001
+    def function(G: KeplerGraph, _: None, usebounds: bool, weight: Weight) -> Any:
         if name == "center" and not usebounds:
             _refuse_no_tree(G, weight)
         if not len(G):
@@ -140,7 +135,7 @@ def _infinite_path(graph: KeplerGraph) -> Exception:
     return nx.NetworkXError(f"Found infinite path length because the {kind} is not {connected}")
 
 
-def barycenter(G: KeplerGraph, weight: Weight = None, attr: None = None, sp: None = None) -> list[Any]:  # noqa: ARG001
+def barycenter(G: KeplerGraph, weight: Weight, *_: None) -> list[Any]:
     """Nodes of the smallest sum of distances."""
     _refuse_no_tree(G, weight)
     if not len(G):
@@ -152,7 +147,7 @@ def barycenter(G: KeplerGraph, weight: Weight = None, attr: None = None, sp: Non
     return [node for node, total in zip(G.nodes, totals, strict=True) if total == smallest]
 
 
-def average_shortest_path_length(G: KeplerGraph, weight: Weight = None, method: str | None = None) -> float:
+def average_shortest_path_length(G: KeplerGraph, weight: Weight, method: str | None) -> float:
     """Mean distance of all ordered pairs."""
     n = len(G)
     if n == 0:
@@ -165,7 +160,7 @@ def average_shortest_path_length(G: KeplerGraph, weight: Weight = None, method: 
     return total / (n * (n - 1))
 
 
-def wiener_index(G: KeplerGraph, weight: Weight = None) -> Any:
+def wiener_index(G: KeplerGraph, weight: Weight) -> Any:
     """Sum of the distances of all pairs."""
     if not len(G):
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")

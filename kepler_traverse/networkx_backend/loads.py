@@ -27,12 +27,7 @@ from .graph import KeplerGraph
 
 
 def betweenness_centrality(
-    G: KeplerGraph,
-    k: int | None = None,
-    normalized: bool = True,
-    weight: Weight = None,
-    endpoints: bool = False,
-    seed: Any = None,
+    G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
     """Share of shortest paths through each node."""
     sample = None if k is None or k == len(G) else _sample(G, k, seed, endpoints)
@@ -40,14 +35,14 @@ def betweenness_centrality(
 
 
 def betweenness_centrality_subset(
-    G: KeplerGraph, sources: Any, targets: Any, normalized: bool = False, weight: Weight = None
+    G: KeplerGraph, sources: Any, targets: Any, normalized: bool, weight: Weight
 ) -> dict[Any, float]:
     """Share of the shortest paths from some nodes to some others through each node."""
     return _of_nodes(G, weight, sources, targets, normalized, False)
 
 
 def edge_betweenness_centrality(
-    G: KeplerGraph, k: int | None = None, normalized: bool = True, weight: Weight = None, seed: Any = None
+    G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, seed: Any
 ) -> dict[Any, float]:
     """Share of shortest paths over each edge."""
     sample = None if k is None else _sample(G, k, seed, True)
@@ -60,7 +55,7 @@ def edge_betweenness_centrality(
 
 
 def edge_betweenness_centrality_subset(
-    G: KeplerGraph, sources: Any, targets: Any, normalized: bool = False, weight: Weight = None
+    G: KeplerGraph, sources: Any, targets: Any, normalized: bool, weight: Weight
 ) -> dict[Any, float]:
     """Share of the shortest paths from some nodes to some others over each edge, as NetworkX divides them."""
     n, graph = len(G), G.searched(weight)
@@ -85,13 +80,7 @@ def edge_betweenness_centrality_subset(
     return _by_edge(G, keys, np.bincount(own, loads, keys.size) * _scales(G, "edges", normalized, False))
 
 
-def newman_betweenness_centrality(
-    G: KeplerGraph,
-    v: Any = None,
-    cutoff: Any = None,
-    normalized: bool = True,
-    weight: None = None,  # noqa: ARG001
-) -> Any:
+def newman_betweenness_centrality(G: KeplerGraph, v: Any, cutoff: Any, normalized: bool, _: None) -> Any:
     """NetworkX's ``load_centrality``: each predecessor carries an equal share of what a node carries (Newman 2001)."""
     n = len(G)
     if not n:

@@ -1,8 +1,10 @@
-"""NetworkX's functions that search from one source, from all pairs, or from several sources together."""
+"""NetworkX's functions that search from one source, from all pairs, or from several sources together.
+
+They take the parameters of NetworkX's functions by position; names and defaults are added where the backend lists them.
+"""
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
@@ -264,7 +266,7 @@ def _from_nearest(graph: KeplerGraph, sources: Any, cutoff: float | None, weight
 
 
 def multi_source_dijkstra(
-    G: KeplerGraph, sources: Any, target: Any = None, cutoff: float | None = None, weight: Weight = "weight"
+    G: KeplerGraph, sources: Any, target: Any, cutoff: float | None, weight: Weight
 ) -> tuple[Any, Any]:
     """Distances and paths from the nearest source, or those of one target."""
     vertices = _find_sources(G, sources)
@@ -284,7 +286,7 @@ def _length_of_last(search: Search, end: int, error: str) -> Any:
     return to_numbers(search.distance, search.floats, search.order[-1:])[0]
 
 
-def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
+def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
     """The distance of a target."""
     begin = G.to_number(source, _missing(f"Node {source} not found in graph"))
     if source == target:
@@ -295,7 +297,7 @@ def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weigh
 
 
 def dijkstra_predecessor_and_distance(
-    G: KeplerGraph, source: Any, cutoff: float | None = None, weight: Weight = "weight"
+    G: KeplerGraph, source: Any, cutoff: float | None, weight: Weight
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """All predecessors on shortest paths, and distances."""
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
@@ -309,7 +311,7 @@ def dijkstra_predecessor_and_distance(
     return _lists(G, discovered, starts, flat), search.distances()
 
 
-def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> tuple[Any, list[Any]]:
+def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> tuple[Any, list[Any]]:
     """The distance of a target and a shortest path."""
     begin = G.to_number(source, _missing(f"Source {source} is not in G"))
     end = G.to_number(target, _missing(f"Target {target} is not in G"))
@@ -328,7 +330,7 @@ def bidirectional_dijkstra(G: KeplerGraph, source: Any, target: Any, weight: Wei
     return int(length) if is_integer else np.asarray(length).item(), _joined(G, int(meeting), parents, children)
 
 
-def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight = "weight") -> dict[Any, set[Any]]:
+def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight) -> dict[Any, set[Any]]:
     """The nodes nearest to each center."""
     search, owner = _from_nearest(G, center_nodes, None, weight), np.full(len(G), NONE, np.int64)
     owner[search.sources] = search.sources
@@ -346,11 +348,7 @@ def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight = "weight") 
 
 
 def bellman_ford_predecessor_and_distance(
-    G: KeplerGraph,
-    source: Any,
-    target: Any = None,  # noqa: ARG001
-    weight: Weight = "weight",
-    heuristic: bool = False,
+    G: KeplerGraph, source: Any, _target: Any, weight: Weight, heuristic: bool = False
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """All predecessors on shortest paths, and distances; weights may be negative."""
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
@@ -363,9 +361,7 @@ def bellman_ford_predecessor_and_distance(
     return _lists(G, search.order, search.starts, search.parent), search.distances()
 
 
-def single_source_bellman_ford(
-    G: KeplerGraph, source: Any, target: Any = None, weight: Weight = "weight"
-) -> tuple[Any, Any]:
+def single_source_bellman_ford(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> tuple[Any, Any]:
     """Distances and paths from a source, or those of one target; weights may be negative."""
     if source == target:
         G.to_number(source, _missing(f"Node {source} is not found in the graph"))
@@ -379,7 +375,7 @@ def single_source_bellman_ford(
     return lengths[target], paths[target]
 
 
-def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight = "weight") -> Any:
+def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
     """The distance of a target; weights may be negative."""
     if source == target:
         G.to_number(source, _missing(f"Node {source} not found in graph"))
@@ -443,21 +439,19 @@ def _predecessors_by(graph: KeplerGraph, source: Any, weight: Weight, method: st
     if weight is None:
         return predecessor(graph, source)
     if method == "dijkstra":
-        return dijkstra_predecessor_and_distance(graph, source, weight=weight)[0]
+        return dijkstra_predecessor_and_distance(graph, source, None, weight)[0]
     if method == "bellman-ford":
-        return bellman_ford_predecessor_and_distance(graph, source, weight=weight)[0]
+        return bellman_ford_predecessor_and_distance(graph, source, None, weight)[0]
     raise ValueError(f"method not supported: {method}")
 
 
-def all_shortest_paths(
-    G: KeplerGraph, source: Any, target: Any, weight: Weight = None, method: str = "dijkstra"
-) -> Iterator[list[Any]]:
+def all_shortest_paths(G: KeplerGraph, source: Any, target: Any, weight: Weight, method: str) -> Iterator[list[Any]]:
     """All shortest paths between two nodes."""
     return _build_paths_from_predecessors({source}, target, _predecessors_by(G, source, weight, method))
 
 
 def single_source_all_shortest_paths(
-    G: KeplerGraph, source: Any, weight: Weight = None, method: str = "dijkstra"
+    G: KeplerGraph, source: Any, weight: Weight, method: str
 ) -> Iterator[tuple[Any, list[list[Any]]]]:
     """All shortest paths from a source."""
     lists = _predecessors_by(G, source, weight, method)
@@ -466,11 +460,11 @@ def single_source_all_shortest_paths(
 
 
 def all_pairs_all_shortest_paths(
-    G: KeplerGraph, weight: Weight = None, method: str = "dijkstra"
+    G: KeplerGraph, weight: Weight, method: str
 ) -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
     """All shortest paths between all nodes."""
     for node in G:
-        yield node, dict(single_source_all_shortest_paths(G, node, weight=weight, method=method))
+        yield node, dict(single_source_all_shortest_paths(G, node, weight, method))
 
 
 # Functions that differ in how they search and in what they return of a search
@@ -492,22 +486,9 @@ def _from_all(search: Callable[..., Search], result: Callable[[Search], Any]) ->
     return answer
 
 
-def _with_parameters(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the parameters of NetworkX's; ``answer`` takes them in their order."""
-    signature = inspect.signature(getattr(nx, name).orig_func)
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return answer(*bound.args)
-
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    return function
-
-
 _distances, _paths, _reversed = methodcaller("distances"), methodcaller("paths"), methodcaller("paths", reverse=True)
 _search_back = partial(search_levels, incoming=True)
-_ANSWERS: dict[str, Callable[..., Any]] = {
+FROM_TABLE: dict[str, Callable[..., Any]] = {
     "single_source_shortest_path_length": _from_one(search_levels, _distances, "Source {} is not in G"),
     "single_source_shortest_path": _from_one(search_levels, _paths, "Source {} not in G"),
     "single_target_shortest_path_length": _from_one(_search_back, _distances, "Target {} is not in G"),
@@ -531,4 +512,3 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "shortest_path": partial(_shortest, False),
     "shortest_path_length": partial(_shortest, True),
 }
-FROM_TABLE = {name: _with_parameters(name, answer) for name, answer in _ANSWERS.items()}

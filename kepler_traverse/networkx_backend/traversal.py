@@ -23,48 +23,26 @@ def _edges(graph: KeplerGraph, source: Any, incoming: bool, depth_limit: float |
     return graph.names(parent[order[1:]]), graph.names(order[1:])
 
 
-def bfs_edges(
-    G: KeplerGraph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: float | None = None,
-    sort_neighbors: None = None,  # noqa: ARG001
-) -> Iterator[tuple[Any, Any]]:
+def bfs_edges(G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None) -> Iterator[tuple[Any, Any]]:
     """Edges of the tree of a search."""
     yield from zip(*_edges(G, source, reverse, depth_limit), strict=True)
 
 
-def bfs_tree(
-    G: KeplerGraph,
-    source: Any,
-    reverse: bool = False,
-    depth_limit: float | None = None,
-    sort_neighbors: None = None,  # noqa: ARG001
-) -> nx.DiGraph:
+def bfs_tree(G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None) -> nx.DiGraph:
     """The tree of a search, as a graph of NetworkX."""
     tree = nx.DiGraph()
     tree.add_node(source)
-    tree.add_edges_from(bfs_edges(G, source, reverse=reverse, depth_limit=depth_limit))
+    tree.add_edges_from(bfs_edges(G, source, reverse, depth_limit, None))
     return tree
 
 
-def bfs_predecessors(
-    G: KeplerGraph,
-    source: Any,
-    depth_limit: float | None = None,
-    sort_neighbors: None = None,  # noqa: ARG001
-) -> Iterator[tuple[Any, Any]]:
+def bfs_predecessors(G: KeplerGraph, source: Any, depth_limit: float | None, _: None) -> Iterator[tuple[Any, Any]]:
     """Each node that is reached and its parent."""
     parents, children = _edges(G, source, False, depth_limit)
     yield from zip(children, parents, strict=True)
 
 
-def bfs_successors(
-    G: KeplerGraph,
-    source: Any,
-    depth_limit: float | None = None,
-    sort_neighbors: None = None,  # noqa: ARG001
-) -> Iterator[tuple[Any, list[Any]]]:
+def bfs_successors(G: KeplerGraph, source: Any, depth_limit: float | None, _: None) -> Iterator[tuple[Any, list[Any]]]:
     """Each node with children, and its children."""
     pairs = zip(*_edges(G, source, False, depth_limit), strict=True)
     has_children = False

@@ -72,10 +72,14 @@ def test_the_information_lists_exactly_the_functions_of_the_backend():
     assert set(networkx_info.get_info()["functions"]) == own == set(FUNCTIONS)
 
 
-def test_each_function_has_the_parameters_of_networkx():
+def test_each_function_takes_the_parameters_of_networkx_in_their_order():
+    own = vars(all_sources) | vars(loads) | vars(single_source) | vars(traversal) | single_source.FROM_TABLE
     for name, function in FUNCTIONS.items():
         theirs = list(inspect.signature(of_networkx(name).orig_func).parameters)
         assert list(inspect.signature(function).parameters) == theirs, name
+        by_position = list(inspect.signature(own[name]).bind(*theirs).arguments.items())
+        wrong = [(mine, given) for mine, given in by_position if isinstance(given, str) and mine in theirs and mine != given]
+        assert not wrong, name
 
 
 def test_the_information_imports_nothing_heavy():

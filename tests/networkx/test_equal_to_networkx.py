@@ -253,8 +253,8 @@ def test_measures_of_all_nodes_are_the_same_from_a_gpu(monkeypatch, directed, we
     to = Graph.to
     monkeypatch.setattr(Graph, "to", lambda self, device: moved.append(device) or to(self, device))
     converted = convert_from_nx(graph, edge_attrs={"weight": 1} if weight else None)
-    assert all_sources.closeness_centrality(converted, distance=weight) == nx.closeness_centrality(graph, distance=weight)
-    found = all_sources.harmonic_centrality(converted, distance=weight)
+    assert FUNCTIONS["closeness_centrality"](converted, distance=weight) == nx.closeness_centrality(graph, distance=weight)
+    found = FUNCTIONS["harmonic_centrality"](converted, distance=weight)
     assert found == pytest.approx(nx.harmonic_centrality(graph, distance=weight))
     assert moved == ["cuda", "cuda"]
 

@@ -32,16 +32,8 @@ class Measured(NamedTuple):
 class Choice:
     """Estimates and measurements of the candidate strategies.
 
-    Parameters
-    ----------
-    estimates : mapping of str to callable
-        For each strategy ``estimate(n_sources)``, which returns seconds.
-    groups : mapping of str to int
-        Group size of each strategy.
-
-    Attributes
-    ----------
-    history : list of Measured
+    For each strategy ``estimates`` has a function of the number of sources, which returns seconds, and ``groups`` the size
+    of a group. ``history`` lists what was ``Measured``.
     """
 
     def __init__(self, estimates: Mapping[str, Callable[[float], float]], groups: Mapping[str, int]):

@@ -49,15 +49,7 @@ def outline(graph: Graph) -> Shape:
 
 
 def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources: int) -> Shape:
-    """Return the shape of a graph, estimated from a few searches.
-
-    Parameters
-    ----------
-    searches : sequence of Strategy
-        BFS from one source.
-    n_sources : int
-        Sources of the run.
-    """
+    """Return the shape of a graph for a run from so many sources, estimated from a few searches by strategies of BFS."""
     shape = _with_degrees_and_weights(graph, outline(graph), algorithm)
     if not graph.n_edges:
         return shape

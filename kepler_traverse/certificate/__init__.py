@@ -307,13 +307,7 @@ _BROKEN = {
 
 
 def _summed_like(graph: Graph, dtype: np.dtype) -> Graph:
-    """Return the graph with weights in the type of weighted distances.
-
-    Raises
-    ------
-    InputError
-        Distances of this graph do not have that type.
-    """
+    """Return the graph with weights in the type of weighted distances; InputError if its distances do not have that type."""
     if graph.weights is None:
         raise InputError(f"distances are {dtype}, and the graph has no weights")
     kinds = list(EXACT_BELOW)

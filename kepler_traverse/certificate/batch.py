@@ -45,23 +45,12 @@ Summaries = Callable[[Graph, Iterator[Block]], Iterator[tuple[int, np.ndarray]]]
 def check_distances(
     summaries: Summaries, graph: Graph, sources: np.ndarray, distances: Array, limits: list[Any]
 ) -> np.ndarray:
-    """Check distances from several sources.
+    """Check distances from several sources, on the device of the graph. Its reverse is made if it is not there yet.
 
-    Parameters
-    ----------
-    graph : Graph
-        On the device of the distances. Its reverse is made if it is not there yet.
-    sources : int64 array of shape (n_sources,), NumPy
-        Vertex numbers.
-    distances : array of shape (n_sources, n_vertices)
-        Hops as int8, int16 or int32 with -1 for unreached, or weighted distances as float32 or float64 with inf.
-    limits : list of int, float or None
-        Distance up to which those from each source are complete.
-
-    Returns
-    -------
-    int64 array of shape (5, 3), NumPy
-        For each of C1 to C5: the number of violations, and the position of the source and the vertex of an example.
+    Sources are vertex numbers, int64, NumPy. Distances, of shape (n_sources, n_vertices), are hops as int8, int16 or int32
+    with -1 for unreached, or weighted as float32 or float64 with inf; those from each source are complete up to its limit.
+    Return an int64 array of shape (5, 3), NumPy: for each of C1 to C5 the number of violations, and the position of the
+    source and the vertex of an example.
     """
     every = NOTHING.copy()
     first = 0

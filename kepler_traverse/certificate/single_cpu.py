@@ -21,22 +21,12 @@ CHUNK = 1 << 15  # vertices and edges of a chunk, so that a few of them balance 
 
 
 def check(graph, result, limit) -> list[int]:
-    """Check C1 to C4; C3 and C4 only where C1 and C2 hold.
+    """Check C1 to C4; C3 and C4 only where C1 and C2 hold. The reverse graph is made if it is not there yet.
 
-    Parameters
-    ----------
-    graph : Graph
-        Its reverse is made if it is not there yet.
-    result : Traversal
-    limit : scalar of the distances' type
-        Up to where the result is complete; the largest value means everywhere.
-
-    Returns
-    -------
-    list of int
-        Vertices that are their own predecessor; vertices that break C2, the smallest of them (or the number of vertices);
-        vertices reached; edges that break C3, the smallest vertex that such an edge leads to; vertices that break C4, the
-        smallest of them; reached vertices no farther than their predecessor.
+    ``limit``, of the type of the distances, is up to where the result is complete; the largest value means everywhere.
+    Return the vertices that are their own predecessor; vertices that break C2, the smallest of them (or the number of
+    vertices); vertices reached; edges that break C3, the smallest vertex that such an edge leads to; vertices that break C4,
+    the smallest of them; reached vertices no farther than their predecessor.
     """
     alone = check_vertices(result, limit, graph.has_negative_weights)
     if alone[0] != 1 or alone[1]:

@@ -29,34 +29,21 @@ DONE, OVERFLOW, NOT_EXPLAINED = 0, 1, 2
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread: an entry per vertex, but where it says otherwise.
+    """Memory of one thread: an entry per vertex, but where it says otherwise."""
 
-    Attributes
-    ----------
-    order, stack : int32 arrays
-        The vertices reached, none before its predecessors; and those that are ready.
-    waits : int32 array, 0 before and after
-        Predecessors that have no place in the order yet.
-    is_on_path : uint8 array of shape (n_edges,)
-    paths : float64 array
-    values : float64 array, 0 before and after by hops
-        Of a vertex, (1 + dependency) / paths.
-    front : float64 array, 0 before and after
-    starts, degrees : int64 arrays of three more entries, 0 before and after
-        Where each level begins; and the edges out of and into each level.
-    distance : array of the type of the distances, unreached before and after a sparse row
-    """
-
+    # order, stack: int32: the vertices reached, none before its predecessors; and those that are ready
     order: np.ndarray
     stack: np.ndarray
-    waits: np.ndarray
-    is_on_path: np.ndarray
-    paths: np.ndarray
-    values: np.ndarray
-    front: np.ndarray
+    waits: np.ndarray  # int32, 0 before and after: predecessors that have no place in the order yet
+    is_on_path: np.ndarray  # uint8 of shape (n_edges,)
+    paths: np.ndarray  # float64
+    values: np.ndarray  # float64, 0 before and after by hops: of a vertex, (1 + dependency) / paths
+    front: np.ndarray  # float64, 0 before and after
+    # starts, degrees: int64, of three more entries, 0 before and after: where each level begins; and the edges out of and
+    # into each level
     starts: np.ndarray
     degrees: np.ndarray
-    distance: np.ndarray
+    distance: np.ndarray  # of the type of the distances, unreached before and after a sparse row
 
 
 class Edges(NamedTuple):

@@ -10,13 +10,8 @@ def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
     """Walk from a source, level by level, until nothing is new or ``most_edges`` are walked.
 
     What is ``mark`` in ``seen``, a uint8 array of shape (n_vertices,), counts as seen; what is seen becomes ``mark``. The
-    queue has the same shape.
-
-    Returns
-    -------
-    tuple of int
-        Vertices reached; edges walked; levels begun; vertices and levels at the last power of two of levels before that; 1
-        if the search is whole.
+    queue has the same shape. Return the vertices reached; edges walked; levels begun; vertices and levels at the last power
+    of two of levels before that; 1 if the search is whole.
     """
     seen[source] = mark
     queue[0] = source

@@ -14,13 +14,8 @@ def breadth_first_order(matrices, source: int):
     """Visit vertices from a source, in the order in which they enter a queue.
 
     ``matrices`` are one or two of (indptr, indices): the neighbors of a vertex are those of the first, then those of the
-    second. Indices of one vertex may be in any order and may repeat.
-
-    Returns
-    -------
-    order : int32 array of shape (n_reached,)
-    predecessor : int32 array of shape (n_vertices,)
-        ``NO_VERTEX`` for the source and for vertices that are not reached.
+    second. Indices of one vertex may be in any order and may repeat. Return the order, int32 of shape (n_reached,), and the
+    predecessors, int32 of shape (n_vertices,), ``NO_VERTEX`` for the source and for vertices that are not reached.
     """
     (first, targets), *others = matrices
     second, more_targets = others[0] if others else (first[:1], targets[:0])

@@ -24,19 +24,11 @@ _SLACK = 1 + 2.0**-40  # more than the rounding of a bound
 
 
 def prove_below(graph, vertices, reach, threshold: float, last: int, certified: bool) -> tuple[np.ndarray, int]:
-    """Return OPEN, BELOW or WRONG per vertex, and the number of edges that were visited.
+    """Return OPEN, BELOW or WRONG per vertex, and the number of edges of a graph on the CPU that were visited.
 
-    Parameters
-    ----------
-    graph : Graph
-        On the CPU.
-    vertices : int64 array
-    reach : pair of int64 arrays of shape (n_vertices,)
-        Bounds of the number of vertices that each vertex reaches, itself included.
-    threshold, last : float and int
-        Prove that the closeness is below the threshold, or equal to it for vertices of a larger number than ``last``.
-    certified : bool
-        Check each proof.
+    ``reach`` are bounds of the number of vertices that each vertex reaches, itself included: two int64 arrays of shape
+    (n_vertices,). Prove that the closeness is below ``threshold``, or equal to it for vertices of a larger number than
+    ``last``; check each proof if ``certified``.
     """
     n = graph.n_vertices
     verdicts = np.full(vertices.size, OPEN, np.int8)

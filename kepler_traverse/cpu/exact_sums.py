@@ -81,14 +81,7 @@ def linear_checksum(factors, low, high):
 
 
 class ExactSums:
-    """An array of exact sums.
-
-    Attributes
-    ----------
-    low, high : uint64 and int64 arrays of shape (n,)
-        Element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``.
-    exponent : int
-    """
+    """Exact sums: element i is ``(high[i] * 2**64 + low[i]) * 2**exponent``, of uint64 and int64 arrays of shape (n,)."""
 
     def __init__(self, n: int, exponent: int = 0) -> None:
         self.low, self.high, self.exponent = np.zeros(n, np.uint64), np.zeros(n, np.int64), exponent

@@ -862,7 +862,7 @@ def check(offsets, targets, weights, sources, row_offsets, vertices, distance, l
     limits : array of shape (k,), of the type of distances
     place : int32 array of shape (n_vertices,)
         0 in each place, before and after.
-    found : int64 array of shape (5, 3)
+    findings : int64 array of shape (5, 3)
         For each rule the number of violations, and the position of the source and the vertex of an example. They are added.
     predecessor : array of the length of ``vertices``, or None
     """

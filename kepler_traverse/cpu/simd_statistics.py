@@ -28,21 +28,12 @@ def _tree(builder, values):
 
 @intrinsic
 def statistics_of_block(typing_context, distances, first, limit, largest, extremes):
-    """Figures of ``distances[first : first + PIECE]``, floats: sums, folded by halves, and counts.
+    """Return figures of ``distances[first : first + PIECE]``, floats: sums, folded by halves, and counts.
 
-    Parameters
-    ----------
-    limit, largest : float of the type of distances
-        Larger distances are ignored; and the largest finite number.
-    extremes : array of shape (2, WIDTH), of that type
-        Lowered to the smallest, and raised to the largest distances within the limit.
-
-    Returns
-    -------
-    total, harmonic : float64
-        The sum of the distances within the limit, and of the reciprocals of the positive ones.
-    reached, finite : int64
-        Distances within the limit, and finite distances.
+    Distances beyond ``limit`` are ignored, and ``largest`` is the largest finite number. ``extremes``, of shape (2, WIDTH)
+    and their type, are lowered to the smallest, and raised to the largest distances within the limit. The figures are the
+    sum of the distances within the limit, that of the reciprocals of the positive ones, and the numbers of distances within
+    the limit and of finite ones.
     """
 
     def generate(context, builder, signature, args):

@@ -28,30 +28,19 @@ _NEAR = 3  # in-neighbors whose distances are prefetched
 
 
 class Tree(NamedTuple):
-    """Scratch of one thread, of shape (n_vertices,) each.
+    """Scratch of one thread, of shape (n_vertices,) each."""
 
-    Attributes
-    ----------
-    place : int32 array
-        The entry of each vertex of the tree; -1 before and after.
-    vertex, edge, parent : integer arrays
-        Of each entry: its vertex, the edge that leads to it, and the entry that this edge comes from.
-    waits : int32 array
-        How many entries have yet to hand on to each; all 0, before and after.
-    low, high : uint64 and int64 arrays
-        What each entry carries: all 0, before and after.
-    mark : uint8 array
-        Whether the path to each entry uses a named edge; all unmarked, before and after.
-    """
-
-    place: np.ndarray
+    place: np.ndarray  # int32: the entry of each vertex of the tree; -1 before and after
+    # vertex, edge, parent: integers: of each entry its vertex, the edge that leads to it, and the entry that this edge comes
+    # from
     vertex: np.ndarray
     edge: np.ndarray
     parent: np.ndarray
-    waits: np.ndarray
+    waits: np.ndarray  # int32: how many entries have yet to hand on to each; all 0, before and after
+    # low, high: uint64 and int64: what each entry carries; all 0, before and after
     low: np.ndarray
     high: np.ndarray
-    mark: np.ndarray
+    mark: np.ndarray  # uint8: whether the path to each entry uses a named edge; all unmarked, before and after
 
 
 def new_tree(n: int) -> Tree:

@@ -150,12 +150,7 @@ def extremes(
 class ExtremesSearch(SearchTogether):
     """The search for the extremes of a graph, as columns ``set, vertex, eccentricity``; it takes no sources.
 
-    Parameters are those of ``extremes``.
-
-    Raises
-    ------
-    InputError
-        As ``extremes``.
+    Parameters and errors are those of ``extremes``.
     """
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
@@ -408,10 +403,7 @@ class _Eccentricities:
 def _widening(graph: Graph) -> float:
     """Return the factor by which rounding may break the triangle inequality; its square, as d(v, w) stands for d(w, v).
 
-    Raises
-    ------
-    PrecisionError
-        The error of the longest possible path is no longer small.
+    Raises PrecisionError: the error of the longest possible path is no longer small.
     """
     weights: Array = graph.weights
     unit = graph.n_vertices * float(np.finfo(weights.dtype).eps) / 2
@@ -426,10 +418,7 @@ def _widening(graph: Graph) -> float:
 def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Graph, Any]:
     """Return the graph to search, and a function that returns the ids of its vertex numbers.
 
-    Raises
-    ------
-    InputError
-        As ``extremes``, except that the graph is not connected.
+    Raises InputError: as ``extremes``, except that the graph is not connected.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))

@@ -37,15 +37,10 @@ class Searches:
     def rows(self, numbers: np.ndarray, backward: bool = False, require_all: bool = True) -> Iterator[tuple[int, Array]]:
         """Yield each vertex with its distances to all vertices, or with ``backward`` from all vertices.
 
-        Hops are int32, or int64 for very many vertices. Distances of integer weights are int64. Other distances are those
-        of the search in float64, on the host. Unreached vertices have the distance of their type that stands for them.
+        Hops are int32, or int64 for very many vertices. Distances of integer weights are int64. Other distances are those of
+        the search in float64, on the host. Unreached vertices have the distance of their type that stands for them.
 
-        Raises
-        ------
-        InputError
-            A vertex is not reached, and ``require_all`` is True.
-        CertificateError
-            A distance is wrong.
+        Raises InputError (a vertex is not reached, and ``require_all`` is True) or CertificateError (a distance is wrong).
         """
         graph = self.graph.derived.linked_reverse() if backward else self.graph
         for group in self._plan(graph, backward, numbers.size).iter_groups(numbers):

@@ -38,9 +38,13 @@ _LONG = 3  # an edge counts as at most so many original edges in a priority
 class ListArrays(NamedTuple):
     """The arrays of ``Lists``."""
 
+    # begin, size, capacity: int64, int32 and int32 of shape (n,): where the list of a vertex begins, its entries in the
+    # order of their weights, and the entries that fit
     begin: np.ndarray
     size: np.ndarray
     capacity: np.ndarray
+    # head, weight, via, hops: int32, int64, int32 and uint8: the pool: the other end, the weight, the vertex that a shortcut
+    # passes (-1 for an edge of the graph), and the number of edges of the graph on it, at most 255
     head: np.ndarray
     weight: np.ndarray
     via: np.ndarray
@@ -68,16 +72,7 @@ class Shortcuts(NamedTuple):
 
 
 class Lists:
-    """Adjacency lists that change: one range of a pool per vertex, with capacity to grow.
-
-    Attributes
-    ----------
-    begin, size, capacity : int64, int32 and int32 arrays of shape (n,)
-        Where the list of a vertex begins, its entries in the order of their weights, and the entries that fit.
-    head, weight, via, hops : int32, int64, int32 and uint8 arrays
-        The pool: the other end, the weight, the vertex that a shortcut passes (-1 for an edge of the graph), and the
-        number of edges of the graph on it, at most 255.
-    """
+    """Adjacency lists that change: one range of a pool per vertex, with capacity to grow."""
 
     def __init__(self, offsets: np.ndarray, targets: np.ndarray, weights: np.ndarray):
         self.begin = offsets[:-1].astype(np.int64)
@@ -413,15 +408,7 @@ def _update(next_item, n_items, touched, chunk, chosen, lists, first, added):
 
 
 class Contraction:
-    """The state of a contraction.
-
-    Parameters
-    ----------
-    offsets, targets, weights : arrays
-        A CSR with integer weights of at least 0.
-    reverse : tuple of arrays, optional
-        The CSR of the reversed edges, of a directed graph.
-    """
+    """The state of a contraction of a CSR with integer weights of at least 0; ``reverse`` is that of a directed graph."""
 
     def __init__(
         self,

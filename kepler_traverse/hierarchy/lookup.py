@@ -65,10 +65,7 @@ class Lookup:
     def path(self, target: int) -> np.ndarray:
         """Return the path to a vertex that is reached, along canonical predecessors.
 
-        Raises
-        ------
-        CertificateError
-            No edge of the graph explains a distance of the hierarchy.
+        Raises CertificateError: no edge of the graph explains a distance of the hierarchy.
         """
         reverse = self._graph.reverse
         edges = (reverse.offsets, reverse.targets, self._weights, self._hierarchy.unit)
@@ -104,11 +101,8 @@ class Lookups:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return distances at the targets of each source, in units, and paths to those that are nearer than ``bound``.
 
-        Returns
-        -------
-        sums : integer array of shape (n_targets,)
-        sizes, vertices : arrays
-            Those of ``results.Routes``; no vertices without ``finds_paths``.
+        These are sums, integers of shape (n_targets,), and sizes and vertices of ``results.Routes``; no vertices without
+        ``finds_paths``.
         """
         numbers = np.asarray(sources, np.int64)
         sums, sizes = np.empty(lists.vertices.size, self._kinds[0]), np.zeros(lists.vertices.size, np.int64)

@@ -35,25 +35,11 @@ def require_conserved(
     loads: Words,
     taken: tuple[np.ndarray, Words],
 ) -> None:
-    """Check the loads of edges.
+    """Check the loads of edges of a graph in host memory; CertificateError if they are wrong.
 
-    Parameters
-    ----------
-    graph : Graph
-        In host memory.
-    source : int
-    distance : array of shape (n_vertices,)
-        Unreached vertices are at -1 or infinite.
-    weights : array or None
-        Those of ``graph.reverse``, in the type of the distances; None for hops.
-    cells, loads : int64 array and words of shape (k,)
-        Edges by their positions in the reversed graph, ascending, and what they carry.
-    taken : tuple of int64 array and words of shape (t,)
-        Targets that are served, and what they take.
-
-    Raises
-    ------
-    CertificateError
+    Unreached vertices have the distance -1 or infinity. ``weights`` are those of ``graph.reverse``, in the type of the
+    distances; None for hops. ``cells`` are edges by their positions in the reversed graph, int64 and ascending, and
+    ``loads`` what they carry. ``taken`` has the targets that are served, int64, and what they take.
     """
     reverse = graph.reverse
     src, dst = find_ends(graph, cells)
@@ -101,20 +87,11 @@ def require_listed(graph: Graph, source: int, rows: np.ndarray, taken: Words, li
 
 
 def uses_named(graph: Graph, source: int, cells: np.ndarray, named: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return whether the paths to some targets use a named edge.
+    """Return for each target whether the path to it uses a named edge: False at the source, and where a target takes
+    nothing.
 
-    Parameters
-    ----------
-    cells : int64 array of shape (k,)
-        The edges of the paths to all targets, as ``require_conserved`` takes them: one to each vertex.
-    named : uint8 array
-        Not 0 at the edges that are named.
-    targets : int64 array of shape (t,)
-
-    Returns
-    -------
-    bool array of shape (t,)
-        False where no edge leads: at the source, and at a target that takes nothing.
+    ``cells`` are the edges of the paths to all targets, as ``require_conserved`` takes them: one to each vertex. ``named``,
+    uint8, is not 0 at the edges that are named.
     """
     src, dst = find_ends(graph, cells)
 

@@ -146,13 +146,7 @@ def _make_rows(asked: Asked, group: Traversals, i: int, last: Selection | None) 
 
 
 def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
-    """Return the rows of sources as columns ``source, vertex, distance[, predecessor]``.
-
-    Parameters
-    ----------
-    rows : sequence of _Rows
-        At least one, in the order of the frame.
-    """
+    """Return the rows of at least one source as columns ``source, vertex, distance[, predecessor]``, in their order."""
     ids: Any = graph.ids
     ends = np.cumsum([row.selection.size for row in rows])
     total = int(ends[-1])

@@ -173,17 +173,8 @@ def takes_one_search(graph: Graph, counts_hops: bool, k: int) -> bool:
 def merge_groups(groups: Iterable[Traversals], n_vertices: int, k: int, limit: float | None, xp: Any) -> tuple[Array, Array]:
     """Return the distances and the positions of the k nearest sources of each vertex, from the distances of all.
 
-    Parameters
-    ----------
-    groups : iterable of Traversals
-        By ascending source. Each is used before the next one is requested.
-    xp : module
-        NumPy or CuPy.
-
-    Returns
-    -------
-    arrays of shape (n_vertices, k)
-        Distances, in the widest type of a group; and int64 positions in the order of the sources, -1 where there is none.
+    Groups are by ascending source, and each is used before the next one is requested. The arrays, of shape (n_vertices, k),
+    have distances in the widest type of a group, and int64 positions in the order of the sources, -1 where there is none.
     """
     keys = xp.full((k, n_vertices), MAX_INTEGER, np.int64)
     owner = xp.full((k, n_vertices), -1, np.int64)

@@ -12,20 +12,10 @@ def k_nearest(offsets, targets, weights, sources, k: int, limit: int) -> tuple[n
     Labels are taken in the order of (distance, source), which an edge of weight 0 or more cannot decrease. So the first k
     labels of a vertex that are of different sources are its nearest ones, and a label that comes later need not go on.
 
-    Parameters
-    ----------
-    offsets, targets : arrays
-    weights : int64 array of shape (n_edges,)
-        0 or more; or of shape (0,), where every edge counts 1. No path's sum may exceed int64.
-    sources : int64 array
-        Distinct vertex numbers, ascending.
-    limit : int
-        Larger distances are left out.
-
-    Returns
-    -------
-    int64 arrays of shape (n_vertices, k)
-        Distances, and positions in ``sources``, in ascending order of (distance, position); -1 where there is none.
+    Weights are int64 and 0 or more; of shape (0,), where every edge counts 1. No sum of a path may exceed int64. Sources are
+    distinct int64 vertex numbers, ascending. Distances beyond the limit are left out. Return int64 arrays of shape
+    (n_vertices, k): distances, and positions in ``sources``, in ascending order of (distance, position); -1 where there is
+    none.
     """
     n = offsets.size - 1
     distance, owner = np.full((n, k), -1, np.int64), np.full((n, k), -1, np.int64)

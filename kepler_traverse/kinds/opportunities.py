@@ -253,14 +253,8 @@ def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
 def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     """Add up the attributes of the vertices within each cutoff of each source, on the device of the distances.
 
-    Parameters
-    ----------
-    distance : array of shape (k, n_vertices)
-        Hops (-1 where unreached), or weighted distances (inf, for integers 2**63 - 1).
-
-    Returns
-    -------
-    dict of str to int64 or float64 array of shape (k, n_cutoffs), NumPy
+    Distances, of shape (k, n_vertices), are hops (-1 where unreached) or weighted (inf, for integers 2**63 - 1). The sums of
+    each attribute are int64 or float64 of shape (k, n_cutoffs), NumPy.
     """
     bounds = find_bounds(reduction.cutoffs.tolist(), distance.dtype)
     integers, floats = reduction.ordered()

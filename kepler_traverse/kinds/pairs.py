@@ -55,12 +55,8 @@ def numbers_of_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the vertex numbers of the origins and of the destinations, which ``names`` calls by their arguments.
 
-    Raises
-    ------
-    UnknownVertexError
-        A row holds no vertex of the graph. The message names the row and the id.
-    InputError
-        There are not as many origins as destinations.
+    Raises UnknownVertexError (a row holds no vertex of the graph; the message names the row and the id) or InputError (there
+    are not as many origins as destinations).
     """
     numbers = numbers_of_rows(graph, names[0], origins), numbers_of_rows(graph, names[1], destinations)
     if numbers[0].size != numbers[1].size:

@@ -30,7 +30,7 @@ def require_path_counts(
     carried: np.ndarray,
     is_target: np.ndarray | None = None,
 ) -> None:
-    """Check the counts of paths, and what each vertex carries.
+    """Check the counts of paths in a graph in host memory, and what each vertex carries; CertificateError if they are wrong.
 
     Parameters
     ----------

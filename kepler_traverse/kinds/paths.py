@@ -130,10 +130,7 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
 def rows_of_edges(graph: Graph, routes: Routes) -> tuple[np.ndarray, np.ndarray]:
     """Return the row of the edge list of each step, and a mask of the vertices that begin a path and have no edge.
 
-    Raises
-    ------
-    InputError
-        The graph does not know its rows.
+    Raises InputError: the graph does not know its rows.
     """
     edge_rows: Any = graph.edge_rows
     if edge_rows is None:
@@ -167,10 +164,7 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def columns_along(graph: Graph, along: Any) -> dict[str, np.ndarray]:
     """Return the columns to sum, by name, as int64 or float64 arrays with one value per row of the edge list.
 
-    Raises
-    ------
-    InputError
-        ``along`` is no table of numbers, or has not one row per row of the edge list.
+    Raises InputError: ``along`` is no table of numbers, or has not one row per row of the edge list.
     """
     named = arguments.columns("along", along)
     if named is None:
@@ -216,11 +210,7 @@ def summed_along(name: str, values: np.ndarray, rows: np.ndarray, begins: np.nda
     """Return the sum of a column of the edge list up to each vertex of some paths.
 
     ``rows`` and ``begins`` are results of ``rows_of_edges``, and ``sizes`` the numbers of vertices of the paths.
-
-    Raises
-    ------
-    PrecisionError
-        A sum of integers may exceed int64, or one of floats float64.
+    Raises PrecisionError: a sum of integers may exceed int64, or one of floats float64.
     """
     steps = np.where(begins, values.dtype.type(0), values[rows] if values.size else values.dtype.type(0))
     if steps.dtype.kind == "i" and steps.size:

@@ -46,10 +46,7 @@ ARROW = "arrow"  # as ``stream``: record batches
 def outputs_needed_by(result: str, algorithm: str, targets: Ids | None) -> str:
     """Return the output that a query needs for a result; see ``Query.output``.
 
-    Raises
-    ------
-    InputError
-        The result does not exist, or not for this algorithm, or it needs targets.
+    Raises InputError: the result does not exist, or not for this algorithm, or it needs targets.
     """
     kind = RESULT_KINDS[arguments.choice("result", result, tuple(RESULT_KINDS))]
     rules.check(kind, algorithm, {"targets": None if targets is None else option_text("targets")})
@@ -93,14 +90,8 @@ class Question:
 def check_arguments(graph: Graph, sources: Any, question: Question, algorithm: Algorithm) -> tuple[Graph, np.ndarray, Any]:
     """Check the arguments of ``bfs_many`` and ``sssp_many``.
 
-    Returns
-    -------
-    Graph
-        The graph to search.
-    int64 array of shape (k,)
-        Vertex numbers of the sources, in the given order.
-    list or None
-        The targets.
+    Return the graph to search; the vertex numbers of the sources, int64 of shape (k,), in the given order; and the list of
+    the targets, or None.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     result, direction, stream, options = question.result, question.direction, question.stream, question.of_kind
@@ -151,12 +142,7 @@ def given_sources(sources: Any) -> Any:
 def source_numbers(graph: Graph, sources: Any) -> np.ndarray:
     """Return the vertex numbers of ``given_sources``.
 
-    Raises
-    ------
-    InputError
-        ``"all"`` could mean a vertex of this name.
-    UnknownVertexError
-        Some ids are not vertices.
+    Raises InputError (``"all"`` could mean a vertex of this name) or UnknownVertexError (some ids are not vertices).
     """
     if isinstance(sources, str):
         if graph.has_string_ids and has_vertex(graph, ALL):
@@ -187,11 +173,8 @@ def limits_per_source(
 ) -> SourceValues | None:
     """Return the limits of the sources, whose vertex numbers are ``numbers``; None if all have the same.
 
-    Raises
-    ------
-    InputError
-        There is not one limit per source, or a limit has a wrong value; a source is given twice with different limits; or
-        the result has no searches of their own.
+    Raises InputError: there is not one limit per source, or a limit has a wrong value; a source is given twice with
+    different limits; or the result has no searches of their own.
     """
     name, kind = algorithm.limit_name, RESULT_KINDS[result]
     limits = arguments.limits(name, limit, numbers.size)
@@ -237,14 +220,7 @@ def compute_result(
 
 
 class ResultForm:
-    """Makes results of one kind from the groups of a plan.
-
-    Parameters
-    ----------
-    targets : array of vertex numbers, or None
-    options : KindOptions
-        The checked options of the kind.
-    """
+    """Makes results of one kind, with checked options, from the groups of a plan. Targets are vertex numbers."""
 
     def __init__(
         self,
@@ -266,15 +242,9 @@ class ResultForm:
         )
 
     def make(self, groups: Iterable[Traversals], distinct: np.ndarray, places: np.ndarray) -> Any:
-        """Return a result.
+        """Return a result from the groups of ``distinct`` sources, int64 vertex numbers, in this order.
 
-        Parameters
-        ----------
-        groups : iterable of Traversals
-            Those from ``distinct``, in this order.
-        distinct : int64 array of vertex numbers
-        places : integer array
-            For each source of the result its place in ``distinct``.
+        ``places`` has the place of each source of the result in ``distinct``.
         """
         kind, asked = self.kind, self._asked
         if kind.make_loads is not None:

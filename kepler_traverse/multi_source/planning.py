@@ -513,10 +513,7 @@ def _largest_group(
 ) -> tuple[int, int]:
     """Return the size of the largest group that fits, and its bytes.
 
-    Raises
-    ------
-    CapacityError
-        Not even the smallest group fits. The message states the bytes needed and the bytes free.
+    Raises CapacityError: not even the smallest group fits. The message states the bytes needed and the bytes free.
     """
     device = strategy.device
     most = int(available_memory(device) * _SHARE) if memory is None else memory

@@ -67,16 +67,7 @@ PLAIN = RunOptions()
 class SearchTogether:
     """A search from all sources together, or of the whole graph, ready to run; attributes are as in ``MultiSourcePlan``.
 
-    Attributes
-    ----------
-    graph : Graph
-    algorithm : {"bfs", "sssp"}
-    group : int
-        Number of all sources.
-    strategy : Strategy, or an object with its ``name``, ``device`` and ``rationale``
-    query : Query
-    nbytes, depth : int
-    why : str
+    ``group`` is the number of all sources; ``strategy`` may be any object with a ``name``, a ``device`` and a ``rationale``.
     """
 
     depth = 0
@@ -89,25 +80,14 @@ class SearchTogether:
     def find(self, numbers: np.ndarray, options: RunOptions = PLAIN) -> tuple[dict[str, Column], int]:
         """Search from distinct sources and return the columns and the rounds.
 
-        Raises
-        ------
-        NegativeCycleError
-            A negative cycle is reachable from one of the sources (SSSP only).
-        CertificateError
+        Raises NegativeCycleError (a negative cycle is reachable from one of the sources, SSSP only) or CertificateError (a
+        distance is wrong).
         """
         raise NotImplementedError
 
 
 class NearestSearch(SearchTogether):
-    """One search for the nearest source of each vertex.
-
-    Parameters
-    ----------
-    strategies : sequence of Strategy
-        Those for one source.
-    strategy : str
-        ``"auto"``, or the name of one of them.
-    """
+    """One search for the nearest source of each vertex, by one of the strategies for one source, or ``"auto"``."""
 
     def __init__(
         self, graph: Graph, algorithm: str, strategies: Sequence[Strategy], strategy: str, query: Query, n_sources: int
@@ -146,18 +126,8 @@ _LABELS = "k_labels", "one search from all sources, with up to k labels per vert
 class KNearestSearch(SearchTogether):
     """One search from all sources, or searches from each source whose groups are merged, for the k nearest of each vertex.
 
-    Parameters
-    ----------
-    plan_for : callable
-        ``plan_for(n_sources=n, forms=forms)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is
-        enough.
-    may_take_one : bool
-        Whether one search from all sources may be made.
-
-    Raises
-    ------
-    InputError
-        There is no source.
+    ``plan_for(n_sources=n, forms=forms)`` returns a ``MultiSourcePlan`` of distances. It is called unless one search is
+    enough, and may be made as ``may_take_one`` says. Raises InputError: there is no source.
     """
 
     def __init__(
@@ -249,10 +219,7 @@ def frame_of_all(search: SearchTogether, numbers: np.ndarray, members: SourceGro
 class SearchFromTargets:
     """Finds the nearest targets of all vertices by searches over the reversed edges, made once for all sources.
 
-    Parameters
-    ----------
-    plan_for : callable
-        ``plan_for(graph, n_sources=n, forms=forms)`` returns a plan of distances, for searches from each target.
+    ``plan_for(graph, n_sources=n, forms=forms)`` returns a plan of distances, for searches from each target.
     """
 
     def __init__(

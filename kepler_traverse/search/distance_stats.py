@@ -45,16 +45,11 @@ class DistanceStats(NamedTuple):
 
 
 def summary_of_distances(distance: Array, offsets: Array, limit: float | None) -> DistanceStats:
-    """Compute statistics of distances on their device; each distance is read once.
+    """Compute statistics of distances on their device, up to a limit; each distance is read once.
 
-    Parameters
-    ----------
-    distance : float32, float64 or int64 array of shape (k, n_vertices), InterleavedDistances or SparseDistances
-        inf where unreached, for integers 2**63 - 1. Sums and reciprocals are those of the integers rounded to float64.
-    offsets : int64 array of shape (n_vertices + 1,)
-        Those of the graph.
-    limit : float or None
-        Larger distances are ignored.
+    Distances are float32, float64 or int64 of shape (k, n_vertices), or interleaved or sparse; inf where unreached, for
+    integers 2**63 - 1. Sums and reciprocals are those of the integers rounded to float64. ``offsets`` are those of the
+    graph.
     """
     if not is_rows(distance):
         return DistanceStats(*distance.stats(offsets, limit))
@@ -78,19 +73,10 @@ def as_floats(distance: Array) -> Array:
 
 
 def exact_totals(distance: Array, limit: float | None, stats: DistanceStats) -> np.ndarray:
-    """Return exact sums of integer distances, int64 of shape (k,), NumPy.
+    """Return exact sums of integer distances, int64 of shape (k,), NumPy, from what ``summary_of_distances`` took and
+    returned.
 
-    Parameters
-    ----------
-    distance, limit
-        Those that were passed to ``summary_of_distances``.
-    stats : DistanceStats
-        Its result.
-
-    Raises
-    ------
-    PrecisionError
-        A sum exceeds int64.
+    Raises PrecisionError: a sum exceeds int64.
     """
     extremes = zip(stats.reached.tolist(), stats.lowest.tolist(), stats.farthest.tolist(), strict=True)
     bounds = [n * max(abs(int(low)), abs(int(high))) if n else 0 for n, low, high in extremes]
@@ -117,14 +103,9 @@ def count_bins(
 ) -> np.ndarray:
     """Count the distances in each of up to ``n_bins`` bins, int64 of shape (k, n_bins); each distance is read once.
 
-    Parameters
-    ----------
-    distance, limit
-        As in ``summary_of_distances``.
-    bins_per_unit : float64 array of shape (k,), NumPy
-        Powers of two; 0 puts every distance into one bin.
-    before : int64 array of shape (k,), NumPy
-        Number of bins per source that lie before its first one; every distance is in one of the next ``n_bins``.
+    Distances and limit are those of ``summary_of_distances``. ``bins_per_unit``, float64, are powers of two; 0 puts every
+    distance into one bin. ``before``, int64, are the bins that lie before the first one; every distance is in one of the
+    next ``n_bins``. Both are NumPy arrays of shape (k,).
     """
     if not is_rows(distance):
         return np.asarray(distance.bins(limit, bins_per_unit, before, n_bins))
@@ -135,19 +116,9 @@ def count_bins(
 def count_levels(distance: Array, offsets: Array, limit: float | None) -> Iterator[tuple[Array, np.ndarray]]:
     """Count the vertices at 0, 1, 2, ... hops from each source.
 
-    Parameters
-    ----------
-    distance : int8, int16 or int32 array of shape (k, n_vertices)
-        -1 where unreached. Each source reaches at least one vertex.
-    offsets, limit
-        As in ``summary_of_distances``.
-
-    Yields
-    ------
-    counts : int64 array of shape (n_sources, levels), on the distances' device
-        Counts of the next sources, as many as fit into bounded memory. No level is beyond the limit.
-    edges : int64 array of shape (n_sources,), NumPy
-        As in ``DistanceStats``.
+    Distances are int8, int16 or int32 of shape (k, n_vertices), -1 where unreached; each source reaches at least one vertex.
+    Yield for the next sources, as many as fit into bounded memory, the counts, int64 of shape (n_sources, levels) on the
+    device of the distances, and the ``edges`` of ``DistanceStats``. No level is beyond the limit.
     """
     return (
         _choose_backend(distance).levels(distance, offsets, limit) if is_rows(distance) else distance.levels(offsets, limit)
@@ -160,15 +131,8 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     The sum of reciprocals is folded by halves: value i and value i + half of the levels are added; with an odd number of
     levels the middle value remains. Empty levels after the last level of a source change nothing.
 
-    Parameters
-    ----------
-    counts : int32 or int64 array of shape (k, levels)
-        Each source has at least one vertex.
-
-    Returns
-    -------
-    float64 array of shape (k, 4), NumPy
-        Per source: vertices, largest hop count, sum of hops, and sum of the reciprocals of positive hops.
+    Counts are int32 or int64 of shape (k, levels), and each source has at least one vertex. Return a float64 array of shape
+    (k, 4), NumPy: vertices, largest hop count, sum of hops, and sum of the reciprocals of positive hops.
     """
     return _choose_backend(counts).summary_of_levels(counts)
 

@@ -71,17 +71,9 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
 
 
 class Sums:
-    """The type that the sums of a plan are computed in.
+    """The type that the sums of a plan are computed in, and the graph to search in, with weights of that type.
 
-    Parameters
-    ----------
-    limit : int, float or None
-        Distances beyond it are not part of the result.
-
-    Attributes
-    ----------
-    graph : Graph
-        The graph to search in, with weights of the current type.
+    Distances beyond the limit are not part of the result.
     """
 
     def __init__(self, graph: Graph, algorithm: str, limit: float | None = None) -> None:
@@ -108,14 +100,7 @@ class Sums:
         return self._may_round and self.dtype.kind == "f"
 
     def hold(self, distance: Array | None, below: float | None = None) -> bool:
-        """Return whether distances that a search found are exact.
-
-        Parameters
-        ----------
-        distance : array of shape (n,) or (k, n)
-        below : float, optional
-            A known upper bound: all finite distances are smaller.
-        """
+        """Return whether distances of a search, of shape (n,) or (k, n), are exact; all are ``below`` this bound, if any."""
         if not self.may_widen or distance is None or not distance.size or distance.dtype.kind == "i":
             return True
         bound = EXACT_BELOW[self.dtype]
@@ -124,13 +109,7 @@ class Sums:
         return not any_beyond(distance, bound)
 
     def widen(self) -> None:
-        """Change to the next wider type.
-
-        Raises
-        ------
-        PrecisionError
-            The caller has chosen the type of distances.
-        """
+        """Change to the next wider type; PrecisionError if the caller has chosen the type of distances."""
         if self.graph.float_distances:
             raise PrecisionError(
                 f"a distance is {EXACT_BELOW[self.dtype]:,} or more, where {self.dtype} does not hold every integer; "
@@ -144,11 +123,8 @@ class Sums:
 class WideningSearch:
     """A planned search that repeats itself in a wider type if its sums could have been rounded.
 
-    Parameters
-    ----------
-    prepare : callable
-        ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``, which returns an
-        ``Outcome`` or a ``MultiSourceOutcome``.
+    ``prepare(sums)`` compiles and allocates for the current type. It returns ``search(argument)``, which returns an
+    ``Outcome`` or a ``MultiSourceOutcome``.
     """
 
     def __init__(self, sums: Sums, prepare: Callable[[Sums], Any]) -> None:

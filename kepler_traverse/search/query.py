@@ -49,11 +49,7 @@ class TargetLists(NamedTuple):
     def take(self, distance: Array, columns: np.ndarray | None = None) -> Array:
         """Return the distances at the targets, of shape (n_targets,), from those of each source to all ``columns``.
 
-        Parameters
-        ----------
-        distance : array of shape (k, n_columns), or SparseDistances
-        columns : int64 array of vertex numbers, ascending, optional
-            The vertex of each column; None means that all vertices have one.
+        ``columns`` are the vertex numbers of the columns, ascending; None means that all vertices have one.
         """
         rows = np.repeat(np.arange(self.offsets.size - 1), np.diff(self.offsets))
         if not is_rows(distance):
@@ -133,11 +129,7 @@ def compute_digest(facts: Any, arrays: Iterable[np.ndarray] = ()) -> str:
 class SourceValues(Digested):
     """A number per source: its limit, or its weight.
 
-    Attributes
-    ----------
-    numbers : int64 array, NumPy
-        Distinct vertex numbers of the sources, ascending.
-    values : int64 or float64 array of the same length, NumPy
+    ``numbers`` are distinct int64 vertex numbers, ascending, and ``values`` int64 or float64.
     """
 
     def __init__(self, numbers: np.ndarray, values: np.ndarray):
@@ -207,13 +199,7 @@ class Query:
         return self.limit is not None or self.targets is not None or self.has_target_lists
 
     def get_tuning(self, kind: type[TuningClass]) -> TuningClass:
-        """Return the tuning parameters of a strategy, or its defaults if the query has none.
-
-        Raises
-        ------
-        TypeError
-            The query has those of another strategy.
-        """
+        """Return the tuning of a strategy, or its defaults if the query has none; TypeError if it has that of another."""
         if self.tuning is None:
             return kind()
         if not isinstance(self.tuning, kind):

@@ -176,13 +176,7 @@ class _Searches:
 def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None) -> Any:
     """Return ``traverse(sources, lists=None)``. Rows come to host memory, where everything is computed of them.
 
-    Parameters
-    ----------
-    graph : Graph
-    query : Query
-    counts_hops : bool
-    overflow_error : callable, optional
-        ``overflow_error(graph)`` returns the error for a distance beyond the type of the weights.
+    ``overflow_error(graph)`` returns the error for a distance beyond the type of the weights.
     """
     is_on_gpu = graph.device == "cuda"
     search = (_search_on_gpu if is_on_gpu else _search_on_cpu)(graph, query, counts_hops)

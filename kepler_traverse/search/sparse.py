@@ -238,17 +238,8 @@ class SparseDistances:
     def check(self, graph: Any, sources: np.ndarray, limit: Any) -> np.ndarray:
         """Check the rows by the rules of ``certificate``, over the vertices reached and the edges that leave them.
 
-        Parameters
-        ----------
-        graph : Graph
-            Without negative weights; its weights have the type of weighted distances.
-        sources : int64 array of shape (k,)
-        limit : float, None, or float64 array of shape (k,)
-
-        Returns
-        -------
-        int64 array of shape (5, 3)
-            As ``certificate.batch.check_distances``.
+        The graph has no negative weight, and weights of the type of weighted distances. There is one limit, or float64 ones
+        of shape (k,). Return what ``certificate.batch.check_distances`` returns.
         """
         limits = self._bounds(np.full(len(self), np.inf if limit is None else limit))
         sources = np.array(sources, np.int64)  # one layout, for which the check is compiled once
@@ -270,10 +261,7 @@ class SparseDistances:
     def point_back(self, graph: Any, sources: np.ndarray) -> SparseDistances:
         """Return the rows with the predecessors that follow from distances in a graph without negative weights.
 
-        Raises
-        ------
-        PrecisionError
-            A vertex has none.
+        Raises PrecisionError: a vertex has none.
         """
         predecessor, sources = np.empty(self.size, self.vertices.dtype), np.array(sources, np.int64)
         edges = self._copy_edges(graph)

@@ -142,12 +142,7 @@ def _dijkstra(offsets, targets, weights, source, limit, distance):
 
 
 def _bellman_ford(graph, source: int, distance) -> int:
-    """Fill in the distances from a source; return the rounds.
-
-    Raises
-    ------
-    NegativeCycleError
-    """
+    """Fill in the distances from a source and return the rounds; raise NegativeCycleError if there is such a cycle."""
     n = graph.n_vertices
     distance.fill(MAX_INTEGER)
     distance[source] = 0

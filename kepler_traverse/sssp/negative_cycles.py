@@ -20,11 +20,7 @@ from ..errors import NegativeCycleError, PrecisionError
 def search(graph, parent) -> None:
     """Raise NegativeCycleError, with vertex numbers, if the parents form a negative cycle.
 
-    Parameters
-    ----------
-    graph : Graph
-    parent : integer array of shape (n_vertices,)
-        The vertex that improved the distance of each vertex last; -1 for none.
+    The parent of each vertex is the vertex that improved its distance last; -1 for none.
     """
     parent = to_host(parent)
     cycles, starts = _cycles(parent)

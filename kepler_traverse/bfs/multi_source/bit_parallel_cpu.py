@@ -122,10 +122,8 @@ class _Run:
     def search(self, sources, query, lists=None) -> tuple[int, int, int | None]:
         """Search level by level until no vertex is discovered.
 
-        Returns
-        -------
-        tuple
-            Number of levels, the last level that discovered a vertex, and the level up to which distances are complete.
+        Return the number of levels, the last level that discovered a vertex, and the level up to which distances are
+        complete.
         """
         self._start(sources, query.output == "counts")
         n = self._graph.n_vertices

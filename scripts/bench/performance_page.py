@@ -26,7 +26,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from scripts.bench import first_use, level_traces, roofline
@@ -141,78 +141,47 @@ def graph_of(row: dict) -> str:
     return f"{row['graph']}, {'directed' if row['directed'] else 'undirected'}"
 
 
-def traversal_table(rows: list[dict]) -> str:
-    header = [
-        "graph",
-        "vertices",
-        "edges",
-        "algorithm",
-        "device",
-        "strategy",
-        "sources",
-        "seconds",
-        "baseline",
-        "baseline's seconds",
-    ]
-    header += ["ratio", "peak", "baseline's peak", "agrees", "certified"]
-    return table(
-        header,
-        [
-            [
-                graph_of(row),
-                f"{row['vertices']:,}",
-                f"{row['edges']:,}",
-                algorithm_of(row),
-                row["device"],
-                row["strategy"],
-                str(row["sources"]),
-                seconds(row["seconds"]),
-                row["peer"] or "-",
-                seconds(row["peer_seconds"]),
-                ratio(row),
-                size(row["peak_bytes"]),
-                size(row["peer_peak_bytes"]),
-                "yes" if row["agrees"] else "-",
-                "yes",
-            ]
-            for row in rows
-        ],
-    )
+def by_columns(columns: dict[str, Callable[[dict], str]], rows: Iterable[dict]) -> str:
+    """Return a Markdown table: a column per entry, its header and the cell of a row."""
+    return table(list(columns), [[cell(row) for cell in columns.values()] for row in rows])
 
 
-def build_table(rows: list[dict]) -> str:
-    header = [
-        "graph",
-        "rows",
-        "device",
-        "edge list",
-        "seconds",
-        "peak",
-        "peak / edge list",
-        "baseline",
-        "baseline's seconds",
-        "ratio",
-    ]
-    header += ["baseline's peak"]
-    return table(
-        header,
-        [
-            [
-                row["graph"],
-                f"{row['rows']:,}",
-                row["device"],
-                size(row["edge_list_bytes"]),
-                seconds(row["seconds"]),
-                size(row["peak_bytes"]),
-                "-" if row["peak_bytes"] is None else f"{row['peak_bytes'] / row['edge_list_bytes']:.2f}",
-                row["peer"] or "-",
-                seconds(row["peer_seconds"]),
-                ratio(row),
-                size(row["peer_peak_bytes"]),
-            ]
-            for row in rows
-        ],
-    )
+TRAVERSAL_COLUMNS = {
+    "graph": graph_of,
+    "vertices": lambda row: number(row["vertices"]),
+    "edges": lambda row: number(row["edges"]),
+    "algorithm": algorithm_of,
+    "device": lambda row: row["device"],
+    "strategy": lambda row: row["strategy"],
+    "sources": lambda row: str(row["sources"]),
+    "seconds": lambda row: seconds(row["seconds"]),
+    "baseline": lambda row: row["peer"] or "-",
+    "baseline's seconds": lambda row: seconds(row["peer_seconds"]),
+    "ratio": ratio,
+    "peak": lambda row: size(row["peak_bytes"]),
+    "baseline's peak": lambda row: size(row["peer_peak_bytes"]),
+    "agrees": lambda row: "yes" if row["agrees"] else "-",
+    "certified": lambda _: "yes",
+}
+BUILD_COLUMNS = {
+    "graph": lambda row: row["graph"],
+    "rows": lambda row: number(row["rows"]),
+    "device": lambda row: row["device"],
+    "edge list": lambda row: size(row["edge_list_bytes"]),
+    "seconds": lambda row: seconds(row["seconds"]),
+    "peak": lambda row: size(row["peak_bytes"]),
+    "peak / edge list": lambda row: f"{row['peak_bytes'] / row['edge_list_bytes']:.2f}" if row["peak_bytes"] else "-",
+    "baseline": lambda row: row["peer"] or "-",
+    "baseline's seconds": lambda row: seconds(row["peer_seconds"]),
+    "ratio": ratio,
+    "baseline's peak": lambda row: size(row["peer_peak_bytes"]),
+}
+
+
+def made_on(record: dict) -> str:
+    """Return the last line of a table: the processor, the date and the commit of its record."""
+    machine = record["machine"]
+    return f"{machine['cpu']}, {machine['cores']} cores ({record['date']}, commit `{record['commit']}`)."
 
 
 def machine_of(run: dict) -> str:
@@ -242,9 +211,9 @@ def log_text(run: dict, notes: str) -> str:
         f"```\n{run['command']}\n```\n",
     ]
     if run["traversals"]:
-        parts.append(traversal_table(run["traversals"]))
+        parts.append(by_columns(TRAVERSAL_COLUMNS, run["traversals"]))
     if run["builds"]:
-        parts += ["Reading and building:\n", build_table(run["builds"])]
+        parts += ["Reading and building:\n", by_columns(BUILD_COLUMNS, run["builds"])]
     for measured in run["tables"]:
         rows = [[number(cell) for cell in row] for row in measured["rows"]]
         parts += [f"{measured['name'].replace('_', ' ').capitalize()}:\n", table(measured["columns"], rows)]
@@ -331,68 +300,58 @@ def cpu_tables(runs: list[dict]) -> list[str]:
                 rows, of_run = newest.get(key, ([], None))
                 newest[key] = (rows if of_run is run else []) + [row], run
     if newest:
-        rows = []
-        for found, _ in newest.values():
-            row = min(found, key=lambda row: row["peer_seconds"])
-            rows.append([graph_of(row), f"{row['vertices']:,}", f"{row['edges']:,}", row["algorithm"], str(row["sources"])])
-            rows[-1] += [seconds(row["seconds"]), size(row["peak_bytes"]), row["peer"], seconds(row["peer_seconds"])]
-            rows[-1] += [size(row["peer_peak_bytes"]), ratio(row)]
-        header = ["graph", "vertices", "stored edges", "algorithm", "sources", "seconds", "memory"]
-        header += ["fastest baseline", "its seconds", "its memory", "ratio"]
+        fastest = [min(rows, key=lambda row: row["peer_seconds"]) for rows, _ in newest.values()]
+        columns = {
+            "graph": graph_of,
+            "vertices": lambda row: number(row["vertices"]),
+            "stored edges": lambda row: number(row["edges"]),
+            "algorithm": lambda row: row["algorithm"],
+            "sources": lambda row: str(row["sources"]),
+            "seconds": lambda row: seconds(row["seconds"]),
+            "memory": lambda row: size(row["peak_bytes"]),
+            "fastest baseline": lambda row: row["peer"],
+            "its seconds": lambda row: seconds(row["peer_seconds"]),
+            "its memory": lambda row: size(row["peer_peak_bytes"]),
+            "ratio": ratio,
+        }
         parts += ["## Many sources on a CPU\n", "Library calls on two cores. Memory is the peak of the call.", ""]
-        parts += [table(header, rows), made_by([run for _, run in newest.values()])]
+        parts += [by_columns(columns, fastest), made_by([run for _, run in newest.values()])]
     jobs = records(runs, "cpu_jobs")
     if jobs:
-        header = ["graph", "vertices", "algorithm", "result", "sources", "seconds", "memory, MiB"]
-        rows = []
-        for key, (one, _) in jobs.items():
-            rows.append([key[0], number(one["vertices"]), key[1], one["result"], number(one["sources"])])
-            rows[-1] += [number(one["seconds"]), number(one["peak_mib"])]
-        parts += ["## A whole job on a CPU\n"]
+        names = {"seconds": "seconds", "peak_mib": "memory, MiB"}
+        names = {name: name for name in ("graph", "vertices", "algorithm", "result", "sources")} | names
+        rows = [[number(one[name]) for name in names] for one, _ in jobs.values()]
         parts += [
-            "`python -m pipelines.batch_sources` on two cores, from the command to the finished folder. Every result is"
+            "## A whole job on a CPU\n",
+            "`python -m pipelines.batch_sources` on two cores, from the command to the finished folder. Every result is",
+            "certified. Memory is the peak of all its processes together; shared pages count once.",
+            "",
         ]
-        parts += ["certified. Memory is the peak of all its processes together; shared pages count once.", ""]
-        parts += [table(header, rows), made_by([run for _, run in jobs.values()])]
+        parts += [table(list(names.values()), rows), made_by([run for _, run in jobs.values()])]
     return parts
 
 
 def short_table_of(short: dict) -> list[str]:
     """Searches that end early, next to libraries for urban networks and graphs."""
 
-    def rows_of(works: list[dict]) -> list[list[str]]:
-        return [
-            [
-                row["graph"],
-                row["work"],
-                f"{row['size']:,}",
-                seconds(row["seconds"]),
-                f"{1e6 * row['seconds'] / row['size']:.2f}",
-                row["peer"] or "-",
-                seconds(row["peer_seconds"]),
-                factor(row["peer_seconds"], row["seconds"]),
-                seconds(row.get("job_seconds")),
-                seconds(2 * row["seconds"] + 2) if row.get("job_seconds") else "-",
-            ]
-            for row in works
-        ]
-
-    machine, growth = short["machine"], short["growth"]
+    columns = {
+        "graph": lambda row: row["graph"],
+        "work": lambda row: row["work"],
+        "sources or pairs": lambda row: f"{row['size']:,}",
+        "seconds": lambda row: seconds(row["seconds"]),
+        "us each": lambda row: f"{1e6 * row['seconds'] / row['size']:.2f}",
+        "peer": lambda row: row["peer"] or "-",
+        "its seconds": lambda row: seconds(row["peer_seconds"]),
+        "ratio": lambda row: factor(row["peer_seconds"], row["seconds"]),
+    }
+    of_jobs = {
+        "as a job": lambda row: seconds(row.get("job_seconds")),
+        "wanted": lambda row: seconds(2 * row["seconds"] + 2) if row.get("job_seconds") else "-",
+    }
+    growth = short["growth"]
     (some, all_), (some_of_large, all_of_large) = (
         [growth[size][f"nanoseconds_of_{part}"] for part in ("some", "all")] for size in ("small", "large")
     )
-    header = [
-        "graph",
-        "work",
-        "sources or pairs",
-        "seconds",
-        "us each",
-        "peer",
-        "its seconds",
-        "ratio",
-        "as a job",
-        "wanted",
-    ]
 
     def on_a_gpu(part: dict) -> list[str]:
         host = part["machine"]
@@ -401,7 +360,7 @@ def short_table_of(short: dict) -> list[str]:
             "On a GPU, next to this library's strategy for searches that are not short, measured on 20,000 sources.",
             "USA-road-NE has no weights: each edge takes that of a random edge of USA-road-d.NY.",
             "",
-            table(header[:-2], [row[:-2] for row in rows_of(part["works"])]),
+            by_columns(columns, part["works"]),
             f"{host['gpu']}, {host['cores']} cores ({part['date']}, commit `{part['commit']}`).",
         ]
 
@@ -412,14 +371,14 @@ def short_table_of(short: dict) -> list[str]:
         "measured from the command to the finished folder, with certificates; that within 2 hops has each source once.",
         "*Wanted* of a job is at most twice the library's time and 2 s.",
         "",
-        table(header, rows_of(short["works"])),
+        by_columns(columns | of_jobs, short["works"]),
         f"By hops, a vertex reached takes {all_:.1f} ns in a graph of {growth['small']['vertices']:,} vertices and",
         f"{all_of_large:.1f} ns in one of {growth['large']['vertices']:,}, searched from all vertices. From",
         f"{growth['sources']:,} scattered ones, which reach equally many vertices in both, it takes {some:.1f} and",
         f"{some_of_large:.1f} ns: fewer searches pass each vertex of the larger graph, so that its edges are in no cache",
         "yet.",
         "",
-        f"{machine['cpu']}, {machine['cores']} cores ({short['date']}, commit `{short['commit']}`).",
+        made_on(short),
         *(["", *short["notes"]] if short.get("notes") else []),
         *(on_a_gpu(short["gpu"]) if short.get("gpu") else []),
         "",
@@ -445,7 +404,7 @@ def loads_table_of(loads: dict) -> list[str]:
         *("graph", "work", "seconds", "ms per source", "of processor", "peer", "its ms", "of processor"),
         *("ratio", "ratio of processor"),
     ]
-    machine, gpu = loads["machine"], loads["gpu"]
+    gpu = loads["gpu"]
     on_gpu = [
         [
             *(row["graph"], row["algorithm"], row.get("method", "-"), f"{row['sources']:,}"),
@@ -466,7 +425,7 @@ def loads_table_of(loads: dict) -> list[str]:
         "sources itself. Flows agree with distances: volume times weight, over edges, is volume times distance, over pairs.",
         "",
         table(header, rows),
-        f"{machine['cpu']}, {machine['cores']} cores ({loads['date']}, commit `{loads['commit']}`).",
+        made_on(loads),
         *(["", *loads["notes"]] if loads.get("notes") else []),
         "",
         "Betweenness of vertices and flows over edges on a GPU, with distances; betweenness is compared with a plain loop",
@@ -486,13 +445,17 @@ def reading_table(runs: list[dict]) -> list[str]:
         newest |= {(row["graph"], row["device"]): (row, run) for row in run["builds"] if row["device"] == "cpu"}
     if not newest:
         return []
-    rows = []
-    for row, _ in newest.values():
-        rows.append([row["graph"], number(row["rows"]), number(row["seconds"]), size(row["peak_bytes"])])
-        rows[-1] += [number(row["peer_seconds"]), size(row["peer_peak_bytes"]), ratio(row)]
-    header = ["graph", "rows", "seconds", "memory", "pandas + SciPy, seconds", "its memory", "ratio"]
+    columns = {
+        "graph": lambda row: row["graph"],
+        "rows": lambda row: number(row["rows"]),
+        "seconds": lambda row: number(row["seconds"]),
+        "memory": lambda row: size(row["peak_bytes"]),
+        "pandas + SciPy, seconds": lambda row: number(row["peer_seconds"]),
+        "its memory": lambda row: size(row["peer_peak_bytes"]),
+        "ratio": ratio,
+    }
     parts = ["## Reading an edge list on a CPU\n", "From a Parquet file to a graph, in a fresh process.", ""]
-    return [*parts, table(header, rows), made_by([run for _, run in newest.values()])]
+    return [*parts, by_columns(columns, [row for row, _ in newest.values()]), made_by([run for _, run in newest.values()])]
 
 
 STEPS = ("read", "build", "plan", "compile", "store", "start", "traverse", "outside")
@@ -578,9 +541,7 @@ def cores_table(cores: dict) -> list[str]:
         "",
     ]
     lines += [table(["graph", "algorithm", "sources", *(f"{n} cores" if n > 1 else "1 core" for n in counts)], rows)]
-    machine = cores["machine"]
-    lines += [f"{machine['cpu']}, {machine['cores']} cores ({cores['date']}, commit `{cores['commit']}`).", ""]
-    lines += [*cores["notes"], ""]
+    lines += [made_on(cores), "", *cores["notes"], ""]
     return [*lines, *(peers_table(cores["peers"]) if "peers" in cores else [])]
 
 
@@ -600,9 +561,7 @@ def peers_table(peers: dict) -> list[str]:
             cells += ["-", "-"] if taken is None or ours is None else [f"{number(taken)} on {used}", factor(taken, ours)]
         rows.append([*key, *cells])
     header = ["graph", "algorithm", "sources", "cores", "seconds", *(cell for name in libraries for cell in (name, "ratio"))]
-    machine = peers["machine"]
-    made = f"{machine['cpu']}, {machine['cores']} cores ({peers['date']}, commit `{peers['commit']}`)."
-    return ["Other libraries on the same graphs and sources, seconds:\n", table(header, rows), made, ""]
+    return ["Other libraries on the same graphs and sources, seconds:\n", table(header, rows), made_on(peers), ""]
 
 
 def shown(value: float | list[float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,17 @@ def between(text: str, begin: str, end: str, lines: str) -> str:
     if not is_begun or not is_ended:
         raise ValueError(f"the page lacks {begin} or {end}")
     return f"{head}{begin}\n{lines}{end}{tail}"
+
+
+def table(header: list[str], rows: Iterable[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def by_columns(columns: Mapping[str, Callable[[Any], str]], rows: Iterable[Any]) -> str:
+    """Return a Markdown table: a column per entry, its header and the cell of a row."""
+    return table(list(columns), [[cell(row) for cell in columns.values()] for row in rows])
 
 
 def put(texts: Mapping[Path, str], program: str, check: bool = False) -> int:

@@ -14,14 +14,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
 
-from kepler_traverse import Graph, graph_from_edges, plan_sssp_many
-from scripts.bench.environment import ROOT, commit, machine
-from scripts.pages import read_record, write_record
+from kepler_traverse import Graph, bfs_many, graph_from_edges, paths, plan_bfs_many, plan_sssp_many, sssp_many
+from scripts.bench.environment import ROOT, commit, machine, timed
+from scripts.pages import by_columns, read_record, write_record
 
 RECORD = ROOT / "docs" / "benchmarks" / "hierarchy.json"
 MORE = ROOT / "docs" / "benchmarks" / "hierarchy_more.json"
@@ -70,56 +73,51 @@ def compared(graph: Graph, swept: int, searched: int, **options) -> dict:
     searching, expected = seconds_of(graph, SEARCH, sources[:searched], **options)
     k = min(len(found), len(expected))
     assert np.array_equal(found[:k], expected[:k]), "distances differ"
+    times = {SWEEP: 1e3 * seconds / swept, SEARCH: 1e3 * searching / searched}
+    return _work({SWEEP: swept, SEARCH: searched}, times, k)
+
+
+def _work(counts: dict[str, int], times: dict[str, float], compared_rows: int) -> dict:
+    """Return what the record has of a result; the sweep is first."""
+    (_, swept), (search, searched) = counts.items()
     return {
+        "search": search,
         "swept_sources": swept,
         "searched_sources": searched,
-        "compared_rows": k,
-        "sweep_ms_per_source": 1e3 * seconds / swept,
-        "search_ms_per_source": 1e3 * searching / searched,
-    }
-
-
-def summarized(graph: Graph, swept: int, searched: int) -> dict:
-    """Measure summaries of both strategies."""
-    from kepler_traverse import sssp_many
-
-    sources = graph.ids_at(np.random.default_rng(2).choice(graph.n_vertices, swept, replace=False))
-    times, frames = {}, {}
-    for strategy, count in ((SWEEP, swept), (SEARCH, searched)):
-        sssp_many(graph, sources[:2], result="summary", strategy=strategy)
-        began = time.perf_counter()
-        frames[strategy] = sssp_many(graph, sources[:count], result="summary", strategy=strategy)
-        times[strategy] = 1e3 * (time.perf_counter() - began) / count
-    assert frames[SWEEP].head(searched).equals(frames[SEARCH]), "summaries differ"
-    return {
-        "swept_sources": swept,
-        "searched_sources": searched,
-        "compared_rows": searched,
+        "compared_rows": compared_rows,
         "sweep_ms_per_source": times[SWEEP],
-        "search_ms_per_source": times[SEARCH],
+        "search_ms_per_source": times[search],
     }
+
+
+def _each(counts: dict[str, int], call: Callable[[str, int], Any]) -> tuple[dict[str, float], list[Any]]:
+    """Call each strategy for two sources, which compiles, and for all; return milliseconds per source, and results."""
+    times, found = {}, []
+    for strategy, count in counts.items():
+        call(strategy, 2)
+        result, seconds = timed(call, strategy, count)
+        times[strategy] = 1e3 * seconds / count
+        found.append(result)
+    return times, found
+
+
+def summarized(many: Callable[..., Any], graph: Graph, sources: np.ndarray, counts: dict[str, int]) -> dict:
+    """Measure summaries of both strategies."""
+    times, (swept, searched) = _each(
+        counts, lambda strategy, count: many(graph, sources[:count], result="summary", strategy=strategy)
+    )
+    assert swept.head(len(searched)).equals(searched), "summaries differ"
+    return _work(counts, times, len(searched))
 
 
 def paired(graph: Graph, count: int) -> dict:
     """Measure paths of random pairs, all of them with both strategies."""
-    from kepler_traverse import paths
-
     numbers = np.random.default_rng(4).integers(0, graph.n_vertices, (2, count))
-    origins, destinations = (graph.ids_at(each) for each in numbers)
-    times, frames = {}, {}
-    for strategy in (SWEEP, SEARCH):
-        paths(graph, (origins[:2], destinations[:2]), strategy=strategy)
-        began = time.perf_counter()
-        frames[strategy] = paths(graph, (origins, destinations), strategy=strategy)
-        times[strategy] = 1e3 * (time.perf_counter() - began) / count
-    assert frames[SWEEP].equals(frames[SEARCH]), "paths differ"
-    return {
-        "swept_sources": count,
-        "searched_sources": count,
-        "compared_rows": len(frames[SWEEP]),
-        "sweep_ms_per_source": times[SWEEP],
-        "search_ms_per_source": times[SEARCH],
-    }
+    origins, ends = (graph.ids_at(each) for each in numbers)
+    counts = {SWEEP: count, SEARCH: count}
+    times, (swept, searched) = _each(counts, lambda strategy, n: paths(graph, (origins[:n], ends[:n]), strategy=strategy))
+    assert swept.equals(searched), "paths differ"
+    return _work(counts, times, len(swept))
 
 
 def contraction(graph: Graph, cores: list[int]) -> dict[str, float]:
@@ -134,8 +132,6 @@ def contraction(graph: Graph, cores: list[int]) -> dict[str, float]:
 
 def whole(graph: Graph, n_sources: int) -> dict:
     """Measure summaries of many sources, and the hierarchy that they need."""
-    from kepler_traverse import sssp_many
-
     sources = graph.ids_at(np.random.default_rng(4).choice(graph.n_vertices, n_sources, replace=False))
     graph = graph.derived.without_hierarchy()
     began = time.perf_counter()
@@ -146,145 +142,124 @@ def whole(graph: Graph, n_sources: int) -> dict:
 
 def hops(graph: Graph, summaries: int, searched: int) -> dict[str, dict]:
     """Measure breadth-first searches, with the strategy that ``bfs_many`` takes without a hierarchy as the other one."""
-    from kepler_traverse import bfs_many, plan_bfs_many
-
-    rng = np.random.default_rng(5)
     search = plan_bfs_many(graph.derived.without_hierarchy(), n_sources=summaries).strategy.name
-    sources = rng.choice(graph.n_vertices, summaries, replace=False)
+    sources = np.random.default_rng(5).choice(graph.n_vertices, summaries, replace=False)
     counts = {SWEEP: 512, search: searched}
-    times: dict[str, float] = {}
-    found: dict = {}
-    for strategy, count in counts.items():
-        plan = plan_bfs_many(graph, n_sources=count, strategy=strategy)
-        found[strategy] = plan.run(sources[: plan.group]).distance[:16].copy()  # compiles, and finds the type
-        began = time.perf_counter()
-        for _ in plan.iter_groups(sources[:count]):
-            pass
-        times[strategy] = 1e3 * (time.perf_counter() - began) / count
-    assert np.array_equal(*found.values()), "hops differ"
-    works = {"distances, hops": _work(times, counts, search, 16)}
-    counts = {SWEEP: summaries, search: searched}
-    for strategy, count in counts.items():
-        bfs_many(graph, graph.ids_at(sources[:2]), result="summary", strategy=strategy)
-        began = time.perf_counter()
-        found[strategy] = bfs_many(graph, graph.ids_at(sources[:count]), result="summary", strategy=strategy)
-        times[strategy] = 1e3 * (time.perf_counter() - began) / count
-    assert found[SWEEP].head(searched).equals(found[search]), "summaries differ"
-    return works | {"summary, hops": _work(times, counts, search, searched)}
-
-
-def _work(times: dict[str, float], counts: dict[str, int], search: str, compared_rows: int) -> dict:
+    plans = {strategy: plan_bfs_many(graph, n_sources=count, strategy=strategy) for strategy, count in counts.items()}
+    found = [plan.run(sources[: plan.group]).distance[:16].copy() for plan in plans.values()]  # finds the type, too
+    assert np.array_equal(*found), "hops differ"
+    times, _ = _each(counts, lambda strategy, count: deque(plans[strategy].iter_groups(sources[:count]), maxlen=0))
     return {
-        "search": search,
-        "swept_sources": counts[SWEEP],
-        "searched_sources": counts[search],
-        "compared_rows": compared_rows,
-        "sweep_ms_per_source": times[SWEEP],
-        "search_ms_per_source": times[search],
+        "distances, hops": _work(counts, times, 16),
+        "summary, hops": summarized(bfs_many, graph, graph.ids_at(sources), {SWEEP: summaries, search: searched}),
     }
 
 
 def measure_more(folder: Path, name: str, what: str, searched: int) -> dict:
     """Return the record of pairs or of hops of one graph."""
-    graph = graph_of(folder / f"{name}.parquet")
-    metric = "hops" if what == "hops" else "weights"
+    graph, metric = graph_of(folder / f"{name}.parquet"), "hops" if what == "hops" else "weights"
+    facts = {"commit": commit(), "graph": name, **built(graph, metric)}
+    return facts | {
+        "work": hops(graph, 10_000, searched) if what == "hops" else {"paths of 1,000 pairs": paired(graph, 1000)}
+    }
+
+
+def built(graph: Graph, metric: str = "weights") -> dict:
+    """Return what the record has of a graph and of its hierarchy, which is built after that of a small graph."""
     side = np.arange(200)
     graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False).hierarchy(metric)  # compiles
     hierarchy = graph.hierarchy(metric)
     return {
-        "commit": commit(),
-        "graph": name,
         "vertices": graph.n_vertices,
+        "edges": graph.n_edges // 2,
         "build_seconds": hierarchy.seconds,
         "levels": hierarchy.levels,
         "shortcuts": hierarchy.shortcuts,
         "bytes": hierarchy.nbytes,
-        "work": hops(graph, 10_000, searched) if what == "hops" else {"paths of 1,000 pairs": paired(graph, 1000)},
     }
 
 
 def rendered_more(record: dict) -> str:
     """Return the table of the record of pairs and hops as Markdown."""
     host = record["machine"]
-    lines = [
-        f"Measured on {host['cores']} cores of an {host['cpu']}. A source of a path is one pair.\n",
-        "| graph | result | build, s | hierarchy, ms per source | search, ms per source | ratio | pays from | commit |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for each in record["graphs"]:
-        for name, work in each["work"].items():
-            sweep, search = work["sweep_ms_per_source"], work["search_ms_per_source"]
-            pays = 1e3 * each["build_seconds"] / (search - sweep)
-            lines.append(
-                f"| {each['graph']} | {name} | {each['build_seconds']:.1f} | {sweep:.2f} ({work['swept_sources']:,}) "
-                f"| {search:.1f} ({work['searched_sources']:,}) | {search / sweep:.0f} | {pays:,.0f} | {each['commit']} |"
-            )
-    return "\n".join(lines) + "\n"
+    columns = {
+        "graph": lambda row: row["graph"],
+        "result": lambda row: row["name"],
+        "build, s": lambda row: f"{row['build_seconds']:.1f}",
+        "hierarchy, ms per source": lambda row: f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,})",
+        **SEARCHED,
+        "pays from": pays_from,
+        "commit": lambda row: row["commit"],
+    }
+    return f"Measured on {host['cores']} cores of an {host['cpu']}. A source of a path is one pair.\n\n" + by_columns(
+        columns, works_of(record)
+    )
+
+
+SEARCHED = {
+    "search, ms per source": lambda row: f"{row['search_ms_per_source']:.1f} ({row['searched_sources']:,})",
+    "ratio": lambda row: f"{row['search_ms_per_source'] / row['sweep_ms_per_source']:.0f}",
+}
+
+
+def works_of(record: dict) -> list[dict]:
+    """Return a row per result, with the facts of its graph."""
+    return [each | work | {"name": name} for each in record["graphs"] for name, work in each["work"].items()]
+
+
+def pays_from(row: dict) -> str:
+    """Return the number of sources from which on a hierarchy pays."""
+    return f"{1e3 * row['build_seconds'] / (row['search_ms_per_source'] - row['sweep_ms_per_source']):,.0f}"
 
 
 def measure(folder: Path, name: str, swept: int, searched: int, cores: list[int], n_whole: int, n_pairs: int) -> dict:
     """Return the record of one graph."""
     graph = graph_of(folder / f"{name}.parquet")
-    side = np.arange(200)
-    warm = graph_from_edges(side, (side + 1) % 200, np.ones(200, np.int64), directed=False)
-    warm.hierarchy()  # compiles
-    by_cores = contraction(graph, cores)
-    hierarchy = graph.hierarchy()
+    facts = built(graph)
     targets = graph.ids_at(np.random.default_rng(3).choice(graph.n_vertices, 1000, replace=False))
-    return {
-        "graph": name,
-        "vertices": graph.n_vertices,
-        "edges": graph.n_edges // 2,
-        "build_seconds": hierarchy.seconds,
-        "build_seconds_by_cores": by_cores,
-        "levels": hierarchy.levels,
-        "shortcuts": hierarchy.shortcuts,
-        "bytes": hierarchy.nbytes,
-        "work": {
-            "distances": compared(graph, swept, searched),
-            "summary": summarized(graph, swept, searched),
-            "1,000 targets": compared(graph, 1000, searched, targets=targets, result="targets"),
-        }
-        | ({f"paths of {n_pairs:,} pairs": paired(graph, n_pairs)} if n_pairs else {}),
-        "whole": whole(graph, n_whole) if n_whole else None,
+    sources = graph.ids_at(np.random.default_rng(2).choice(graph.n_vertices, swept, replace=False))
+    work = {
+        "distances": compared(graph, swept, searched),
+        "summary": summarized(sssp_many, graph, sources, {SWEEP: swept, SEARCH: searched}),
+        "1,000 targets": compared(graph, 1000, searched, targets=targets, result="targets"),
     }
+    work |= {f"paths of {n_pairs:,} pairs": paired(graph, n_pairs)} if n_pairs else {}
+    facts |= {"graph": name, "build_seconds_by_cores": contraction(graph, cores), "work": work}
+    return facts | {"whole": whole(graph, n_whole) if n_whole else None}
 
 
 def rendered(record: dict) -> str:
     """Return the tables of a record as Markdown."""
     host, commits = record["machine"], sorted({each["commit"] for each in record["graphs"]})
+    hierarchies = {
+        "graph": lambda row: row["graph"],
+        "vertices": lambda row: f"{row['vertices']:,}",
+        "build, s": lambda row: f"{row['build_seconds']:.1f}",
+        "on one core, s": alone,
+        "levels": lambda row: str(row["levels"]),
+        "shortcuts": lambda row: f"{row['shortcuts']:,}",
+        "MiB": lambda row: f"{row['bytes'] / 2**20:.0f}",
+    }
+    works = {
+        "graph": lambda row: row["graph"],
+        "result": lambda row: row["name"],
+        "sweep, ms per source": lambda row: f"{row['sweep_ms_per_source']:.2f} ({row['swept_sources']:,} sources)",
+        **SEARCHED,
+        "pays from, sources": pays_from,
+    }
     lines = [
         f"Measured on {host['cores']} cores of an {host['cpu']}, at {', '.join(commits)}. Searches ran from fewer sources,\n"
         "as stated; their time per source does not depend on the number.\n",
-        "| graph | vertices | build, s | on one core, s | levels | shortcuts | MiB |",
-        "|---|---|---|---|---|---|---|",
+        by_columns(hierarchies, record["graphs"]),
+        by_columns(works, works_of(record)),
     ]
-    for each in record["graphs"]:
-        lines.append(
-            f"| {each['graph']} | {each['vertices']:,} | {each['build_seconds']:.1f} "
-            f"| {alone(each)} | {each['levels']} "
-            f"| {each['shortcuts']:,} | {each['bytes'] / 2**20:.0f} |"
-        )
-    lines += [
-        "",
-        "| graph | result | sweep, ms per source | search, ms per source | ratio | pays from, sources |",
-        "|---|---|---|---|---|---|",
-    ]
-    for each in record["graphs"]:
-        for name, work in each["work"].items():
-            sweep, search = work["sweep_ms_per_source"], work["search_ms_per_source"]
-            pays = 1e3 * each["build_seconds"] / (search - sweep)
-            lines.append(
-                f"| {each['graph']} | {name} | {sweep:.2f} ({work['swept_sources']:,} sources) | {search:.1f} "
-                f"({work['searched_sources']:,}) | {search / sweep:.0f} | {pays:,.0f} |"
-            )
     for each in record["graphs"]:
         if each["whole"]:
             lines.append(
-                f"\nBuilding the hierarchy of {each['graph']} and summaries of {each['whole']['sources']:,} sources took\n"
-                f"{each['whole']['seconds']:.0f} s together."
+                f"Building the hierarchy of {each['graph']} and summaries of {each['whole']['sources']:,} sources took\n"
+                f"{each['whole']['seconds']:.0f} s together.\n"
             )
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines)
 
 
 def alone(entry: dict) -> str:

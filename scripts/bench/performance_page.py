@@ -26,11 +26,11 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.bench import first_use, level_traces, roofline
-from scripts.pages import between, put, read_record
+from scripts.pages import between, by_columns, put, read_record, table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BENCHMARKS = DOCS / "benchmarks"
@@ -131,19 +131,8 @@ def size(value: float | None) -> str:
     return "-" if value is None else f"{value / 2**20:,.0f} MiB"
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table; the first column is text, and numbers are aligned to the right."""
-    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
-
-
 def graph_of(row: dict) -> str:
     return f"{row['graph']}, {'directed' if row['directed'] else 'undirected'}"
-
-
-def by_columns(columns: dict[str, Callable[[dict], str]], rows: Iterable[dict]) -> str:
-    """Return a Markdown table: a column per entry, its header and the cell of a row."""
-    return table(list(columns), [[cell(row) for cell in columns.values()] for row in rows])
 
 
 TRAVERSAL_COLUMNS = {

@@ -1,8 +1,7 @@
-"""Measure reading and building, or traversals; results are checked before they are timed.
+"""Measure reading and building, or run another suite; results are checked before they are timed.
 
 python -m scripts.bench --suite readers EDGES.parquet   file to graph: time and peak memory, compared with pandas and SciPy,
                                                         or with --device cuda with cuDF and cuGraph
-python -m scripts.bench --suite job EDGES.parquet       every strategy that fits: median over repeats for some sources
 python -m scripts.bench --suite papers --graphs FOLDER --output FILE    see scripts/papers/measure.py
 python -m scripts.bench --suite cpu --graphs FOLDER --output FILE       see scripts/bench/cpu.py
 python -m scripts.bench --suite cores --graphs FOLDER --output FILE     see scripts/bench/cores.py
@@ -11,9 +10,8 @@ python -m scripts.bench --suite short GRAPHS                            see scri
 python -m scripts.bench --suite loads GRAPHS                            see scripts/bench/loads.py
 python -m scripts.bench --suite loop --output FILE                      see scripts/bench/beside_loop.py
 
-Of the first two, one line of JSON a measurement goes to out/bench-SUITE.jsonl, the whole run to out/bench-SUITE.json, which
-``python -m scripts.bench.performance_page add`` takes. Against other libraries traverse with ``python -m
-pipelines.compare``.
+The first writes out/bench-readers.json, which ``python -m scripts.bench.performance_page add`` takes. Against other
+libraries traverse with ``python -m pipelines.compare``.
 """
 
 from __future__ import annotations
@@ -22,21 +20,18 @@ import argparse
 import functools
 import gc
 import json
-import platform
 import statistics
 import subprocess
 import sys
 import time
-from datetime import date
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out"
-PACKAGES = {"readers": ["numpy", "numba", "pyarrow", "pandas", "scipy"], "job": ["numpy", "numba", "scipy"]}
+PACKAGES = ("numpy", "numba", "pyarrow", "pandas", "scipy")
 MODULES = {name: f"scripts.bench.{name}" for name in ("cpu", "cores", "gpu")} | {
     "papers": "scripts.papers.measure",
     "loop": "scripts.bench.beside_loop",
@@ -129,7 +124,7 @@ def in_a_process(*arguments: str) -> dict:
     return json.loads(done.stdout)
 
 
-def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
+def bench_readers(path: Path, options: argparse.Namespace) -> dict:
     """Builds of one file: medians of fresh processes."""
     import pyarrow.parquet
 
@@ -147,7 +142,7 @@ def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
     for _ in range(options.repeats):
         for who, found in runs.items():
             found.append(in_a_process(who, options.device, str(path.resolve()), str(warm_up)))
-            log({"suite": "readers", "graph": path.stem, "who": who, **found[-1]})
+            print({"graph": path.stem, "who": who, **found[-1]}, flush=True)
     if any(run["edges"] != distinct for run in runs["ours"]):
         raise SystemExit(f"{path}: the graph has {runs['ours'][0]['edges']} edges, the file {distinct}: not timed")
 
@@ -167,108 +162,28 @@ def bench_readers(path: Path, options: argparse.Namespace, log) -> dict:
     }
 
 
-def random_sources(graph, count: int, seed: int) -> np.ndarray:
-    """Vertex numbers with an outgoing edge."""
-    degrees = graph.derived.degrees.get() if graph.device == "cuda" else graph.derived.degrees
-    candidates = np.flatnonzero(degrees)
-    return np.random.default_rng(seed).choice(candidates, min(count, candidates.size), replace=False)
-
-
-def bench_job(path: Path, options: argparse.Namespace, log) -> list[dict]:
-    """Every strategy of the device that fits the graph, over the same sources."""
-    from kepler_traverse import certify, cuda, plan_bfs, plan_sssp, read_graph
-    from kepler_traverse.bfs import REGISTRY as BFS_REGISTRY
-    from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
-
-    BFS = BFS_REGISTRY.with_plugins()[0]
-    SSSP = SSSP_REGISTRY.with_plugins()[0]
-
-    graph = read_graph(str(path), directed=not options.undirected).to(options.device)
-    sources = random_sources(graph, options.sources, options.seed)
-    rows = []
-    for algorithm, make_plan, strategies in (("bfs", plan_bfs, BFS), ("sssp", plan_sssp, SSSP)):
-        for strategy in strategies:
-            if strategy.device != graph.device or strategy.unsupported_reason(graph):
-                continue
-            plan = make_plan(graph, strategy=strategy.name)
-            total = 0.0
-            for source in sources:
-                certify(graph, plan.run(int(source))).require()
-                times = []
-                for _ in range(options.repeats):
-                    begin = time.perf_counter()
-                    plan.run(int(source))
-                    if graph.device == "cuda":
-                        cuda.cp.cuda.get_current_stream().synchronize()
-                    times.append(time.perf_counter() - begin)
-                total += statistics.median(times)
-                name = {"suite": "job", "graph": path.stem, "algorithm": algorithm, "strategy": strategy.name}
-                log(name | {"device": graph.device, "source": int(source), "seconds": times})
-            rows.append(
-                {
-                    "graph": path.stem,
-                    "vertices": graph.n_vertices,
-                    "edges": graph.n_edges,
-                    "directed": graph.directed,
-                    "algorithm": algorithm,
-                    "weights": "" if algorithm == "bfs" else str(graph.weights.dtype),
-                    "device": graph.device,
-                    "strategy": strategy.name,
-                    "sources": sources.size,
-                    "seconds": total,
-                    "peak_bytes": None,
-                    "peer": None,
-                    "peer_seconds": None,
-                    "peer_peak_bytes": None,
-                    "agrees": None,
-                    "certified": True,
-                }
-            )
-    return rows
-
-
 def main() -> int:
     suite = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     suite.add_argument("--suite")
     chosen, others = suite.parse_known_args()
     if chosen.suite in MODULES:  # they have options of their own
         return import_module(MODULES[chosen.suite]).main(others)
-    parser = argparse.ArgumentParser(description="Measure reading and building, or traversals.")
-    parser.add_argument("--suite", choices=["readers", "job", *MODULES], required=True)
+    parser = argparse.ArgumentParser(description="Measure reading and building.")
+    parser.add_argument("--suite", choices=["readers", *MODULES], required=True)
     parser.add_argument("edges", nargs="+", type=Path, help="Parquet files with columns src, dst[, weight]; ids from 0 or 1")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--sources", type=int, default=16)
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--undirected", action="store_true")
     options = parser.parse_args()
 
-    from scripts.bench.environment import commit, machine
+    from scripts.bench.environment import new_run
+    from scripts.pages import write_record
 
     OUT.mkdir(exist_ok=True)
-    run = {
-        "title": f"{options.suite}: {', '.join(path.stem for path in options.edges)}",
-        "date": date.today().isoformat(),
-        "commit": commit(),
-        "command": f"python -m scripts.bench {' '.join(sys.argv[1:])}",
-        "machine": machine(),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES[options.suite]},
-        "traversals": [],
-        "builds": [],
-        "tables": [],
-    }
-    with open(OUT / f"bench-{options.suite}.jsonl", "w") as lines:
-
-        def log(record: dict) -> None:
-            lines.write(json.dumps(record) + "\n")
-
-        for path in options.edges:
-            if options.suite == "readers":
-                run["builds"].append(bench_readers(path, options, log))
-            else:
-                run["traversals"] += bench_job(path, options, log)
-    target = OUT / f"bench-{options.suite}.json"
-    target.write_text(json.dumps(run, indent=2) + "\n")
+    title = f"readers: {', '.join(path.stem for path in options.edges)}"
+    run = new_run(title, PACKAGES, f"python -m scripts.bench {' '.join(sys.argv[1:])}")
+    run["builds"] = [bench_readers(path, options) for path in options.edges]
+    target = OUT / "bench-readers.json"
+    write_record(target, run)
     print(f"{target}: python -m scripts.bench.performance_page add {target.relative_to(ROOT)}")
     return 0
 

@@ -19,13 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 from scripts.bench.cpu import GRAPHS, prepare
 from scripts.bench.cpu_subprocess import LIBRARIES, Rows, digest
-from scripts.bench.environment import commit, machine
+from scripts.bench.environment import about
+from scripts.pages import write_record
 
 RUN = "scripts.bench.cores"
 COUNT = {"bfs": 256, "sssp": 32}
@@ -86,7 +85,7 @@ def files(path: str, directed: str) -> dict:
 # --- the tables ---------------------------------------------------------------------------------------------------------
 
 
-def measure_searches(about: dict, folder: Path, options) -> list[dict]:
+def measure_searches(graph: dict, folder: Path, options) -> list[dict]:
     found = []
     for algorithm in options.algorithms:
         expected, count = None, options.sources or COUNT[algorithm]
@@ -95,25 +94,25 @@ def measure_searches(about: dict, folder: Path, options) -> list[dict]:
             installed = [name for name in options.peers if importlib.util.find_spec(BASELINES[name])]
             cases += [(name, 1 if name == "igraph" else max(options.cores)) for name in installed]
         for library, cores in cases:
-            words = [str(folder), library, algorithm, str(about["directed"]), str(count), str(options.repeats)]
+            words = [str(folder), library, algorithm, str(graph["directed"]), str(count), str(options.repeats)]
             result = child(cores, options.limit, "searches", *words)
-            line = about | {"part": "many", "algorithm": algorithm, "sources": count, "library": library}
+            line = graph | {"part": "many", "algorithm": algorithm, "sources": count, "library": library}
             if result is None:
                 found.append(line | {"cores": cores, "seconds": None, "limit_seconds": options.limit})
             else:
                 expected = expected or result["digests"]
                 if result["digests"] != expected:
-                    raise SystemExit(f"{about['graph']}, {algorithm}: {library} on {cores} cores gives other distances")
+                    raise SystemExit(f"{graph['graph']}, {algorithm}: {library} on {cores} cores gives other distances")
                 found.append(line | {"cores": cores, "seconds": result["seconds"], "strategy": result["strategy"]})
             print(found[-1], flush=True)
     return found
 
 
-def measure_files(about: dict, path: Path, options) -> list[dict]:
+def measure_files(graph: dict, path: Path, options) -> list[dict]:
     found = []
     for cores in options.cores:
-        result = child(cores, options.limit, "files", str(path), str(about["directed"]))
-        found.append(about | {"part": "files", "cores": cores, "seconds": result})
+        result = child(cores, options.limit, "files", str(path), str(graph["directed"]))
+        found.append(graph | {"part": "files", "cores": cores, "seconds": result})
         print(found[-1], flush=True)
     return found
 
@@ -137,26 +136,19 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if max(options.cores) > available:
         parser.error(f"--cores {max(options.cores)}: this machine has {available}")
-    installed = [package for package in BASELINES.values() if importlib.util.find_spec(package)]
-    run = {
-        "title": "Cores of one CPU",
-        "date": date.today().isoformat(),
-        "commit": commit(),
-        "command": f"python -m scripts.bench --suite cores {' '.join(arguments)}",
-        "machine": machine(),
-        "versions": {name: version(name) for name in ("numpy", "numba", "pyarrow", *installed)},
-        "measurements": [],
-    }
+    packages = ("numpy", "numba", "pyarrow", *BASELINES.values())
+    facts = about(packages, f"python -m scripts.bench --suite cores {' '.join(arguments)}")
+    run = {"title": "Cores of one CPU", **facts, "measurements": []}
     for name in options.only:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            about = prepare(name, options.graphs, folder, options.seed)
+            graph = prepare(name, options.graphs, folder, options.seed)
             if "many" in options.part:
-                run["measurements"] += measure_searches(about, folder, options)
-            options.output.write_text(json.dumps(run, indent=2) + "\n")  # what is measured is kept, whatever follows
+                run["measurements"] += measure_searches(graph, folder, options)
+            write_record(options.output, run)  # what is measured is kept, whatever follows
             if "files" in options.part and GRAPHS[name][0].endswith(".parquet"):
-                run["measurements"] += measure_files(about, options.graphs / GRAPHS[name][0], options)
-            options.output.write_text(json.dumps(run, indent=2) + "\n")
+                run["measurements"] += measure_files(graph, options.graphs / GRAPHS[name][0], options)
+            write_record(options.output, run)
     return 0
 
 

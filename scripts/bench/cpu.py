@@ -1,6 +1,6 @@
 """Many and single sources on the CPU, compared with other Python libraries; results are compared before times.
 
-python -m scripts.bench --suite cpu --graphs FOLDER --output FILE [--only NAME ...] [--part many single cluster]
+python -m scripts.bench --suite cpu --graphs FOLDER --output FILE [--only NAME ...] [--part many single]
 
 FOLDER holds Parquet files with columns src and dst (GRAPHS below lists which); R-MAT and lattice are generated. Each
 measurement runs in a separate process, which gets the same CSR of the graph: without duplicates and self-loops, in both
@@ -19,13 +19,13 @@ import json
 import subprocess
 import sys
 import tempfile
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
 from scripts.bench.cpu_subprocess import Rows
+from scripts.bench.environment import new_run
+from scripts.pages import write_record
 
 RUN = "scripts.bench.cpu_subprocess"
 
@@ -52,7 +52,7 @@ def in_a_process(
     arguments = [str(folder), library, algorithm, str(directed), str(count), str(one_by_one)]
     try:
         done = subprocess.run(
-            [sys.executable, "-m", RUN, "library", *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=limit
+            [sys.executable, "-m", RUN, *arguments], stdout=subprocess.PIPE, text=True, check=True, timeout=limit
         )
     except subprocess.TimeoutExpired:
         return None
@@ -172,23 +172,6 @@ def certify_all(folder: Path, about: dict) -> None:
             certify_many(graph, group.sources, group.distance).require()
 
 
-def compare_cluster(folder: Path, algorithm: str, directed: bool) -> dict:
-    command = [sys.executable, "-m", RUN, "cluster", str(folder), algorithm, str(directed)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    print(f"    {algorithm}: {found['process']:.2f} s in one process, {found['cluster']:.2f} s on a cluster", flush=True)
-    return found
-
-
-def cluster_tables(clusters: list[dict]) -> list[dict]:
-    """A table of the same sources in one process with all cores, and on a Dask LocalCluster with one worker per core."""
-    if not clusters:
-        return []
-    columns = ["graph", "algorithm", "strategy", "sources", "process_seconds", "cluster_seconds"]
-    names = [*columns[:4], "process", "cluster"]
-    return [{"name": "cluster", "columns": columns, "rows": [[row[name] for name in names] for row in clusters]}]
-
-
 def report(line: dict) -> None:
     each = 1e3 / line["sources"]
     print(
@@ -201,45 +184,27 @@ def report(line: dict) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    from scripts.bench.environment import commit, machine
-
     parser = argparse.ArgumentParser(
         prog="python -m scripts.bench --suite cpu", description="Traversals on the CPU, compared with other libraries."
     )
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")
     parser.add_argument("--only", nargs="+", choices=GRAPHS, default=list(GRAPHS), metavar="NAME")
-    parser.add_argument("--part", nargs="+", choices=["many", "single", "cluster"], default=["many", "single", "cluster"])
+    parser.add_argument("--part", nargs="+", choices=["many", "single"], default=["many", "single"])
     parser.add_argument("--repeats", type=int, default=1, help="processes per measurement; the fastest counts")
     parser.add_argument("--limit", type=float, default=600, help="seconds that a process may take")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    installed = [package for package in BASELINES.values() if importlib.util.find_spec(package)]
-    run = {
-        "title": "Many sources on a CPU, compared with other libraries",
-        "date": date.today().isoformat(),
-        "commit": commit(),
-        "command": f"python -m scripts.bench --suite cpu {' '.join(arguments)}",
-        "machine": machine(),
-        "versions": {name: version(name) for name in ("numpy", "numba", *installed)},
-        "traversals": [],
-        "builds": [],
-        "tables": [],
-    }
-    clusters = []
+    command = f"python -m scripts.bench --suite cpu {' '.join(arguments)}"
+    packages = ("numpy", "numba", *BASELINES.values())
+    run = new_run("Many sources on a CPU, compared with other libraries", packages, command)
     for name in options.only:
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             about = prepare(name, options.graphs, folder, options.seed)
             certify_all(folder, about)
             for part, algorithm in itertools.product(options.part, MANY):
-                if part == "cluster":
-                    clusters.append(about | {"algorithm": algorithm} | compare_cluster(folder, algorithm, about["directed"]))
-                else:
-                    run["traversals"] += compare(about, folder, algorithm, part == "single", options)
-                run["tables"] = cluster_tables(clusters)
-                options.output.write_text(
-                    json.dumps(run, indent=2) + "\n"
-                )  # finished measurements are written, whatever fails later
+                run["traversals"] += compare(about, folder, algorithm, part == "single", options)
+                write_record(options.output, run)  # finished measurements are written, whatever fails later
     print(f"{options.output}: python -m scripts.bench.performance_page add {options.output}")
     return 0

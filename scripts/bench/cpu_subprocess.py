@@ -1,14 +1,12 @@
-"""The subprocesses of scripts/bench/cpu.py: each library on one graph, and a cluster compared with one process.
+"""The subprocess of scripts/bench/cpu.py: one library on one graph.
 
-python -m scripts.bench.cpu_subprocess library FOLDER WHO ALGORITHM DIRECTED COUNT ONE_BY_ONE
-python -m scripts.bench.cpu_subprocess cluster FOLDER ALGORITHM DIRECTED
+python -m scripts.bench.cpu_subprocess FOLDER WHO ALGORITHM DIRECTED COUNT ONE_BY_ONE
 
 FOLDER holds a CSR and sources as .npy files. One line of JSON comes out.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
@@ -21,10 +19,6 @@ from typing import NamedTuple
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-
-# Enough that each worker gets several groups, because their times differ.
-CLUSTER = {"bfs": 4096, "sssp": 256}
-CLUSTER_REPEATS = 5
 
 
 class Rows(NamedTuple):
@@ -199,74 +193,6 @@ def measure(folder: str, library: str, algorithm: str, directed: str, count: str
     }
 
 
-# --- the same sources in this process and on a Dask cluster with one worker per core -------------------------------------
-
-
-@functools.cache
-def planned(folder: str, algorithm: str, threads: int):
-    """Return the plan of this process for a graph that is mapped from disk; it is made once."""
-    import numba
-
-    from kepler_traverse import plan_bfs_many, plan_sssp_many
-    from kepler_traverse.graph.storage import load_graph
-
-    numba.set_num_threads(threads)
-    graph = load_graph(Path(folder), verify=False)
-    make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
-    return make(graph, n_sources=CLUSTER[algorithm], result="distances")
-
-
-def answer(folder: str, algorithm: str, threads: int, sources: np.ndarray) -> int:
-    """Traverse from some sources; returns the number of reached vertices, while the distances stay in the process."""
-    import numba
-
-    numba.set_num_threads(threads)
-    none = -1 if algorithm == "bfs" else np.inf
-    plan = planned(folder, algorithm, threads)
-    return sum(int(np.count_nonzero(group.distance != none)) for group in plan.iter_groups(sources))
-
-
-def measure_cluster(folder: str, algorithm: str, directed: str) -> dict:
-    """Return seconds for all sources in this process with all cores, and on a local cluster with one worker per core."""
-    from distributed import Client, LocalCluster
-
-    from kepler_traverse.graph.storage import save_graph
-    from pipelines.scheduling.cluster import pinned
-
-    rows, cores = Rows.read(Path(folder)), len(os.sched_getaffinity(0))
-    stored = str(Path(folder) / "_graph")
-    graph = rows.graph(directed == "True")
-    save_graph(graph, Path(stored))
-    sources = np.resize(rows.sources, CLUSTER[algorithm])
-    compile_all(algorithm)
-    groups = -(-sources.size // planned(stored, algorithm, cores).group)
-    tasks = np.array_split(sources, max(cores, groups))  # as many as are searched at once
-    times, reached = {"process": [], "cluster": []}, set()
-    with (
-        pinned(),  # as in the job: by default Dask has large arrays cleared page by page repeatedly
-        LocalCluster(n_workers=cores, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
-        Client(cluster) as client,
-    ):
-        client.upload_file(__file__)
-
-        def on_the_cluster() -> int:
-            futures = client.map(functools.partial(answer, stored, algorithm, 1), tasks, pure=False)
-            return sum(client.gather(futures))
-
-        ways = {"process": functools.partial(answer, stored, algorithm, cores, sources), "cluster": on_the_cluster}
-        client.run(answer, stored, algorithm, 1, tasks[0])  # loads, compiles, plans
-        answer(stored, algorithm, cores, tasks[0])
-        for _ in range(CLUSTER_REPEATS):  # alternating, so that other load affects both equally
-            for name, way in ways.items():
-                begin = time.perf_counter()
-                reached.add(way())
-                times[name].append(time.perf_counter() - begin)
-    if len(reached) > 1:
-        raise SystemExit(f"the cluster and this process reached different numbers of vertices: {reached}")
-    medians = {name: statistics.median(of) for name, of in times.items()}
-    return medians | {"sources": len(sources), "strategy": planned(stored, algorithm, cores).strategy.name}
-
-
 def compile_all(algorithm: str) -> None:
     """Run every engine once on a small graph, so that nothing compiles during a measurement."""
     from kepler_traverse import graph_from_edges, plan_bfs, plan_bfs_many, plan_sssp_many
@@ -302,5 +228,4 @@ def status(key: str) -> int:
 
 
 if __name__ == "__main__":
-    run = {"library": measure, "cluster": measure_cluster}[sys.argv[1]]
-    print(json.dumps(run(*sys.argv[2:])))
+    print(json.dumps(measure(*sys.argv[1:])))

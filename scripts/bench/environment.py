@@ -11,21 +11,29 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from pipelines.run.environment import package_versions
+from pipelines.run.environment import versions
 from scripts.pages import ROOT
 
-__all__ = ["ROOT", "about", "commit", "least", "machine", "timed"]
+__all__ = ["ROOT", "about", "commit", "least", "machine", "new_run", "timed"]
 
 
-def about(packages: Iterable[str], command: str = "") -> dict[str, Any]:
-    """Return the facts with which a record begins: date, commit, machine, versions of packages, and the command."""
+def about(packages: Iterable[str], command: str = "", at: str | None = None) -> dict[str, Any]:
+    """Return the facts with which a record begins: date, commit, machine, versions of packages, and the command.
+
+    ``at`` is the commit of a copy of the code without its repository.
+    """
     facts = {
         "date": date.today().isoformat(),
-        "commit": commit(),
+        "commit": at or commit(),
         "machine": machine(),
-        "versions": package_versions(packages),
+        "versions": versions(packages),
     }
     return facts | ({"command": command} if command else {})
+
+
+def new_run(title: str, packages: Iterable[str], command: str, at: str | None = None) -> dict[str, Any]:
+    """Return a run without measurements, in the format of docs/benchmarks/measurements.json; ``at`` is that of `about`."""
+    return {"title": title, **about(packages, command, at), "traversals": [], "builds": [], "tables": []}
 
 
 def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

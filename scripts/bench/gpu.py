@@ -10,9 +10,7 @@ single   medians over 16 sources, the best of three calls each, the clock around
          on as many of them as --peer-seconds permits, with distances compared
 many     milliseconds per source for 32, 256, 1,024 and 10,000 sources (or as many as fit), distances left on the device,
          the memory that the plan states and the memory that was used; cuGraph's loop over up to 32 of them
-summary  how much longer summaries of --summaries sources take than their distances
 trace    the start of each iteration of a search in one launch, from the source with the median BFS time of the 16
-stress   2,000 searches of each kind, every one with the same bits; 100 certified sources of each file in FOLDER
 
 ``python -m scripts.bench.performance_page add`` reads FILE; COLUMNS lists its tables.
 """
@@ -23,7 +21,6 @@ import argparse
 import json
 import statistics
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -44,9 +41,7 @@ GRAPHS = {
 GENERATORS = ("lattice", "rmat", "erdos_renyi")
 SINGLE, MANY, LOOPED = 16, (32, 256, 1024, 10_000), 32
 LARGE = 400_000_000  # graphs with more stored edges have 256 sources as the largest number
-REPEATS = 2_000
-CERTIFIED = 100
-PARTS = ("single", "many", "summary", "trace", "stress")
+PARTS = ("single", "many", "trace")
 
 
 class Bench:
@@ -227,42 +222,6 @@ def many(bench: Bench, algorithm: str) -> list[list]:
     return rows
 
 
-def summary(bench: Bench, algorithm: str, k: int) -> list:
-    """Time summaries and distances; returns a row of their table, for the library and for the job."""
-    from kepler_traverse import plan_bfs_many, plan_sssp_many
-    from kepler_traverse.multi_source import outputs
-    from pipelines.output.rows import make_rows
-    from pipelines.question import Question
-
-    graph = bench.graph(algorithm)
-    make = plan_bfs_many if algorithm == "bfs" else plan_sssp_many
-    sources = np.unique(bench.sources[:k])
-    plan, short = (make(graph, n_sources=sources.size, result=result) for result in ("distances", "summary"))
-
-    def distances():
-        for _ in plan.iter_groups(sources):
-            pass
-
-    question = Question(algorithm="bfs", result="summary", certify="none", limit=None)
-
-    def with_rows():
-        return [row for group in plan.iter_groups(sources) for row in make_rows(question, graph, plan.query, group)]
-
-    frame = outputs.compute_result(short, sources, "summary", None).to_arrow().to_pylist()
-    rows = with_rows()
-    for i, group in zip(range(0, sources.size, plan.group), plan.iter_groups(sources), strict=True):
-        one = group[0]
-        reached = one.distance[one.reached]
-        found = int(reached.size), float(reached.max()), float(reached.astype(np.float64).sum())
-        for name, row in (("library", frame[i]), ("job", rows[i].table.to_pylist()[0])):
-            same = found[:2] == (row["reached"], row["eccentricity"]) and np.isclose(found[2], float(row["sum"]), rtol=1e-12)
-            if not same:
-                raise SystemExit(f"{bench.name}, {algorithm}: the {name}'s summary of source {sources[i]} is not {found}")
-    calls = (distances, lambda: outputs.compute_result(short, sources, "summary", None), with_rows)
-    each = [statistics.median(bench.seconds(call)[0] for _ in range(5)) / sources.size * 1e3 for call in calls]
-    return [bench.name, algorithm, plan.strategy.name, sources.size, *each]
-
-
 def trace(bench: Bench, algorithm: str) -> list[dict]:
     """Return the iterations of one search, with a kernel that records them."""
     from kepler_traverse.bfs import persistent as bfs_persistent
@@ -279,33 +238,9 @@ def trace(bench: Bench, algorithm: str) -> list[dict]:
     return [iteration._asdict() for iteration in traverse.iterations()]
 
 
-def stress(bench: Bench, algorithm: str) -> list:
-    """Repeat searches from a few sources, which must give the same bits each time, and certify many sources."""
-    from kepler_traverse import certify, plan_bfs, plan_sssp
-
-    graph, make = bench.graph(algorithm), plan_bfs if algorithm == "bfs" else plan_sssp
-    plan = make(graph)
-    sources = bench.sources[:4].tolist()
-    first = {source: plan.run(source).copy() for source in sources}
-    differ, done, began = bench.cp.zeros(1, np.int64), 0, time.perf_counter()
-    while done < REPEATS and time.perf_counter() - began < bench.options.stress_seconds:
-        source = sources[done % len(sources)]
-        result, before = plan.run(source), first[source]
-        differ += (result.distance.view(np.int32) != before.distance.view(np.int32)).sum()
-        differ += (result.predecessor != before.predecessor).sum()
-        done += 1
-    if int(differ[0]):
-        raise SystemExit(f"{bench.name}, {algorithm}: {int(differ[0])} words differ over {done} repeats")
-    certified = 0
-    for source in bench.sources[:CERTIFIED].tolist():
-        certify(graph, plan.run(source)).require()
-        certified += 1
-    return [bench.name, algorithm, done, certified]
-
-
 PACKAGES = ("numpy", "cupy-cuda13x", "cupy-cuda12x", "pylibcugraph-cu13", "pylibcugraph-cu12")
 # The table of each part: its name and columns. Times are milliseconds: of "single" medians over 16 sources and the slowest
-# of them, of "many" and "summary" per source. "library" is result="summary"; "job" adds checksums and histograms.
+# of them, of "many" per source.
 COLUMNS = {
     "single": (
         "medians",
@@ -315,8 +250,6 @@ COLUMNS = {
         "many_sources",
         ["graph", "algorithm", "strategy", "sources", "ms_per_source", "baseline_ms_per_source", "mib_planned", "mib_held"],
     ),
-    "summary": ("summaries", ["graph", "algorithm", "strategy", "sources", "distances_ms", "library_ms", "job_ms"]),
-    "stress": ("stress", ["graph", "algorithm", "repeats", "certified"]),
 }
 
 
@@ -328,8 +261,8 @@ def tables_of(found: dict[str, list[list]]) -> list[dict]:
 
 
 def main(arguments: list[str]) -> int:
-    from pipelines.run.environment import package_versions
-    from scripts.bench.environment import commit, machine
+    from scripts.bench.environment import new_run
+    from scripts.pages import write_record
 
     parser = argparse.ArgumentParser(prog="python -m scripts.bench --suite gpu", description="One source and many on a GPU.")
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
@@ -339,24 +272,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--algorithm", nargs="+", choices=("bfs", "sssp"), default=["bfs", "sssp"])
     parser.add_argument("--peer-seconds", type=float, default=4.0, help="seconds for the baseline, per graph and algorithm")
     parser.add_argument("--many-seconds", type=float, default=10.0, help="start no call that would take longer")
-    parser.add_argument("--summaries", type=int, default=1024, help="number of sources of the summaries")
-    parser.add_argument("--stress-seconds", type=float, default=60.0, help="seconds for repeats, per graph and algorithm")
     parser.add_argument("--seconds", type=float, default=np.inf, help="start no further graph after this time")
     parser.add_argument("--without-peer", dest="peer", action="store_false")
     parser.add_argument("--commit", help="default: what git says")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
-    run = {
-        "title": "One source and many on one H200, compared with cuGraph",
-        "date": date.today().isoformat(),
-        "commit": options.commit or commit(),
-        "command": f"python -m scripts.bench --suite gpu {' '.join(arguments)}",
-        "machine": machine(),
-        "versions": package_versions(PACKAGES),
-        "traversals": [],
-        "builds": [],
-        "tables": [],
-    }
+    title, command = "One source and many on one H200, compared with cuGraph", f"--suite gpu {' '.join(arguments)}"
+    run = new_run(title, PACKAGES, f"python -m scripts.bench {command}", options.commit)
     tables, traces, began = {part: [] for part in COLUMNS}, {}, time.perf_counter()
     for name in options.only:
         if time.perf_counter() - began > options.seconds:
@@ -369,16 +291,12 @@ def main(arguments: list[str]) -> int:
                     tables[part].append(single(bench, algorithm, run))
                 elif part == "many":
                     tables[part] += many(bench, algorithm)
-                elif part == "summary":
-                    tables[part].append(summary(bench, algorithm, options.summaries))
-                elif part == "stress":
-                    tables[part].append(stress(bench, algorithm))
                 else:
                     traces[f"{name}, {algorithm}"] = trace(bench, algorithm)
-                if part in ("single", "summary", "stress"):
+                if part == "single":
                     print(tables[part][-1], flush=True)
                 run["tables"] = tables_of(tables)
-                options.output.write_text(json.dumps(run, indent=2) + "\n")  # finished measurements are written
+                write_record(options.output, run)  # finished measurements are written
                 if traces:
                     options.output.with_suffix(".trace.json").write_text(json.dumps(traces))
         print(f"{name}: {time.perf_counter() - began:.0f} s so far", flush=True)

@@ -23,11 +23,9 @@ import time
 import xml.etree.ElementTree as xml
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
-from pipelines.run.environment import versions
-from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.environment import ROOT, about
 from scripts.pages import between, put, read_record, write_record
 
 RECORD, PAGE = ROOT / "docs/surroundings.json", ROOT / "docs/testing.md"
@@ -191,8 +189,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.action == "try" and not rest:
         parser.error("try needs a command after --")
     failed = []
-    what = {"commit": commit(), "date": date.today().isoformat(), "machine": machine()}  # before the record makes it dirty
-    what["versions"] = versions(["pytest", "numpy", "numba", "dask"]) | {"linux": platform.release()}
+    what = about(["pytest", "numpy", "numba", "dask"])  # before the record makes the commit dirty
+    what["versions"]["linux"] = platform.release()
     for name in options.only:
         print(f"{name} ...", flush=True)
         found = run(name, rest if options.action == "try" else [*CHECKS, *rest])

@@ -18,9 +18,9 @@ import time
 import xml.etree.ElementTree as xml
 from collections import Counter
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from pipelines.run.environment import package_versions
 from scripts.bench.environment import commit
 from scripts.conformance.suites import ROOT, SUITES, Suite
 from scripts.pages import put, read_record, write_record
@@ -108,17 +108,10 @@ def run_suite(suite: Suite, only_part: bool = False) -> dict:
         "expected_failures": found["expected_failures"],
         "seconds": round(seconds),
         "python": platform.python_version(),
-        "versions": {name: installed for name in suite.packages if (installed := version_of(name))},
+        "versions": package_versions(suite.packages),
         "commit": commit(),
         "date": date.today().isoformat(),
     }
-
-
-def version_of(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def page_of(records: list[dict]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import date
 from pathlib import Path
 
 PACKAGES = ("numpy", "numba", "scipy", "pyarrow", "cupy-cuda13x", "pylibcugraph-cu13", "nvidia-cuda-nvrtc")
@@ -55,16 +54,7 @@ def plain(value):
 
 
 def head(options, arguments: list[str]) -> dict:
-    from pipelines.run.environment import versions
-    from scripts.bench.environment import commit, machine
+    from scripts.bench.environment import about
 
-    return {
-        "date": date.today().isoformat(),
-        "commit": options.commit or commit(),
-        "command": f"python -m scripts.bench --suite papers {' '.join(arguments)}",
-        "machine": machine(),
-        "versions": versions(PACKAGES),
-        "device": options.device,
-        "repeats": options.repeats,
-        "seed": options.seed,
-    }
+    facts = about(PACKAGES, f"python -m scripts.bench --suite papers {' '.join(arguments)}", options.commit)
+    return facts | {name: getattr(options, name) for name in ("device", "repeats", "seed")}

@@ -28,8 +28,7 @@ from kepler_traverse.errors import CapacityError
 from kepler_traverse.runtime.memory import available_memory
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP_MULTI_SOURCE
-from pipelines.run.environment import versions
-from scripts.bench.environment import commit, machine
+from scripts.bench import environment
 from scripts.regret import graphs as regret_graphs
 from scripts.regret.graphs import GraphSource
 
@@ -343,13 +342,8 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
 
 def about(device: str, at: str | None) -> dict:
     """The machine, the versions and the commit, as every line has them; a copy of the code cannot find out its commit."""
-    return {
-        "device": device,
-        "commit": at or commit(),
-        "machine": machine(),
-        "speeds": asdict(get_machine(device)),
-        "versions": versions(("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy")),
-    }
+    packages = ("numpy", "numba", "pyarrow", "cupy-cuda13x", "cupy-cuda12x", "cupy")
+    return {"device": device, "speeds": asdict(get_machine(device)), **environment.about(packages, at=at)}
 
 
 def key_of(line: dict) -> tuple:

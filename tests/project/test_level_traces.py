@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scripts.bench import cpu, gpu, level_traces, performance_page, roofline, svg_plots
+from scripts.bench import gpu, level_traces, performance_page, roofline, svg_plots
 
 LIMITS = {
     "machine": "GPU",
@@ -155,11 +155,3 @@ def test_a_plot_that_nothing_draws_any_more_is_stale_and_goes(tmp_path, monkeypa
     assert "older.svg" in capsys.readouterr().err
     assert performance_page.main(["write"]) == 0
     assert {path.name for path in plots.glob("*.svg")} == drawn
-
-
-def test_a_cluster_and_one_process_become_a_table_of_numbers():
-    about = {"graph": "road", "algorithm": "bfs", "strategy": "queue", "sources": 64}
-    (table,) = cpu.cluster_tables([about | {"process": 2.0, "cluster": 2.5, "directed": True}])
-    record = dict(zip(table["columns"], table["rows"][0], strict=True))
-    assert record == about | {"process_seconds": 2.0, "cluster_seconds": 2.5}
-    assert cpu.cluster_tables([]) == []

@@ -12,10 +12,12 @@ docs/benchmarks/limits.json holds the measurements of the machine:
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from scripts.bench import level_traces, svg_plots
 from scripts.bench.level_traces import Malformed, Walked
+from scripts.pages import by_columns
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LIMITS = DOCS / "benchmarks" / "limits.json"
@@ -82,14 +84,9 @@ def floor_ms(limits: dict, search: Walked, algorithm: str, vertices: int, edges:
 
 def medians_of(runs: list[dict]) -> dict[tuple[str, str], float]:
     """Milliseconds per (graph, algorithm), by the newest table of medians that has them."""
-    found = {}
-    for run in runs:
-        for table in run["tables"]:
-            if table["name"] == MEDIANS:
-                at = [table["columns"].index(name) for name in ("graph", "algorithm", "ours_ms")]
-                for graph, algorithm, median in ([row[i] for i in at] for row in table["rows"]):
-                    found[graph, algorithm] = median
-    return found
+    tables = [table for run in runs for table in run["tables"] if table["name"] == MEDIANS]
+    rows = [dict(zip(table["columns"], row, strict=True)) for table in tables for row in table["rows"]]
+    return {(row["graph"], row["algorithm"]): row["ours_ms"] for row in rows}
 
 
 def sizes_of(runs: list[dict]) -> dict[str, tuple[int, int]]:
@@ -116,15 +113,20 @@ def rows_of(limits: dict, levels: dict, runs: list[dict]) -> dict[tuple[str, str
 
 
 def table_of(rows: dict) -> str:
-    lines = [
-        "| graph | algorithm | levels | lower bound, ms | in the launch | target | ours | ours / bound |",
-        "|---" * 8 + "|",
-    ]
-    for (graph, algorithm), row in rows.items():
-        times = [f"{row[key]:.3g}" if key in row else "-" for key in ("floor", "in the launch", "target", "ours")]
-        ratio = f"{row['ours'] / row['floor']:.1f}" if "floor" in row else "-"
-        lines.append(f"| {graph} | {algorithm} | {row.get('levels', '-')} | {' | '.join(times)} | {ratio} |")
-    return "\n".join(lines) + "\n"
+    """Return the table of the page."""
+
+    def time(key: str) -> Callable[[tuple], str]:
+        return lambda each: f"{each[1][key]:.3g}" if key in each[1] else "-"
+
+    columns = {
+        "graph": lambda each: each[0][0],
+        "algorithm": lambda each: each[0][1],
+        "levels": lambda each: str(each[1].get("levels", "-")),
+        "lower bound, ms": time("floor"),
+        **{key: time(key) for key in ("in the launch", "target", "ours")},
+        "ours / bound": lambda each: f"{each[1]['ours'] / each[1]['floor']:.1f}" if "floor" in each[1] else "-",
+    }
+    return by_columns(columns, rows.items())
 
 
 def page(runs: list[dict]) -> tuple[str, dict[str, str]]:

@@ -2,39 +2,21 @@
 
 import json
 import re
-import sys
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from scripts.bench import __main__ as bench
 from scripts.papers import measure as papers_measure
 from scripts.papers import measure_systems, results, systems_page
 from scripts.papers import page as papers_page
 from scripts.papers.comparisons import COMPARISONS, OURS, compared
 from scripts.papers.experiments import GRAPHS, GraphSource, rows_for, systems_of
+from tests.support.papers import RUN, graph_line, page_text
 from tests.support.plans import BFS, SSSP
-
-RUN = {
-    "kind": "run",
-    "date": "2026-11-21",
-    "commit": "0123abc",
-    "command": "python -m scripts.bench --suite papers --part systems",
-    "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": "GPU", "driver": "1.2"},
-    "versions": {"python": "3.12.0"},
-    "device": "cuda",
-    "repeats": 2,
-    "seed": 1,
-}
-
-
-def graph_line(name):
-    sizes = {"vertices": 1000, "edges": 2500, "directed": False}
-    degrees = {"degree_mean": 2.5, "degree_deviation": 1.0, "degree_max": 7}
-    return {"kind": "graph", "graph": name, "origin": name} | sizes | degrees
 
 
 def baseline(graph, seconds, name="cuGraph", way="top-down"):
@@ -84,27 +66,15 @@ def on_a_cpu():
     ]
 
 
-def page_text():
-    """All pages, one after the other: the overview first."""
-    pages = sorted(papers_page.FOLDER.glob("*.md"), key=lambda path: (path.name != "README.md", path.name))
-    return "\n".join(path.read_text() for path in pages)
-
-
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder in place of docs/published, with nothing measured; returns how to add lines."""
-    monkeypatch.setattr(papers_page, "FOLDER", tmp_path)
-    monkeypatch.setattr(papers_page, "MEASURED", tmp_path / "papers.json")
-    nothing = {"reading": dict.fromkeys(results.READING, ""), "runs": [], "graphs": {}, "blocks": []}
-    papers_page.MEASURED.write_text(results.as_text(nothing))
+def page_of(place):
+    """Adds lines, and returns all pages."""
 
-    def add(lines):
-        file = tmp_path / "lines.jsonl"
-        file.write_text("".join(json.dumps(one) + "\n" for one in lines))
-        assert papers_page.main(["add", str(file)]) == 0
+    def page(lines):
+        assert place(lines) == 0
         return page_text()
 
-    return add
+    return page
 
 
 def row_of(page, title, strategy):
@@ -117,16 +87,16 @@ def row_of(page, title, strategy):
     return cells[:published] + cells[published + 1 :]
 
 
-def test_section_is_omitted_without_its_measurements(place):
+def test_section_is_omitted_without_its_measurements(page_of):
     baselines = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
-    page = place([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines])
+    page = page_of([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines])
     assert papers_page.TITLES["systems"] not in page
     assert systems_page.EXPLAINED not in page
 
 
-def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(place):
-    place(on_a_gpu())
-    page = place(on_a_cpu())
+def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(page_of):
+    page_of(on_a_gpu())
+    page = page_of(on_a_cpu())
     title = "BFS-4K, Table 2"
     section = page.split(f"### {title}\n")[1].split("\n### ")[0]
     assert "| in the paper | strategy | published as | device | USA-road-NE | luxembourg_osm |" in section
@@ -145,43 +115,43 @@ def test_devices_stand_side_by_side_and_the_best_of_a_graph_is_bold(place):
     assert "GPU (driver 1.2); CPU, 2 cores" in page
 
 
-def test_a_swept_knob_stands_with_the_time_that_it_gave(place):
-    page = place(on_a_gpu())
+def test_a_swept_knob_stands_with_the_time_that_it_gave(page_of):
+    page = page_of(on_a_gpu())
     title = systems_page.TITLES["bfs"]
     assert row_of(page, title, "queue_warp")[2:] == ["40 (width 8)", "-"]
     assert row_of(page, title, "queue_thread")[2:] == ["left out", "-"]
 
 
-def test_omitted_measurements_are_listed_with_the_reason(place):
+def test_omitted_measurements_are_listed_with_the_reason(page_of):
     lines = [one | {"strategy": "queue"} if one["kind"] == "left" else one for one in on_a_gpu()]
-    place(lines)
+    page_of(lines)
     blocks = systems_page.blocks_of(results.read_measured(papers_page.MEASURED), "bfs")
     reported = systems_page.left_out(blocks, {("queue", "cuda")})
     assert reported == ["- Left out: `queue` (cuda) on USA-road-NE (about 30 s a traversal, where 2 s is the limit)."]
     assert systems_page.left_out(blocks, {("queue", "cpu")}) == []
 
 
-def test_threads_have_a_table_with_speedup_and_efficiency(place):
-    page = place(on_a_cpu())
+def test_threads_have_a_table_with_speedup_and_efficiency(page_of):
+    page = page_of(on_a_cpu())
     section = page.split("Table 1: multicore CPU\n")[1].split("\n### ")[0]
     assert "| luxembourg_osm | 1 | 16 | 1.00 | 1.00 |" in section
     assert "| luxembourg_osm | 2 | 10 | 1.60 | 0.80 |" in section
 
 
-def test_a_run_on_one_device_replaces_that_devices_blocks_alone(place):
-    place(on_a_gpu())
-    place(on_a_cpu())
-    page = place([one | ({"commit": "fedcba9"} if one["kind"] == "run" else {}) for one in on_a_cpu()])
+def test_a_run_on_one_device_replaces_that_devices_blocks_alone(page_of):
+    page_of(on_a_gpu())
+    page_of(on_a_cpu())
+    page = page_of([one | ({"commit": "fedcba9"} if one["kind"] == "run" else {}) for one in on_a_cpu()])
     measured = results.read_measured(papers_page.MEASURED)
     assert [(run["device"], run["commit"]) for run in measured["runs"]] == [("cuda", "0123abc"), ("cpu", "fedcba9")]
     assert "`persistent`" in page
 
 
-def test_blocks_of_the_part_have_a_file_of_their_own_and_rules_stay(place):
+def test_blocks_of_the_part_have_a_file_of_their_own_and_rules_stay(page_of):
     rule = {"kind": "rule", "graph": ROAD, "strategy": "bfs_4k", "knobs": {"k1": 8}}
     baselines = timed(ROAD, "bfs_4k", 20) | {"part": "peers", "group": "peers"}
-    place([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines, rule])
-    place(on_a_gpu())
+    page_of([RUN, graph_line(ROAD), baseline(ROAD, [0.4, 0.4]), baselines, rule])
+    page_of(on_a_gpu())
     alone = json.loads(papers_page.MEASURED.read_text())
     assert {block["part"] for block in alone["blocks"]} == {"peers"}
     assert alone["graphs"][ROAD]["rules"] == {"bfs_4k": {"k1": 8}}
@@ -190,8 +160,8 @@ def test_blocks_of_the_part_have_a_file_of_their_own_and_rules_stay(place):
     assert papers_page.main(["check"]) == 0
 
 
-def test_the_reading_of_the_part_stands_before_its_tables(place):
-    place(on_a_gpu())
+def test_the_reading_of_the_part_stands_before_its_tables(page_of):
+    page_of(on_a_gpu())
     measured = json.loads(papers_page.MEASURED.read_text())
     measured["reading"]["systems"] = "Queues hold, layers do not."
     papers_page.MEASURED.write_text(results.as_text(measured))
@@ -297,20 +267,12 @@ LATTICE = GraphSource("tiny lattice", generator="lattice", arguments=(20, 30, 0.
 
 
 @pytest.fixture
-def suite(tmp_path, monkeypatch):
+def suite(monkeypatch, run_suite):
     """Runs the part over a tiny graph that is in a comparison for each algorithm; returns exit code and lines."""
     tables = [replace(COMPARISONS[0], graphs={"tiny lattice": "roads"}, algorithm=name) for name in ("bfs", "sssp")]
     monkeypatch.setattr("scripts.papers.comparisons.COMPARISONS", tables)
     monkeypatch.setattr(papers_measure, "GRAPHS", (LATTICE,))
-
-    def run(*flags):
-        output = tmp_path / "papers.jsonl"
-        flags = ["--graphs", str(tmp_path), "--output", str(output), "--sources", "2", "--commit", "0123abc", *flags]
-        flags = ["--suite", "papers", "--part", "systems", "--device", "cpu", *flags]
-        monkeypatch.setattr(sys, "argv", ["__main__.py", *flags])
-        return bench.main(), [json.loads(text) for text in output.read_text().splitlines()]
-
-    return run
+    return partial(run_suite, "--part", "systems", "--device", "cpu")
 
 
 def test_strategies_of_a_registry_are_measured_against_the_baseline(suite):

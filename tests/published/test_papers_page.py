@@ -1,7 +1,6 @@
 """The suite that repeats the papers' tables, and its page."""
 
 import json
-import sys
 import threading
 from xml.etree import ElementTree
 
@@ -9,36 +8,15 @@ import numpy as np
 import pytest
 
 from scripts import make_graphs
-from scripts.bench import __main__ as bench
 from scripts.papers import experiments, measure, results
 from scripts.papers import page as papers_page
 from scripts.papers.experiments import GraphSource, Setting, settings_for
 from tests.kernels.simt import device, harness
+from tests.support.papers import RUN, graph_line, page_text
 from tests.support.plans import BFS, SSSP
 from tests.support.processes import PATIENCE
 
-RUN = {
-    "kind": "run",
-    "date": "2026-11-21",
-    "commit": "0123abc",
-    "command": "python -m scripts.bench --suite papers",
-    "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": "GPU", "driver": "1.2"},
-    "versions": {"python": "3.12.0"},
-    "device": "cuda",
-    "repeats": 2,
-    "seed": 1,
-}
-ROAD = {
-    "kind": "graph",
-    "graph": "road",
-    "origin": "road.parquet",
-    "vertices": 1000,
-    "edges": 2500,
-    "directed": False,
-    "degree_mean": 2.5,
-    "degree_deviation": 1.0,
-    "degree_max": 7,
-}
+ROAD = graph_line("road")
 
 
 def baseline(seconds, way="top-down"):
@@ -81,28 +59,6 @@ def a_run():
         {"kind": "rule", "graph": "road", "strategy": "bfs_4k", "knobs": {"k1": 8, "heavy": "none"}},
         {"kind": "end", "graph": "road"},
     ]
-
-
-def page_text():
-    """All pages, one after the other: the overview first."""
-    pages = sorted(papers_page.FOLDER.glob("*.md"), key=lambda path: (path.name != "README.md", path.name))
-    return "\n".join(path.read_text() for path in pages)
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A folder in place of docs/published, with nothing measured; returns how to add lines."""
-    monkeypatch.setattr(papers_page, "FOLDER", tmp_path)
-    monkeypatch.setattr(papers_page, "MEASURED", tmp_path / "papers.json")
-    nothing = {"reading": dict.fromkeys(results.READING, ""), "runs": [], "graphs": {}, "blocks": []}
-    papers_page.MEASURED.write_text(results.as_text(nothing))
-
-    def add(lines):
-        file = tmp_path / "papers.jsonl"
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return papers_page.main(["add", str(file)])
-
-    return add
 
 
 def test_the_page_of_the_papers_is_current():
@@ -233,21 +189,13 @@ NEGATIVE = GraphSource("tiny negative", file="edges", directed=True, max_potenti
 
 
 @pytest.fixture
-def suite(tmp_path, monkeypatch):
+def suite(tmp_path, monkeypatch, run_suite):
     """Runs the suite over two tiny graphs; returns exit code and lines."""
     src, dst = make_graphs.lattice(6, 7, 0.1, 1)
-    weight = make_graphs.weights_for(src.size, 1)
-    make_graphs.write(tmp_path / "edges.parquet", src, dst, weight)
+    make_graphs.write(tmp_path / "edges.parquet", src, dst, make_graphs.weights_for(src.size, 1))
     monkeypatch.setattr(measure, "GRAPHS", (LATTICE, NEGATIVE))
     monkeypatch.setattr(measure, "HOPELESS", np.inf)  # a search takes microseconds, and a core that is taken away more
-
-    def run(*flags):
-        output = tmp_path / "papers.jsonl"
-        flags = ["--graphs", str(tmp_path), "--output", str(output), "--sources", "2", "--commit", "0123abc", *flags]
-        monkeypatch.setattr(sys, "argv", ["__main__.py", "--suite", "papers", *flags])
-        return bench.main(), [json.loads(line) for line in output.read_text().splitlines()]
-
-    return run
+    return run_suite
 
 
 def lines_of(lines, kind):

@@ -1,0 +1,1 @@
+from tests.support.papers import place, run_suite  # noqa: F401

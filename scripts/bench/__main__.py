@@ -23,11 +23,13 @@ import json
 import statistics
 import subprocess
 import sys
-import time
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+
+from scripts.bench.environment import forget_peak, memory, new_run, timed, timed_on_gpu
+from scripts.pages import write_record
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out"
@@ -86,17 +88,11 @@ def measure_build(who: str, device: str, path: str, warm_up: str) -> dict:
 
 
 def measure_on_cpu(build, path: str, warm_up: str) -> tuple:
-    import psutil
-
     build(warm_up)  # imports and compiles
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-    before = psutil.Process().memory_info().rss
-    begin = time.perf_counter()
-    graph = build(path)
-    taken = time.perf_counter() - begin
-    status = Path("/proc/self/status").read_text()
-    peak = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
-    return graph, taken, peak - before
+    forget_peak()
+    before = memory("VmRSS")
+    graph, taken = timed(build, path)
+    return graph, taken, memory("VmHWM") - before
 
 
 def measure_on_gpu(build, path: str, warm_up: str) -> tuple:
@@ -109,12 +105,8 @@ def measure_on_gpu(build, path: str, warm_up: str) -> tuple:
     cupy.cuda.set_allocator(rmm_cupy_allocator)
     build(warm_up)
     gc.collect()
-    cupy.cuda.Device().synchronize()
     rmm.statistics.push_statistics()
-    begin = time.perf_counter()
-    graph = build(path)
-    cupy.cuda.Device().synchronize()
-    taken = time.perf_counter() - begin
+    graph, taken = timed_on_gpu(functools.partial(build, path))
     return graph, taken, rmm.statistics.pop_statistics().peak_bytes
 
 
@@ -174,9 +166,6 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()
-
-    from scripts.bench.environment import new_run
-    from scripts.pages import write_record
 
     OUT.mkdir(exist_ok=True)
     title = f"readers: {', '.join(path.stem for path in options.edges)}"

@@ -12,11 +12,12 @@ import json
 import os
 import statistics
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from scripts.bench.environment import forget_peak, memory, timed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -173,21 +174,20 @@ def measure(folder: str, library: str, algorithm: str, directed: str, count: str
     warm(tiny.sources[:1])
     if library == "ours":
         compile_all(algorithm)
-    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
-    before = status("VmRSS")
+    forget_peak()
+    before = memory("VmRSS")
     run = LIBRARIES[library](rows, algorithm, directed == "True")
     batches = [sources[i : i + 1] for i in range(sources.size)] if one_by_one == "True" else [sources]
     if one_by_one == "True":
         run(batches[0])
     digests, times = [], []
     for batch in batches:
-        begin = time.perf_counter()
-        distances = run(batch)
-        times.append(time.perf_counter() - begin)
+        distances, taken = timed(run, batch)
+        times.append(taken)
         digests += [digest(row) for row in distances]
     return {
         "seconds": sum(times) if one_by_one == "False" else statistics.median(times),
-        "peak_bytes": status("VmHWM") - before,
+        "peak_bytes": memory("VmHWM") - before,
         "digests": digests,
         "strategy": getattr(run, "strategy", None),
     }
@@ -220,11 +220,6 @@ def digest(distances) -> str:
     row = np.asarray(distances).astype(np.float64)
     none = (row < 0) | ~(row < 1e300)
     return hashlib.sha256(np.where(none, np.inf, row).tobytes()).hexdigest()
-
-
-def status(key: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
 
 
 if __name__ == "__main__":

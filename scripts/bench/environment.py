@@ -14,7 +14,7 @@ from typing import Any
 from pipelines.run.environment import versions
 from scripts.pages import ROOT
 
-__all__ = ["ROOT", "about", "commit", "least", "machine", "new_run", "timed"]
+__all__ = ["ROOT", "about", "commit", "forget_peak", "least", "machine", "memory", "new_run", "timed", "timed_on_gpu"]
 
 
 def about(packages: Iterable[str], command: str = "", at: str | None = None) -> dict[str, Any]:
@@ -41,6 +41,29 @@ def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     began = time.perf_counter()
     result = call(*arguments)
     return result, time.perf_counter() - began
+
+
+def timed_on_gpu(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what a call returns, and its seconds with all its kernels."""
+    import cupy
+
+    device = cupy.cuda.Device()
+    device.synchronize()
+    began = time.perf_counter()
+    result = call()
+    device.synchronize()
+    return result, time.perf_counter() - began
+
+
+def memory(key: str) -> int:
+    """Return an entry of this process's status in bytes: VmRSS, or VmHWM, its peak."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+
+
+def forget_peak() -> None:
+    """Let VmHWM begin anew."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def least(call: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:

@@ -25,6 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
+from scripts.bench.environment import new_run, timed_on_gpu
+from scripts.pages import write_record
+
 # name: (file or generator, its arguments, directed)
 GRAPHS = {
     "USA-road-NE": ("USA-road-NE-topology", (), False),
@@ -74,7 +77,7 @@ class Bench:
         from kepler_traverse import plan_bfs
 
         plan, sources = plan_bfs(self.hops), self.sources[:SINGLE].tolist()
-        times = {s: min(self.seconds(lambda s=s: plan.run(s))[0] for _ in range(3)) for s in sources}
+        times = {s: min(timed_on_gpu(lambda s=s: plan.run(s))[1] for _ in range(3)) for s in sources}
         return min(times, key=lambda s: abs(times[s] - statistics.median_low(times.values())))
 
     def graph(self, algorithm: str):
@@ -91,14 +94,6 @@ class Bench:
             "weights": "" if algorithm == "bfs" else "float32, 1 to 255 hashed",
             "device": "cuda",
         }
-
-    def seconds(self, call) -> tuple[float, object]:
-        device = self.cp.cuda.Device()
-        device.synchronize()
-        began = time.perf_counter()
-        found = call()
-        device.synchronize()
-        return time.perf_counter() - began, found
 
     def baselines(self, algorithm: str) -> tuple[dict, dict]:
         """Return seconds per source of each variant of the baseline, and distances, for as many sources as time permits."""
@@ -117,7 +112,7 @@ class Bench:
             for source in self.sources[:LOOPED].tolist():
                 if times[way] and time.perf_counter() - began > self.options.peer_seconds / len(ways):
                     break
-                times[way][source], answer = self.seconds(lambda s=source, t=traverse: t(s))
+                answer, times[way][source] = timed_on_gpu(lambda s=source, t=traverse: t(s))
                 if source in expected or len(expected) >= SINGLE:
                     continue
                 distance = in_our_encoding(answer, graph, algorithm)
@@ -150,9 +145,9 @@ def single(bench: Bench, algorithm: str, run: dict) -> list:
             check_equal(bench, algorithm, source, result.distance, expected)
             if with_predecessors:
                 certify(graph, result).require()
-            found = [bench.seconds(lambda p=plan, s=source: p.run(s)) for _ in range(3)]
-            ours[with_predecessors][source] = min(taken for taken, _ in found)
-            rounds = found[0][1].rounds
+            found = [timed_on_gpu(lambda p=plan, s=source: p.run(s)) for _ in range(3)]
+            ours[with_predecessors][source] = min(taken for _, taken in found)
+            rounds = found[0][0].rounds
     medians = {key: statistics.median(found.values()) * 1e3 for key, found in ours.items()}
     baseline = {way: statistics.median(found.values()) * 1e3 for way, found in times.items()}
     best = min(baseline, key=baseline.get) if baseline else None
@@ -210,7 +205,7 @@ def many(bench: Bench, algorithm: str) -> list[list]:
 
         bests = []
         for _ in range(3 if k <= 1024 else 1):
-            taken, _ = bench.seconds(whole)
+            _, taken = timed_on_gpu(whole)
             bests.append(taken)
             if taken > 20:
                 break
@@ -261,9 +256,6 @@ def tables_of(found: dict[str, list[list]]) -> list[dict]:
 
 
 def main(arguments: list[str]) -> int:
-    from scripts.bench.environment import new_run
-    from scripts.pages import write_record
-
     parser = argparse.ArgumentParser(prog="python -m scripts.bench --suite gpu", description="One source and many on a GPU.")
     parser.add_argument("--graphs", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE")

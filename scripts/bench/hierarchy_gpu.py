@@ -23,7 +23,7 @@ from kepler_traverse import Graph, certify_many, plan_sssp_many, sssp_many
 from kepler_traverse.certificate import batch_gpu
 from kepler_traverse.search.distance_stats import summary_of_distances
 from kepler_traverse.sssp import REGISTRY
-from scripts.bench.environment import ROOT, commit, machine
+from scripts.bench.environment import ROOT, commit, machine, timed_on_gpu
 from scripts.bench.hierarchy import built, graph_of
 from scripts.pages import write_record
 
@@ -35,16 +35,7 @@ REPEATS = 5
 
 def seconds_of(call: Callable[[], Any]) -> float:
     """Return the seconds of a call with all its kernels: the median of some calls after one that is not timed."""
-    import cupy as cp
-
-    times = []
-    for _ in range(REPEATS + 1):
-        cp.cuda.Stream.null.synchronize()
-        began = time.perf_counter()
-        call()
-        cp.cuda.Stream.null.synchronize()
-        times.append(time.perf_counter() - began)
-    return float(np.median(times[1:]))
+    return float(np.median([timed_on_gpu(call)[1] for _ in range(REPEATS + 1)][1:]))
 
 
 def plan_of(graph: Graph, strategy: str, *, forms: tuple[str, ...] = ()) -> Any:

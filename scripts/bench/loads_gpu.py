@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from numba import njit
 
 from kepler_traverse import Graph, cuda, plan_bfs, plan_bfs_many, plan_sssp_many
 from kepler_traverse.kinds import betweenness_gpu, flows_gpu
+from scripts.bench.environment import timed_on_gpu
 from scripts.bench.gpu import GENERATORS, GRAPHS
 
 SEED, REPEATS, CHECKED, FLOWS = 7, 3, 2, 1024
@@ -80,16 +80,6 @@ def as_floats(sums: Any) -> np.ndarray:
     return sums.high.get().astype(np.float64) + sums.low.get().astype(np.float64) * 2.0**-64
 
 
-def seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds of a call with all its kernels, and what it returned."""
-    stream = cuda.cp.cuda.get_current_stream()
-    stream.synchronize()
-    began = time.perf_counter()
-    found = call()
-    stream.synchronize()
-    return time.perf_counter() - began, found
-
-
 def require_equal(what: str, found: np.ndarray, expected: np.ndarray, tolerance: float) -> float:
     """Return the largest relative difference, or end the program if it is too large."""
     worst = float(np.max(np.abs(found - expected) / np.maximum(expected, 1.0)))
@@ -132,7 +122,7 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
     sources = sources_of(graph, n_sources)
     plan = (plan_bfs_many if algorithm == "bfs" else plan_sssp_many)(graph, n_sources=n_sources)
     theirs = cugraph_of(graph) if algorithm == "bfs" else None
-    reverse_seconds, _ = seconds_of(lambda: graph.reverse)
+    _, reverse_seconds = timed_on_gpu(lambda: graph.reverse)
     for method in methods:
 
         def of_groups(chosen: np.ndarray, method: str = method) -> tuple[Any, float, int]:
@@ -141,7 +131,7 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
                 rows = group.distance
                 if method == "blocks" and rows.dtype == np.int8:
                     rows = rows.astype(np.int16)
-                taken, flags = seconds_of(
+                flags, taken = timed_on_gpu(
                     lambda rows=rows, group=group: betweenness_gpu.add_loads(graph, group.sources, rows, sums, method=method)
                 )
                 seconds, left = seconds + taken, left + int(flags.sum())
@@ -153,7 +143,7 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
         worst = require_equal(f"{name}, {algorithm}, {method}", as_floats(found), expected, 1e-12) if not left else np.nan
         times, same = [], []
         for _ in range(REPEATS):
-            whole, (sums, loads, left) = seconds_of(lambda: of_groups(sources))
+            (sums, loads, left), whole = timed_on_gpu(lambda: of_groups(sources))
             times.append((whole, loads))
             same.append(sums.low.get().tobytes() + sums.high.get().tobytes())
             if whole > 8:
@@ -166,7 +156,7 @@ def measure_betweenness(name: str, graph: Graph, algorithm: str, n_sources: int,
         row["reverse_ms"] = reverse_seconds * 1e3
         if theirs is not None:
             theirs(few)
-            taken, answer = seconds_of(lambda: theirs(sources))
+            answer, taken = timed_on_gpu(lambda: theirs(sources))
             row["cugraph_ms"] = taken / n_sources * 1e3
             row["not_finite_of_cugraph"] = int(np.count_nonzero(~np.isfinite(answer)))
             if not row["not_finite_of_cugraph"]:
@@ -188,7 +178,7 @@ def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
             kind = group.distance.dtype
             last = (np.finfo if kind.kind == "f" else np.iinfo)(kind).max
             volumes = flows_gpu.Volumes(np.arange(n), ones, ones[: len(group)], None, kind.type(last), is_wide=False)
-            taken, left = seconds_of(
+            left, taken = timed_on_gpu(
                 lambda group=group, volumes=volumes: flows_gpu.add_flows(
                     graph, group.sources, group.distance, volumes, "edges", sums
                 )
@@ -200,7 +190,7 @@ def measure_flows(name: str, graph: Graph, algorithm: str) -> dict:
         return sums, seconds, total
 
     flows()
-    whole, (sums, taken, total) = seconds_of(flows)
+    (sums, taken, total), whole = timed_on_gpu(flows)
     if algorithm == "bfs" and int(sums.low[:-2].get().sum()) != total:
         raise SystemExit(f"{name}: flows over edges add up to {int(sums.low[:-2].get().sum())}, distances to {total}")
     row = {"graph": name, "algorithm": f"flows, {algorithm}", "sources": FLOWS}

@@ -19,14 +19,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scripts.bench.environment import ROOT, about
+from scripts.bench.environment import ROOT, about, forget_peak, memory, timed
 from scripts.pages import write_record
 
 PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "dask", "networkx", "igraph", "polars", "duckdb", "geopandas", "torch")
@@ -218,12 +217,6 @@ WAYS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], str]] = {
 }
 
 
-def memory(key: str) -> int:
-    """Return an entry of this process's status in bytes: VmRSS, or VmHWM, its peak."""
-    text = Path("/proc/self/status").read_text()
-    return int(next(line for line in text.splitlines() if line.startswith(key)).split()[1]) * 1024
-
-
 def measure(name: str, n_edges: int) -> dict[str, Any]:
     """Measure one way in this process; a small graph first, so that nothing is compiled or imported afterwards."""
     import pyarrow
@@ -241,10 +234,10 @@ def measure(name: str, n_edges: int) -> dict[str, Any]:
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     pyarrow.default_memory_pool().release_unused()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-    before, begin = memory("VmRSS"), time.perf_counter()
-    graph = build(value)
-    seconds, peak = time.perf_counter() - begin, memory("VmHWM")
+    forget_peak()
+    before = memory("VmRSS")
+    graph, seconds = timed(build, value)
+    peak = memory("VmHWM")
     if graph.report.rows != rows:
         raise ValueError(f"{name}: {graph.report.rows} of {rows} edges were read")
     ratio = round((peak - before) / size, 2)

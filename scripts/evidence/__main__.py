@@ -34,6 +34,7 @@ from kepler_traverse.bfs import plan_bfs_many
 from kepler_traverse.certificate import certify, certify_many
 from kepler_traverse.sssp import REGISTRY as SSSP_REGISTRY
 from kepler_traverse.sssp import plan_sssp_many
+from pipelines.comparison import hashed_weights
 from scripts.bench.cpu_subprocess import LIBRARIES, Rows
 from scripts.bench.environment import commit, machine
 from scripts.evidence import fault_injection, fuzz_readers, gpu, large_graph
@@ -125,9 +126,7 @@ def measure_cost(options) -> dict:
 def with_weights(graph):
     """Return the same edges with weights 1 to 255 from a hash of their ends, equal in both directions."""
     src = np.repeat(np.arange(graph.n_vertices), graph.derived.degrees)
-    low, high = np.minimum(src, graph.targets).astype(np.uint64), np.maximum(src, graph.targets).astype(np.uint64)
-    mixed = low * np.uint64(0x9E3779B97F4A7C15) + high * np.uint64(0xBF58476D1CE4E5B9)
-    weights = ((mixed >> np.uint64(40)) % np.uint64(255) + np.uint64(1)).astype(np.float32)
+    weights = hashed_weights(src, graph.targets, directed=False).astype(np.float32)
     return graph_from_edges(src, graph.targets.astype(np.int64), weights, directed=graph.directed)
 
 

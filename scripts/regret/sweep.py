@@ -11,10 +11,10 @@ import json
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -283,16 +283,21 @@ def measure_many(ways: Ways, cell: Cell, graph, longest: float) -> Iterator[dict
     yield line | {"seconds": min(times), "history": choices[int(np.argmin(times))]}
 
 
+def seconds_of(call: Callable[[], Any], graph) -> float:
+    """Return the seconds of a call with all its kernels."""
+    wait(graph)
+    began = time.perf_counter()
+    call()
+    wait(graph)
+    return time.perf_counter() - began
+
+
 def time_of_planning(ways: Ways, name: str, graph) -> float:
     """Return the fewest seconds of three plans. Their reverse, if used, exists already; each makes its survey."""
     times = []
     for _ in range(4):
         survey.forget(graph)
-        wait(graph)
-        began = time.perf_counter()
-        ways.plan(name)
-        wait(graph)
-        times.append(time.perf_counter() - began)
+        times.append(seconds_of(lambda: ways.plan(name), graph))
         if times[-1] > 1:
             break
     return min(times[1:] or times)
@@ -305,11 +310,7 @@ def time_of_reverse(graph) -> float | None:
     times = []
     for _ in range(3):
         graph.derived.drop_reverse()
-        wait(graph)
-        began = time.perf_counter()
-        _ = graph.reverse
-        wait(graph)
-        times.append(time.perf_counter() - began)
+        times.append(seconds_of(lambda: graph.reverse, graph))
     return min(times)
 
 
@@ -323,16 +324,14 @@ def measure_one(ways: Ways, cell: Cell, graph, _longest: float) -> Iterator[dict
             searched = graph.derived.with_reverse() if reverse else graph
             plan = ways.plan_one(name, searched)
             compare({0: digest(plan.run(number).distance)}, expected, name, cell)
+
+            def run(reverse=reverse, name=name, plan=plan):
+                (ways.plan_one(name, graph.derived.with_reverse()) if reverse == "built" else plan).run(number)
+
             times = []
             for _ in range(3):
                 graph.derived.drop_reverse()
-                wait(graph)
-                began = time.perf_counter()
-                if reverse == "built":
-                    plan = ways.plan_one(name, graph.derived.with_reverse())
-                plan.run(number)
-                wait(graph)
-                times.append(time.perf_counter() - began)
+                times.append(seconds_of(run, graph))
                 if times[-1] > 1:
                     break
             graph.derived.drop_reverse()

@@ -144,17 +144,17 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     """
     path = f"{store}/{MANIFEST}"
     data = _manifest_data(store)
-    found: Any = read_json(data)
-    written = found.get("format") if isinstance(found, dict) else None
+    content: Any = read_json(data)
+    written = content.get("format") if isinstance(content, dict) else None
     if type(written) is int and written != FORMAT:
-        versions = found.get("versions")
+        versions = content.get("versions")
         version = versions.get("kepler_traverse") if isinstance(versions, dict) else None
         by = f"kepler_traverse {version[:32]}" if isinstance(version, str) else "another version"
         raise OutputError(
             f"{path}: {by} wrote this output, in format {written}, and this version reads format {FORMAT}; finish or verify "
             "it with that version, or take a new folder"
         )
-    manifest = checked(found, Manifest)
+    manifest = checked(content, Manifest)
     if manifest["status"] == "done" or (log is not None and log.record is not None):
         return manifest
     if (store.path / COMMITS).is_symlink():
@@ -400,8 +400,9 @@ class OutputFolder:
                 with writing_to(self.store):
                     self._log.put_record(self.done, added["choice"])
         if status is not None and self._is_shared and self._log is not None:
-            with writing_to(self.store):
-                if self.store.has(SUCCESS):  # another process has completed the run, and deleted the log before this commit
+            # Another process may have completed the run, and deleted the log before this commit. The run is whole anyway.
+            with contextlib.suppress(OSError):
+                if self.store.has(SUCCESS):
                     self.store.delete(COMMITS)
         self._added = {}
         self._commit_again_at = time.monotonic() + self._commit_every

@@ -156,7 +156,7 @@ def errors_of_store() -> Iterator[None]:
 def _format_error(error: Exception) -> str:
     """Return what the store has said: its code and message alone, since the rest of its answer may repeat credentials."""
     text, _, answer = " ".join(str(error).partition("\n\nDebug source")[0].split()).partition("<")
-    said = [found[1] for found in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message")) if found]
+    said = [match[1] for match in (re.search(f"<{tag}>([^<]*)", answer) for tag in ("Code", "Message")) if match]
     text = " ".join([_QUERY.sub("", each).strip() for each in (text, *said)])
     for name, value in os.environ.items():
         text = text.replace(value, "...") if value and _CREDENTIAL.match(name) else text
@@ -182,12 +182,12 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
             pages = None  # the next attempt begins behind what is known
             raise
 
-    while found := send("list", page):
-        for each in found:
+    while objects := send("list", page):
+        for each in objects:
             yield StoredObject.of(f"{url}/{each['path']}", each)
-        if len(found) < _PAGE:
+        if len(objects) < _PAGE:
             break
-        last = found[-1]["path"]
+        last = objects[-1]["path"]
 
 
 def find_object(url: str) -> StoredObject | None:
@@ -222,10 +222,10 @@ def local_path(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
     if not URL.match(text):
         return text
-    found = find_object(text)
-    if found is None:
+    there = find_object(text)
+    if there is None:
         raise FileNotFoundError(errno.ENOENT, "no such object", text)
-    return str(_local_copy(found))
+    return str(_local_copy(there))
 
 
 def cache_folder(name: str) -> Path:

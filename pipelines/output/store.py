@@ -166,8 +166,8 @@ class ObjectStore(Store):
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
         below = len(f"{self._url}/{folder}".rstrip("/")) + 1
-        found = (each.url[below:] for each in listed(self._store, self._url, folder, after))
-        return list(dict.fromkeys(name.partition("/")[0] for name in found))
+        names = (each.url[below:] for each in listed(self._store, self._url, folder, after))
+        return list(dict.fromkeys(name.partition("/")[0] for name in names))
 
     def has(self, name: str) -> bool:
         try:
@@ -177,11 +177,11 @@ class ObjectStore(Store):
 
     def get(self, name: str, max_bytes: int) -> bytes:
         def read() -> bytes:
-            found = self._api.get(self._store, name)
-            size = found.meta["size"]
+            answer = self._api.get(self._store, name)
+            size = answer.meta["size"]
             if size > max_bytes:
                 raise OSError(errno.EFBIG, f"it has {size:,} bytes, and {max_bytes:,} are the most that is read")
-            data = bytes(found.bytes())
+            data = bytes(answer.bytes())
             TRAFFIC.add("get", 0, received=len(data))
             if len(data) != size:
                 raise OSError(errno.EIO, "the answer was cut short")
@@ -210,10 +210,9 @@ class ObjectStore(Store):
             self.put(name, Path(file.name))
 
     def versions(self) -> dict[str, str]:
-        found = ((each.url[len(self._url) + 1 :], each.e_tag) for each in listed(self._store, self._url))
-        return {
-            name: version for name, version in found if "/" not in name or PARTITION_NAME.fullmatch(name.partition("/")[0])
-        }
+        objects = {each.url[len(self._url) + 1 :]: each.e_tag for each in listed(self._store, self._url)}
+        places = ((name, name.partition("/")) for name in objects)
+        return {name: objects[name] for name, (top, slash, _) in places if not slash or PARTITION_NAME.fullmatch(top)}
 
     def move_in(self, partial: Path, name: str) -> Stored:
         traffic, started = Traffic(), time.monotonic()

@@ -64,12 +64,6 @@ def _by_number(name: str) -> list[Any]:
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
-def _push_bounded(heap: list[Any], entry: tuple[Any, ...]) -> None:
-    heapq.heappush(heap, entry)
-    if len(heap) > MAX_LISTED:
-        heapq.heappop(heap)
-
-
 class RunStats:
     """Sums statistics of batches as they finish.
 
@@ -88,8 +82,8 @@ class RunStats:
         self.width = _FIRST_WIDTH  # seconds per bin of time
         self.ended = started
         self._bins: dict[str, dict[str, np.ndarray]] = {}
-        self._slowest: list[tuple[float, int, dict[str, Any]]] = []
-        self._slowest_sources: list[tuple[float, str, int]] = []
+        self.slowest: list[dict[str, Any]] = []  # the slowest batches, the slowest first
+        self.slowest_sources: list[tuple[float, str, int]] = []  # seconds, source and batch, at most one per batch
         self._arrivals: deque[tuple[float, int, int]] = deque()
 
     @property
@@ -109,10 +103,11 @@ class RunStats:
         self.whole.add(batch)
         self.workers.setdefault(name, Share()).add(batch)
         self._spread(name, batch)
-        _push_bounded(self._slowest, (batch["ended"] - batch["started"], -batch["part"], batch))
+        by_time = [*self.slowest, batch]
+        self.slowest = heapq.nlargest(MAX_LISTED, by_time, lambda each: (each["ended"] - each["started"], -each["part"]))
         if batch["slowest"] is not None:
             source, took = batch["slowest"]
-            _push_bounded(self._slowest_sources, (took, str(source), batch["part"]))
+            self.slowest_sources = heapq.nlargest(MAX_LISTED, [*self.slowest_sources, (took, str(source), batch["part"])])
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 
@@ -130,14 +125,6 @@ class RunStats:
             self.failed.append(failure | {"sources": failure["sources"][:MAX_LISTED]})
         self.retries += len(news.get("retried", ()))
         self.retried.extend(news.get("retried", ()))
-
-    def slowest(self) -> list[dict[str, Any]]:
-        """Return the slowest batches, the slowest first."""
-        return [batch for _, _, batch in sorted(self._slowest, key=lambda entry: entry[:2], reverse=True)]
-
-    def slowest_sources(self) -> list[tuple[float, str, int]]:
-        """Return seconds, source and batch of the slowest sources, at most one per batch."""
-        return sorted(self._slowest_sources, reverse=True)
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
         """Return sources and edges per second over the last minute, or since a later start; 0 before any batch."""

@@ -35,7 +35,7 @@ def test_statistics_of_many_batches_and_ever_new_workers_stays_small():
     assert len(kept.workers) == run_stats.MAX_WORKERS + 1
     assert kept.whole.sources == sum(share.sources for share in kept.workers.values()) == 12000
     assert (kept.failures, kept.failed_sources, kept.retries) == (3000, 1_500_000, 3000)
-    for few in (kept.failed, kept.retried, kept.slowest(), kept.slowest_sources(), kept.failed[-1]["sources"]):
+    for few in (kept.failed, kept.retried, kept.slowest, kept.slowest_sources, kept.failed[-1]["sources"]):
         assert len(few) == run_stats.MAX_LISTED
     shares = kept.shares(run_stats.MAX_LISTED)
     assert len(shares) == run_stats.MAX_LISTED
@@ -49,8 +49,8 @@ def test_statistics_names_the_batches_that_took_longest():
     for i, seconds in enumerate(took):
         kept.add(batch(i, seconds=float(seconds)), now=1000.0)
     expected = sorted(range(100), key=lambda i: -took[i])[: run_stats.MAX_LISTED]
-    assert [entry["part"] for entry in kept.slowest()] == expected
-    assert [part for _, _, part in kept.slowest_sources()] == expected
+    assert [entry["part"] for entry in kept.slowest] == expected
+    assert [part for _, _, part in kept.slowest_sources] == expected
 
 
 def test_the_present_rate_is_that_of_the_last_minute_and_tells_the_time_left():

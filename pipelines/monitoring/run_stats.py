@@ -24,6 +24,7 @@ MAX_BINS = 240  # time bins; if a run needs more, neighboring bins are joined in
 MAX_WORKERS = 1024  # workers listed separately; a restarted worker has a new address
 MAX_LISTED = 12  # slowest batches, failures and retries that are listed in full
 _FIRST_WIDTH = 0.125  # initial width of a bin in seconds
+_IN_BINS = ("sources", "edges")
 _LATELY = 60.0  # seconds over which the current rate is averaged
 
 
@@ -81,7 +82,7 @@ class RunStats:
         self.distances: Histogram | None = None  # the caller of ``add`` merges it
         self.width = _FIRST_WIDTH  # seconds per bin of time
         self.ended = started
-        self._bins: dict[str, dict[str, np.ndarray]] = {}
+        self._bins: dict[str, np.ndarray] = {}  # by worker, a row for each of ``_IN_BINS``
         self.slowest: list[dict[str, Any]] = []  # the slowest batches, the slowest first
         self.slowest_sources: list[tuple[float, str, int]] = []  # seconds, source and batch, at most one per batch
         self._arrivals: deque[tuple[float, int, int]] = deque()
@@ -158,7 +159,7 @@ class RunStats:
         names = self.busiest(most)
         rates = {name: np.zeros(n) for name in names}
         for name, bins in self._bins.items():
-            rates[name if name in rates else OTHERS] += bins[what][:n] / self.width
+            rates[name if name in rates else OTHERS] += bins[_IN_BINS.index(what), :n] / self.width
         return np.arange(n) * self.width, rates
 
     def shares(self, most: int) -> dict[str, Share]:
@@ -179,18 +180,10 @@ class RunStats:
         end = max(batch["ended"], begin + 1e-3)
         self.ended = max(self.ended, end)
         while end - self.started > MAX_BINS * self.width:
-            self._halve()
-        bins = self._bins.get(name)
-        if bins is None:
-            bins = self._bins[name] = {what: np.zeros(MAX_BINS) for what in ("sources", "edges")}
+            self.width *= 2
+            for each in self._bins.values():
+                each[:] = np.pad(each.reshape(2, -1, 2).sum(axis=2), ((0, 0), (0, MAX_BINS // 2)))
         edges = np.arange(MAX_BINS + 1) * self.width + self.started
         share = np.diff(np.clip((edges - begin) / (end - begin), 0.0, 1.0))
-        for what, amounts in bins.items():
-            amounts += share * batch[what]
-
-    def _halve(self) -> None:
-        self.width *= 2
-        for bins in self._bins.values():
-            for what, amounts in bins.items():
-                pairs = amounts.reshape(-1, 2).sum(axis=1)
-                bins[what] = np.concatenate([pairs, np.zeros(MAX_BINS - pairs.size)])
+        bins = self._bins.setdefault(name, np.zeros((2, MAX_BINS)))
+        bins += np.outer([batch[what] for what in _IN_BINS], share)

@@ -217,9 +217,6 @@ def compute_fingerprint(identity: Identity) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-_RESUME_NEEDS = "--resume needs the settings of the run that it finishes"
-
-
 def refuse_another_run(
     store: Store,
     manifest: Manifest,
@@ -237,7 +234,9 @@ def refuse_another_run(
     is_of_sample = differing == ["sources"] and "seed" in now
     if differing and not (is_of_sample and digest_of_ids(list(sources[: manifest["sources"]])) == before["sources"]):
         shown = "; ".join(f"{key} was {_short(before.get(key))} and is {_short(now.get(key))}" for key in differing)
-        what = "--shard needs the settings of the process that began the run" if is_shard else _RESUME_NEEDS
+        what = "--resume needs the settings of the run that it finishes"
+        if is_shard:
+            what = "--shard needs the settings of the process that began the run"
         if is_of_sample:
             shown += "; this sample does not begin with that of the run, so that it is a new run in a new folder"
         raise OutputError(f"{store}: {what}: {shown}")

@@ -21,16 +21,10 @@ class Items(NamedTuple):
 
 
 class Reader:
-    """Reads values one after another from bytes.
-
-    Attributes
-    ----------
-    at : int
-        Position of the next byte.
-    """
+    """Reads values one after another from bytes."""
 
     def __init__(self, data: bytes, at: int = 0):
-        self._data, self.at = data, at
+        self._data, self.at = data, at  # position of the next byte
 
     def struct(self) -> Struct:
         """Read a struct.

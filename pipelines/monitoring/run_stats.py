@@ -5,9 +5,9 @@ Imports NumPy alone, because the scheduler, which does not import the library, h
 
 from __future__ import annotations
 
-import heapq
 import re
 import time
+from bisect import insort
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,11 +104,12 @@ class RunStats:
         self.whole.add(batch)
         self.workers.setdefault(name, Share()).add(batch)
         self._spread(name, batch)
-        by_time = [*self.slowest, batch]
-        self.slowest = heapq.nlargest(MAX_LISTED, by_time, lambda each: (each["ended"] - each["started"], -each["part"]))
+        insort(self.slowest, batch, key=lambda each: (each["started"] - each["ended"], each["part"]))
+        del self.slowest[MAX_LISTED:]
         if batch["slowest"] is not None:
             source, took = batch["slowest"]
-            self.slowest_sources = heapq.nlargest(MAX_LISTED, [*self.slowest_sources, (took, str(source), batch["part"])])
+            insort(self.slowest_sources, (took, str(source), batch["part"]), key=lambda each: -each[0])
+            del self.slowest_sources[MAX_LISTED:]
         self._arrivals.append((now, batch["sources"], batch["edges"]))
         self._forget(now)
 
@@ -185,5 +186,7 @@ class RunStats:
                 each[:] = np.pad(each.reshape(2, -1, 2).sum(axis=2), ((0, 0), (0, MAX_BINS // 2)))
         edges = np.arange(MAX_BINS + 1) * self.width + self.started
         share = np.diff(np.clip((edges - begin) / (end - begin), 0.0, 1.0))
-        bins = self._bins.setdefault(name, np.zeros((2, MAX_BINS)))
-        bins += np.outer([batch[what] for what in _IN_BINS], share)
+        if name not in self._bins:
+            self._bins[name] = np.zeros((2, MAX_BINS))
+        for amounts, what in zip(self._bins[name], _IN_BINS, strict=True):
+            amounts += share * batch[what]

@@ -67,14 +67,10 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED
     except Exception as error:
-        if supervision.is_watched and _needs_another_process(error):
+        errors = sys.modules.get(f"{__package__}.scheduling.errors")  # no error of it without the module
+        if supervision.is_watched and errors is not None and isinstance(error, errors.ProcessUnusableError):
             return supervisor.EXIT_UNUSABLE
         return report_error(error, debug="--debug" in argv)
-
-
-def _needs_another_process(error: Exception) -> bool:
-    errors = sys.modules.get(f"{__package__}.scheduling.errors")
-    return errors is not None and isinstance(error, errors.ProcessUnusableError)
 
 
 def run_program(

@@ -345,9 +345,22 @@ def _check_together(settings: Settings) -> None:
             raise UsageError(
                 f"{' and '.join(map(flag_of_key, keys))} go together; give {' and '.join(missing)}, too, or none of them"
             )
-    _check_tls(settings)
+    if settings.tls_key is not None and not settings.scheduler:
+        raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
+    if settings.tls_key is not None and not (settings.scheduler_address or "tls://").startswith("tls://"):
+        raise UsageError(
+            f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
+        )
+    for key in TLS if settings.tls_key is not None else ():
+        refuse_unreadable(flag_of_key(key), getattr(settings, key))
     if settings.where is not None:
-        _check_where(settings.where)
+        from kepler_traverse.formats.where import row_filter
+
+        try:
+            with options_spelled(flag_text):
+                row_filter(settings.where)
+        except InputError as error:
+            raise UsageError(str(error)) from None
     for contradicts, message in CONTRADICTIONS:
         if contradicts(settings):
             raise UsageError(message.format_map(vars(settings)))
@@ -366,30 +379,6 @@ def unfit_for_mg(settings: Settings) -> str | None:
         if settings.value(key) not in values:
             return f"{why}; leave {flag_of_key(key)} out{other}"
     return None
-
-
-def _check_where(text: str) -> None:
-    """Raise UsageError for a text that is no filter, before anything is read."""
-    from kepler_traverse.formats.where import row_filter
-
-    try:
-        with options_spelled(flag_text):
-            row_filter(text)
-    except InputError as error:
-        raise UsageError(str(error)) from None
-
-
-def _check_tls(settings: Settings) -> None:
-    if settings.tls_key is None:
-        return
-    if not settings.scheduler:
-        raise UsageError("--tls-ca-file, --tls-cert and --tls-key are for a scheduler that runs already; name it, too")
-    if settings.scheduler_address and not settings.scheduler_address.startswith("tls://"):
-        raise UsageError(
-            f"--scheduler-address {settings.scheduler_address} is not encrypted; with TLS it is tls://HOST:PORT"
-        )
-    for key in TLS:
-        refuse_unreadable(flag_of_key(key), getattr(settings, key))
 
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kepler_traverse._arrays import UNREACHED, Array, as_distance, namespace, to_host
-from kepler_traverse.errors import EdgeListError, InputError
+from kepler_traverse.errors import EdgeListError
 
 
 class Part(NamedTuple):
@@ -236,9 +236,3 @@ def _bits(vertices: Any, n_vertices: int) -> np.ndarray:
     marked = xp.zeros(n_vertices, bool)
     marked[vertices] = True
     return to_host(xp.packbits(marked))
-
-
-def numbers_fit(n_vertices: int) -> None:
-    """Raise InputError if two vertex numbers do not fit one 64-bit integer, by which edges are sorted."""
-    if n_vertices * n_vertices > np.iinfo(np.int64).max:
-        raise InputError(f"{n_vertices} vertices are more than --engine cugraph-mg can number; split the graph")

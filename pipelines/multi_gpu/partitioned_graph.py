@@ -18,7 +18,7 @@ from distributed import Client
 
 from kepler_traverse._arrays import EXACT_BELOW, float_that_holds, index_dtype
 from kepler_traverse.certificate import Certificate
-from kepler_traverse.errors import EdgeListError, PrecisionError
+from kepler_traverse.errors import EdgeListError, InputError, PrecisionError
 from kepler_traverse.graph import BuildReport, Graph
 
 from . import edge_partition
@@ -87,7 +87,8 @@ class Edges:
         if self._weighted and kind is None:
             integers = True
         ids = functools.reduce(np.union1d, (f.ids.astype(id_kind, copy=False) for f in facts))
-        edge_partition.numbers_fit(ids.size)
+        if ids.size * ids.size > np.iinfo(np.int64).max:  # edges are sorted by both ends in one integer
+            raise InputError(f"{ids.size} vertices are more than --engine cugraph-mg can number; split the graph")
         if integers:
             kind = _integer_kind(min(f.low for f in facts), max(f.high for f in facts), ids.size, weight_type, files)
         loops, n_rows = sum(f.self_loops for f in facts), sum(f.rows for f in facts)

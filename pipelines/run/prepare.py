@@ -47,12 +47,10 @@ from ..question import Ids, Question
 from ..worker.host_limits import CPU_COUNT, MEMORY_LIMIT
 from ..worker.planning import Plan, Request, plan_for, require_weights
 from ..worker.writer_pool import can_write_in_background
-from .answered_tables import read_source_table
 from .geometry import check_geometry
-from .given_table import numbers_in_column
 from .graph_cache import cached_graph, found_graph, local_cache, put_graph
 from .memory_plan import DISTANCES_AT_ONCE, Sizing, sources_per_part
-from .question import ids_in, ids_like, numbers_of_ids, read_question
+from .question import read_question, read_vertices
 from .source_columns import by_partition
 from .strategy_choice import StrategyChoice
 
@@ -445,14 +443,8 @@ def _sources(graph: Graph, settings: Settings) -> np.ndarray:
         numbers = np.arange(graph.n_vertices)
     elif settings.random_sources:
         numbers = random_sources(graph, settings.random_sources, settings.seed)
-    elif settings.sources_file is not None and settings.column("source") is not None:
-        table, column = read_source_table(settings)
-        numbers = numbers_in_column(graph, str(settings.sources_file), table, column)
-    elif settings.sources_file is not None:
-        file = str(settings.sources_file)
-        numbers = numbers_of_ids(graph, ids_in(graph, file, "sources"), "source", file)
     else:
-        numbers = numbers_of_ids(graph, ids_like(graph, list(settings.sources or ()), "source"), "source")
+        numbers = read_vertices(graph, settings, "sources")
     if not numbers.size:
         raise InputError(
             "there are no sources: "

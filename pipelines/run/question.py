@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,25 +22,26 @@ from ..output.run_folder import MANIFEST
 from ..output.schemas import OUTPUT_SCHEMAS
 from ..question import FACTS, Ids, Question, digest_of_ids
 from .given_table import numbers_in_column, read_pairs
-from .source_columns import COLUMN_READERS, read_target_table
+from .source_columns import COLUMN_READERS, READ_TABLE
 
 
-def read_targets(graph: Graph, settings: Settings, targets: Ids | str) -> Ids:
-    """Return the distinct targets, from ids or a file, in the type of the graph's ids and in the given order."""
-    file = settings.targets_file
-    if file is not None and settings.column("target") is not None:
-        table, column = read_target_table(settings)
-        numbers = numbers_in_column(graph, file, table, column)
-        if not numbers.size:
-            raise InputError(f"{file}: the table of targets has no row")
-        return list(dict.fromkeys(get_names(graph, numbers)))
-    if file is not None:
-        ids = ids_in(graph, file, "targets")
-        numbers_of_ids(graph, ids, "target", file)
-        return list(dict.fromkeys(ids if isinstance(ids, list) else ids.tolist()))
-    given = ids_like(graph, list(targets), "target")
-    numbers_of_ids(graph, given, "target")
-    return list(dict.fromkeys(given))
+def read_vertices(graph: Graph, settings: Settings, what: Literal["sources", "targets"]) -> np.ndarray:
+    """Return the vertex numbers of the given sources or targets, from ids, a file of ids or a table, in the given order."""
+    given, role = getattr(settings, what), what[:-1]
+    if not isinstance(given, str):
+        return numbers_of_ids(graph, ids_like(graph, list(given or ()), role), role)
+    if settings.column(role) is None:
+        return numbers_of_ids(graph, ids_in(graph, given, what), role, given)
+    table, column = READ_TABLE[what](settings)
+    return numbers_in_column(graph, given, table, column)
+
+
+def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
+    """Return the ids of the distinct targets, in the given order."""
+    numbers = read_vertices(graph, settings, "targets")
+    if not numbers.size:
+        raise InputError(f"{settings.targets_file}: the table of targets has no row")
+    return list(dict.fromkeys(get_names(graph, numbers)))
 
 
 def numbers_of_ids(graph: Graph, ids: Ids | np.ndarray, role: str, file: str | None = None) -> np.ndarray:

@@ -247,13 +247,16 @@ def read_target_table(settings: Settings) -> tuple[pa.Table, str]:
     return table, column
 
 
+READ_TABLE = {"sources": read_source_table, "targets": read_target_table}
+
+
 def read_column(graph: Graph, settings: Settings, name: str, what: str = "sources") -> tuple[np.ndarray, pa.Array, str]:
     """Return the vertex numbers of the rows of a table, a column of it, without nulls, and how errors name that.
 
     The table is that of ``sources`` or of ``targets``.
     """
     path = str(getattr(settings, what))
-    table, ids = (read_source_table if what == "sources" else read_target_table)(settings)
+    table, ids = READ_TABLE[what](settings)
     named_columns(path, what, table.column_names, (name,))
     return numbers_in_column(graph, path, table, ids), _without_nulls(path, name, table), f"{path}: column {shown(name)}"
 

@@ -1,27 +1,37 @@
-"""Where the batches run: an own cluster on this machine, or a scheduler that exists already, as one context manager."""
+"""Where the batches run: an own cluster on this machine, or a scheduler that exists already, as one context manager.
+
+All users of a host reach 127.0.0.1, and a process that connects to a scheduler, a nanny or a worker of Dask can run code
+there. So connections of an own cluster need the certificate of the run, and its dashboard a token.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import logging
 import os
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from ssl import TLSVersion
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from distributed import Client, LocalCluster, Scheduler
 from distributed.security import Security
 
 from kepler_traverse.errors import DeviceError, InputError
 
 from ..cli.options import Settings
 from ..cli.terminal import say
+from ..monitoring.dashboard_access import require_token
 from .errors import ClusterError
 from .gpu_pool import POOL_SHARE
-from .private_cluster import private
 
 _PRELOAD = [__name__.replace(".scheduling.cluster", ".worker.plugin")]  # its dask_setup
 CONNECT_SECONDS = 30
@@ -29,6 +39,7 @@ _POLL = 0.1  # seconds between two looks for the first worker
 _START_TRIES = 3  # of all workers of an own cluster
 _SET_UP_TRIES = 5  # of the plugin in all workers
 _MEBIBYTE = 2**20
+_VALID = datetime.timedelta(days=3650)  # of a certificate, beyond any run: Dask connects throughout
 # The client of a caller in Python; None for the command line.
 _callers_client: ContextVar[Client | None] = ContextVar("callers_client", default=None)
 
@@ -233,3 +244,58 @@ def _gpu_cluster(n_workers: int, dashboard: str, bytes_per_gpu: int, debug: bool
         rmm_allocator_external_lib_list="cupy",
         silence_logs=logging.WARNING if debug else logging.CRITICAL,
     )
+
+
+def certificate() -> Security:
+    """Return a new certificate that signs itself, with its key, as the only authority.
+
+    Both stay in memory: Dask sends them to its worker processes through pipes. OpenSSL reads files, so each process writes
+    them to a folder of mode 700 for that moment.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kepler-traverse")])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - _VALID, now + _VALID)
+    signed = builder.sign(key, hashes.SHA256())
+    public = signed.public_bytes(serialization.Encoding.PEM).decode()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    roles = ("client", "scheduler", "worker")
+    return Security(
+        require_encryption=True,
+        tls_ca_file=public,
+        tls_min_version=TLSVersion.TLSv1_3,
+        tls_max_version=None,
+        tls_ciphers=None,
+        **{f"tls_{role}_cert": public for role in roles},
+        **{f"tls_{role}_key": private for role in roles},
+    )
+
+
+class PrivateScheduler(Scheduler):
+    """A scheduler whose HTTP server answers 403 unless the path begins with ``token``, from its first request on."""
+
+    def __init__(self, **options: Any):
+        self.token = secrets.token_hex(16)
+        super().__init__(http_prefix=self.token, **options)
+
+    def start_http_server(self, *how: Any, **keywords: Any) -> None:
+        super().start_http_server(*how, **keywords)  # type: ignore[no-untyped-call]
+        require_token(self.http_application, self.token)
+
+
+def private(kind: type[LocalCluster], **options: Any) -> LocalCluster:
+    """Start a local cluster of Dask's or of dask-cuda's class, with access for this process and its workers alone."""
+
+    class PrivateCluster(kind):  # type: ignore[misc, valid-type]
+        async def _start(self) -> None:
+            self.scheduler_spec["cls"] = PrivateScheduler
+            await super()._start()
+
+        @property
+        def dashboard_link(self) -> str:
+            before, _, page = super().dashboard_link.rpartition("/")
+            return f"{before}/{self.scheduler.token}/{page}"
+
+    return PrivateCluster(host="127.0.0.1", protocol="tls", security=certificate(), **options)

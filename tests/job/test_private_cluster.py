@@ -24,7 +24,7 @@ from tests.support.processes import ran
 INTRUDER = """
 import asyncio, json, os, pickle, ssl, sys
 from distributed import rpc
-from pipelines.scheduling.private_cluster import certificate
+from pipelines.scheduling.cluster import certificate
 
 async def result_of(address, connection):
     try:

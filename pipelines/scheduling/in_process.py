@@ -7,10 +7,13 @@ remaining batches are run by worker processes.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import queue
 import signal
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError
 from typing import Any
 
 from ..output.manifest_types import BatchOutcome
@@ -21,38 +24,21 @@ NAME = "this process"  # of the only worker
 _ALARM_AFTER = 30.0  # seconds beyond the deadline of a batch, in which the main thread itself would have noticed
 
 
-class LocalFuture:
+class LocalFuture(Future[list[BatchOutcome]]):
     """A ``BatchFuture`` of a task in this process."""
 
     def __init__(self, task: Task):
-        self.task, self.key, self.status = task, task.number, "pending"
-        self.outcomes: list[BatchOutcome] | None = None
-        self.error: BaseException | None = None
-        self._calls: list[Callable[[Any], object]] = []
-        self._lock = threading.Lock()
+        super().__init__()
+        self.task, self.key = task, task.number
 
-    def add_done_callback(self, call: Callable[[Any], object], /) -> None:
-        with self._lock:
-            if self.status in ("pending", "cancelled"):
-                self._calls.append(call)
-                return
-        call(self)
-
-    def done(self) -> bool:
-        return self.status != "pending"
-
-    def exception(self) -> BaseException | None:
-        return self.error
+    @property
+    def status(self) -> str:
+        if not self.done():
+            return "pending"
+        return "cancelled" if self.cancelled() else "error" if self.exception() is not None else "finished"
 
     def release(self) -> None:
-        self.outcomes = None
-
-    def end(self, status: str) -> None:
-        """Set how the task ended, and call those who wait for it."""
-        with self._lock:
-            self.status, calls = status, self._calls
-        for call in calls:
-            call(self)
+        """Do nothing: the outcomes go with the future."""
 
 
 Run = Callable[[Task, Callable[[], object]], list[BatchOutcome]]
@@ -89,14 +75,13 @@ class InProcessExecutor(BatchExecutor):
         return future
 
     def get_outcomes(self, future: LocalFuture) -> list[BatchOutcome] | None:
-        return future.outcomes if future.status == "finished" else None
+        return future.result() if future.status == "finished" else None
 
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
         for future in futures:
             with self._lock:
                 self._pending.pop(future.key, None)
-                if future.status == "pending":
-                    future.status = "cancelled"
+            future.cancel()
 
     def states(self, deadline: float) -> WorkerStates:
         if self._is_watched:
@@ -126,24 +111,20 @@ class InProcessExecutor(BatchExecutor):
             future = self._queue.get()
             if future is None:
                 return
-            with self._lock:
-                if future.status != "pending":
-                    continue
-            self._run_one(future, make_way)
+            if not future.cancelled():
+                self._run_one(future, make_way)
 
     def _run_one(self, future: LocalFuture, make_way: Callable[[], None]) -> None:
-        status = "finished"
         try:
-            future.outcomes = self._run(future.task, make_way)
+            end = functools.partial(future.set_result, self._run(future.task, make_way))
         except BaseException as error:
-            status, future.error = "error", error
+            end = functools.partial(future.set_exception, error)
             if self._is_unusable(error):
                 message = (
                     f"this process cannot compute any longer ({type(error).__name__}: {error}); run again with --resume"
                 )
-                future.error = ProcessUnusableError(message)
+                end = functools.partial(future.set_exception, ProcessUnusableError(message))
         with self._lock:
             self._pending.pop(future.key, None)
-            if future.status != "pending":  # it was cancelled, and its batches were given out again
-                return
-        future.end(status)
+        with contextlib.suppress(InvalidStateError):  # it was cancelled, and its batches were given out again
+            end()

@@ -12,7 +12,7 @@ import numpy as np
 
 from kepler_traverse._arrays import is_reached, to_host
 from kepler_traverse.errors import InputError
-from kepler_traverse.kinds.records import SourceRecords, positions_in_groups
+from kepler_traverse.kinds.records import SourceRecords
 from kepler_traverse.kinds.result_kinds import KindOptions, ResultKind
 from kepler_traverse.search.frames import Column, as_returned_distance
 
@@ -41,8 +41,9 @@ def make_records(asked, traversals):
         first = reached[np.lexsort((reached, -distance[reached]))][: asked.options.n_farthest]
         vertices.append(first)
         distances.append(as_returned_distance(asked.graph, distance[first]))
-    sizes = np.array([found.size for found in vertices])
-    values = {"rank": positions_in_groups(sizes) + 1, "vertex": np.concatenate(vertices)}
+    sizes = np.array([each.size for each in vertices])
+    ranks = [np.arange(1, size + 1) for size in sizes]
+    values = {"rank": np.concatenate(ranks), "vertex": np.concatenate(vertices)}
     return SourceRecords(values | {"distance": np.concatenate(distances)}, sizes)
 
 

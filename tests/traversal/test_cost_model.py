@@ -21,33 +21,25 @@ def seconds(algorithm, rows, name, shape, n_sources):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "n_sources", "better", "worse"),
+    ("algorithm", "sizes", "n_sources", "better", "worse"),
     [
-        (NORTHEAST, 5, "source_per_block", "bit_parallel"),
-        (NORTHEAST, 1024, "source_per_block", "bit_parallel"),
-        (POWER_LAW, 12, "bit_parallel", "source_per_block"),  # where one block has to walk 31 million edges
-        (POWER_LAW, 1024, "bit_parallel", "source_per_block"),
-        *((lattice, k, "source_per_block", "short_search") for lattice in LATTICES for k in (16, 512)),
+        ("bfs", NORTHEAST, 5, "source_per_block", "bit_parallel"),
+        ("bfs", NORTHEAST, 1024, "source_per_block", "bit_parallel"),
+        ("bfs", POWER_LAW, 12, "bit_parallel", "source_per_block"),  # where one block has to walk 31 million edges
+        ("bfs", POWER_LAW, 1024, "bit_parallel", "source_per_block"),
+        ("sssp", NORTHEAST, 64, "source_per_block", "source_per_lane"),
+        ("sssp", POWER_LAW, 12, "source_per_lane", "source_per_block"),
+        ("sssp", POWER_LAW, 1024, "source_per_lane", "source_per_block"),
+        *(
+            (algorithm, lattice, k, "source_per_block", "short_search")
+            for algorithm in ("bfs", "sssp")
+            for lattice in LATTICES
+            for k in (16, 512)
+        ),
     ],
 )
-def test_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
-    shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 0)
-    assert seconds("bfs", BFS_MULTI_SOURCE, better, shape, n_sources) < seconds(
-        "bfs", BFS_MULTI_SOURCE, worse, shape, n_sources
-    )
-
-
-@pytest.mark.parametrize(
-    ("sizes", "n_sources", "better", "worse"),
-    [
-        (NORTHEAST, 64, "source_per_block", "source_per_lane"),
-        (POWER_LAW, 12, "source_per_lane", "source_per_block"),
-        (POWER_LAW, 1024, "source_per_lane", "source_per_block"),
-        *((lattice, k, "source_per_block", "short_search") for lattice in LATTICES for k in (16, 512)),
-    ],
-)
-def test_weighted_estimates_agree_with_what_was_measured(sizes, n_sources, better, worse):
-    shape = Shape(sizes[0], sizes[1], False, sizes[2], 4, 4)
-    assert seconds("sssp", SSSP_MULTI_SOURCE, better, shape, n_sources) < seconds(
-        "sssp", SSSP_MULTI_SOURCE, worse, shape, n_sources
-    )
+def test_estimates_agree_with_what_was_measured(algorithm, sizes, n_sources, better, worse):
+    shape = Shape(*sizes[:2], False, sizes[2], 4, 4 if algorithm == "sssp" else 0)
+    rows = {"bfs": BFS_MULTI_SOURCE, "sssp": SSSP_MULTI_SOURCE}[algorithm]
+    estimated = [seconds(algorithm, rows, name, shape, n_sources) for name in (better, worse)]
+    assert estimated[0] < estimated[1]

@@ -40,6 +40,13 @@ TOWNS = graph_from_edges(["Ulm", "Bonn"], ["Bonn", "Kiel"], [1, 2], directed=Fal
 BY_ALGORITHM = {bfs_many: "source_per_thread", sssp_many: "near_far_per_thread"}
 
 
+def wait_for_threads_since(before):
+    for thread in set(threading.enumerate()) - before:
+        if not thread.name.startswith("kepler_traverse"):
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
 def plans_with_memory():
     return [each for each in gc.get_objects() if type(each) is MultiSourcePlan and each._search is not None]
 
@@ -387,10 +394,7 @@ def test_progress_is_a_bar_on_a_terminal_which_is_complete_at_the_end(monkeypatc
     shown = sys.stderr.getvalue()
     assert "120/120" in shown
     assert "per second" in shown
-    for thread in set(threading.enumerate()) - before:
-        if not thread.name.startswith("kepler_traverse"):
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
+    wait_for_threads_since(before)
 
 
 @pytest.mark.parametrize("how", ["no terminal", "no rich"])
@@ -415,10 +419,7 @@ def test_the_bar_of_an_abandoned_stream_ends(monkeypatch):
     next(stream)
     assert set(threading.enumerate()) - before
     del stream
-    for thread in set(threading.enumerate()) - before:
-        if not thread.name.startswith("kepler_traverse"):
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
+    wait_for_threads_since(before)
 
 
 # Ctrl-C

@@ -47,11 +47,11 @@ class LevelRun(TraversalRun, Protocol):
         ...
 
 
-class LevelStep(Protocol):
-    """One step of a BFS: claims the vertices at ``level + 1`` and makes them the frontier."""
+class Step(Protocol):
+    """One step of a search: the vertices at ``level + 1`` of a BFS, or those that a round improves, become the frontier."""
 
-    def __call__(self, run: Any, level: int, /) -> int | None:
-        """Return how many levels the step took, None for one."""
+    def __call__(self, run: Any, level_or_round: int, /) -> int | None:
+        """Return how many levels or rounds the step took, None for one."""
         ...
 
 
@@ -65,14 +65,6 @@ class RoundRun(TraversalRun, Protocol):
 
     def finish(self, source_vertex: int, /) -> None:
         """Apply the limit and compute predecessors from the distances."""
-        ...
-
-
-class RelaxStep(Protocol):
-    """One round of Bellman-Ford: relaxes the edges of the frontier. Improved vertices form the next frontier."""
-
-    def __call__(self, run: Any, round_number: int, /) -> int | None:
-        """Return how many rounds the step took, None for one."""
         ...
 
 

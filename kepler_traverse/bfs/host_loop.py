@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graph import Graph
-from ..protocols import LevelRun, LevelStep
+from ..protocols import LevelRun, Step
 from ..search.query import Query
 from ..search.strategy import Outcome, Search
 
@@ -17,7 +17,7 @@ class LevelLoop:
     """The ``plan`` of a strategy: a loop of steps until the frontier is empty."""
 
     new_run: Callable[[Graph, Query], LevelRun]  # ``new_run(graph, query)`` allocates the state of a search, a ``LevelRun``
-    step: LevelStep  # to look at single levels, wrap it: ``replace(loop, step=wrapped)``
+    step: Step  # to look at single levels, wrap it: ``replace(loop, step=wrapped)``
 
     def __call__(self, graph: Graph, query: Query) -> Search:
         """Allocate the state of a search and return the search."""
@@ -41,7 +41,7 @@ class LevelLoop:
 levels = LevelLoop
 
 
-def switch(push: LevelStep, pull: LevelStep, rule: Callable[[Any], bool]) -> LevelStep:
+def switch(push: Step, pull: Step, rule: Callable[[Any], bool]) -> Step:
     """Combine two steps into one that asks ``rule(run)`` each level whether to pull."""
 
     def step(run: Any, level: int) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..graph import Graph
-from ..protocols import RelaxStep, RoundRun
+from ..protocols import RoundRun, Step
 from ..search.query import Query
 from ..search.strategy import Outcome, Search
 from . import negative_cycles
@@ -18,7 +18,7 @@ class RoundLoop:
     """The ``plan`` of a strategy: relax the frontier until no distance changes."""
 
     new_run: Callable[[Graph, Query], RoundRun]  # ``new_run(graph, query)`` allocates the state of a search, a ``RoundRun``
-    relax: RelaxStep
+    relax: Step
 
     def __call__(self, graph: Graph, query: Query) -> Search:
         """Allocate the state of a search and return the search."""

@@ -47,7 +47,7 @@ def instance(name: str, value: Any, kind: type, how: str) -> None:
         raise InputError(f"{name} must be a {kind.__name__}, not {describe(value)}; {how}")
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Whether a value is an integer; to NumPy a time span is one, to Python True is one."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
@@ -89,7 +89,7 @@ def choice(name: str, value: Any, choices: Collection[str], error: type[KeplerEr
 
 def whole(name: str, value: Any, least: int | None = 0) -> int:
     """Return an integer that is not too small; bool and float are refused."""
-    if not _is_integer(value):
+    if not is_integer(value):
         raise InputError(f"{name} must be a whole number, not {describe(value)}")
     if least is not None and value < least:
         raise InputError(f"{name} must be {least} or more, not {describe(value)}")
@@ -98,7 +98,7 @@ def whole(name: str, value: Any, least: int | None = 0) -> int:
 
 def real(name: str, value: Any) -> None:
     """Raise InputError unless a value is an integer or a float; bool is refused."""
-    if not (_is_integer(value) or isinstance(value, (float, np.floating))):
+    if not (is_integer(value) or isinstance(value, (float, np.floating))):
         raise InputError(f"{name} must be a number, not {describe(value)}")
 
 
@@ -111,7 +111,7 @@ def limit(name: str, value: Any) -> int | float:
         number = float(value)
     except OverflowError:
         raise InputError(f"{name} is beyond every distance ({describe(value)}); leave it out for no limit") from None
-    if _is_integer(value):
+    if is_integer(value):
         return int(value)
     if number != value:
         raise InputError(f"{name} must be a float64, which {describe(value)} of type {type(value).__name__} is not")
@@ -164,7 +164,7 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
     if hasattr(value, "dtype"):
         return _array_of_ids(name, value)
     try:
-        return [i.item() if isinstance(i, np.str_) or (isinstance(i, np.generic) and _is_integer(i)) else i for i in value]
+        return [i.item() if isinstance(i, np.str_) or (isinstance(i, np.generic) and is_integer(i)) else i for i in value]
     except TypeError:
         advice = "" if value is None else f": give [{describe(value)}]"
         raise UnknownVertexError(f"{name} must be a list of ids, not {describe(value)}{advice}") from None
@@ -172,7 +172,7 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
 
 def is_one_id(value: Any) -> bool:
     """Whether a value is one vertex id, and no list of ids."""
-    return isinstance(value, str) or _is_integer(value)
+    return isinstance(value, str) or is_integer(value)
 
 
 def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
@@ -189,7 +189,7 @@ def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
 
 def vertex_number(value: Any, n_vertices: int) -> int:
     """Return a vertex number from 0 to n - 1."""
-    if _is_integer(value) and 0 <= value < n_vertices:
+    if is_integer(value) and 0 <= value < n_vertices:
         return int(value)
     raise UnknownVertexError(
         f"number {describe(value)} is no vertex number: those of this graph are whole numbers from 0 to {n_vertices - 1}"
@@ -405,9 +405,7 @@ def _numbers_in(name: str, values: Sequence[Any]) -> np.ndarray:
         return np.arange(values.start, values.stop, values.step, dtype=np.int64)
     types = set(map(type, values))
     if not types <= {int, float}:
-        values = [
-            v.item() if isinstance(v, _FLOATS) or (isinstance(v, np.generic) and _is_integer(v)) else v for v in values
-        ]
+        values = [v.item() if isinstance(v, _FLOATS) or (isinstance(v, np.generic) and is_integer(v)) else v for v in values]
         row = next((i for i, v in enumerate(values) if type(v) is not int and type(v) is not float), None)
         if row is not None:
             what = _STRINGS if isinstance(values[row], str) else ""

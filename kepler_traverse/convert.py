@@ -76,11 +76,7 @@ def _require_methods(graph: Any, library: str, *methods: str) -> None:
 def _odd_ids(names: list[Any]) -> list[Any]:
     """Those that are no ids beside the others, as ids are all integers or all strings."""
     has_text = any(isinstance(name, str) for name in names)
-    return [name for name in names if not isinstance(name, str) and (has_text or not _is_integer(name))]
-
-
-def _is_integer(node: Any) -> bool:
-    return isinstance(node, (int, np.integer)) and not isinstance(node, (bool, np.timedelta64))
+    return [name for name in names if not isinstance(name, str) and (has_text or not arguments.is_integer(name))]
 
 
 def _split_ends(pairs: Iterable[tuple[int, int]], count: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:

@@ -345,7 +345,7 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
             columns = structure.T.tocsr()
             rows.append((columns.indptr, columns.indices))
     n = rows[0][0].size - 1
-    if not isinstance(i_start, (int, np.integer)) or isinstance(i_start, bool) or not 0 <= i_start < n:
+    if not arguments.is_integer(i_start) or not 0 <= i_start < n:
         raise InputError(f"i_start must be a vertex from 0 to {n - 1}, not {arguments.describe(i_start)}")
     order, predecessor = visit_in_order(rows, int(i_start))
     return (order, predecessor) if return_predecessors else order

@@ -264,8 +264,7 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
     """Stored entries are edges from their row to their column, explicit zeros included; 0..n-1 are the vertices."""
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         raise EdgeListError(f"{source} must be square to be the matrix of a graph, not of shape {tuple(matrix.shape)}")
-    _no_names(source, options)
-    _is_numbered(source, options)
+    _no_names(source, options, is_numbered=True)
     n = int(matrix.shape[0])
     refuse_absurd_size(source, n)
     arguments.sparse(str(source), matrix)
@@ -287,17 +286,13 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
     return _edges_of_arrays(columns, names, source, n_vertices=n)
 
 
-def _is_numbered(source: DataFile, options: ReadOptions) -> None:
-    """Refuse another type of ids for a table whose vertices are 0..n-1."""
-    if options.id_type != "auto":
-        raise InputError(f"{source} numbers its vertices from 0; leave {option_text('id_type')} out")
-
-
-def _no_names(source: DataFile, options: ReadOptions, *, only_ends: bool = False) -> None:
-    """Refuse names of columns for a table that has no named ones, or no named ends."""
+def _no_names(source: DataFile, options: ReadOptions, *, only_ends: bool = False, is_numbered: bool = False) -> None:
+    """Refuse names of columns for a table that has no named ones, or no named ends, and other ids than its 0..n-1."""
     for option in ("src_column", "dst_column", *(() if only_ends else ("weight_column", "oneway_column", "where"))):
         if getattr(options, option) is not None:
             raise InputError(f"{source} has no columns with names; leave {option_text(option)} out")
+    if is_numbered and options.id_type != "auto":
+        raise InputError(f"{source} numbers its vertices from 0; leave {option_text('id_type')} out")
 
 
 def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeList:
@@ -316,8 +311,7 @@ def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeL
 
 def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeList:
     """Edges of a graph of PyTorch Geometric: ``edge_index``, and an attribute with one number per edge as the weight."""
-    _no_names(source, options, only_ends=True)
-    _is_numbered(source, options)
+    _no_names(source, options, only_ends=True, is_numbered=True)
     index = data.edge_index
     if not is_edge_index(index):
         raise EdgeListError(f"{source} has an edge_index of shape {tuple(index.shape)}, which must be (2, n_edges)")

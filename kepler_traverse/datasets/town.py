@@ -66,8 +66,8 @@ def town(seed: int = 1) -> Town:
     >>> from kepler_traverse import graph_from_edges, sssp_many
     >>> here = town()
     >>> graph = graph_from_edges(here.roads)
-    >>> found = sssp_many(graph, here.schools["vertex"], result="nearest")  # vertex, its nearest school, seconds
-    >>> len(found) == len(here.junctions)
+    >>> nearest = sssp_many(graph, here.schools["vertex"], result="nearest")  # vertex, its school, seconds
+    >>> len(nearest) == len(here.junctions)
     True
     """
     draws = np.random.default_rng(seed)

@@ -76,7 +76,8 @@ def can_run(
     if getattr(graph, "_graph", None) is not None and graph.__networkx_cache__ is not None:
         # NetworkX empties the cache of a graph that changes, but not those of its views.
         graph.__networkx_cache__ = None
-    if name in ("center", "barycenter") and given["weight"] is None and _may_be_tree(graph):
+    is_known_for_trees = name in ("center", "barycenter") and given["weight"] is None and not graph.is_directed()
+    if is_known_for_trees and graph.number_of_edges() == len(graph) - 1:
         return "the graph may be a tree, for which NetworkX takes linear time"
     weight = given.get("distance") if name in ("closeness_centrality", "harmonic_centrality") else given.get("weight")
     if name in _LOADS:
@@ -86,10 +87,6 @@ def can_run(
     if weight is None or given.get("method") == "unweighted":
         return True
     return _weight_problem(graph, name, weight) or True
-
-
-def _may_be_tree(graph: Any) -> bool:
-    return not graph.is_directed() and graph.number_of_edges() == len(graph) - 1
 
 
 def _limit_problem(argument: str, value: Any) -> str:

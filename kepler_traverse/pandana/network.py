@@ -276,16 +276,14 @@ class Network:
         places = pd.DataFrame({"x": x_col, "y": y_col})
         points = [self.nodes_df[each].to_numpy(np.float64) for each in ("x", "y")]
         locations = [places[each].to_numpy(np.float64, na_value=np.nan) for each in ("x", "y")]
-        for name, found in zip(("node_x", "node_y", "x_col", "y_col"), [*points, *locations], strict=True):
-            if not np.isfinite(found).all():
-                raise InputError(f"{name} holds {found[~np.isfinite(found)][0]}; give finite coordinates")
+        for name, axis in zip(("node_x", "node_y", "x_col", "y_col"), [*points, *locations], strict=True):
+            if not np.isfinite(axis).all():
+                raise InputError(f"{name} holds {axis[~np.isfinite(axis)][0]}; give finite coordinates")
         if not points[0].size:
             raise InputError("the network has no nodes")
         numbers, distances = nearest_points(*points, *locations)
-        found = pd.Series(self.node_ids[numbers], index=places.index, name="node_id")
-        return (
-            found if mapping_distance is None else found[distances <= arguments.limit("mapping_distance", mapping_distance)]
-        )
+        ids = pd.Series(self.node_ids[numbers], index=places.index, name="node_id")
+        return ids if mapping_distance is None else ids[distances <= arguments.limit("mapping_distance", mapping_distance)]
 
     def init_pois(self, *_: Any, **__: Any) -> None:
         """Refuse: pandana has deprecated it."""

@@ -173,7 +173,8 @@ class _TextColumn:
         """Take further rows (a pyarrow string array or chunked array); returns itself."""
         if strings.null_count:
             raise null_error(strings, self.where, self.rows)
-        self.chunks += list_chunks(self._converted(strings))
+        converted = self._converted(strings)  # may replace what collects the chunks
+        self.chunks += list_chunks(converted)
         self.rows += len(strings)
         return self
 

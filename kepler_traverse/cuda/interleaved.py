@@ -62,22 +62,10 @@ def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
 class InterleavedDistances:
     """Distances from several sources to all vertices, interleaved; ``rows`` returns them as other strategies do.
 
-    Parameters
-    ----------
-    lines : int32 or int64 array of shape (n_vertices, lanes), CuPy
-        Sums as multiples of the unit, ``UNREACHED`` where there is no path. ``lanes`` is a multiple of 32.
-    n_sources : int
-        Sources, in the order of the first lanes.
-    unit : float
-        A power of two.
-    dtype : numpy.dtype
-        The type of distances: that of the graph's weights.
-    bound : int
-        Sums from here on are beyond the limit of the search.
-    highest : int
-        The largest sum.
-    first : int
-        The lane of the first source.
+    ``lines``: int32 or int64 of shape (n_vertices, lanes), CuPy: sums as multiples of ``unit``, a power of two, and
+    ``UNREACHED`` where there is no path; ``lanes`` is a multiple of 32. The sources take the lanes from ``first`` on, in
+    their order. ``dtype`` is that of the graph's weights. Sums from ``bound`` on are beyond the limit of the search, and
+    ``highest`` is the largest.
     """
 
     form, ndim = "interleaved", 2

@@ -3,8 +3,6 @@
 import json
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import cuda
@@ -13,6 +11,7 @@ from pipelines.compare import main
 from pipelines.comparison import MAX_WEIGHT, hashed_weights
 from pipelines.run.prepare import random_sources
 from tests.support import tiers
+from tests.support.jobs import call, refused, summary_of, write_edges
 
 
 @pytest.fixture
@@ -20,14 +19,7 @@ def edges(tmp_path):
     """Edge list whose weights are not whole numbers, with vertices that no source reaches."""
     rng = np.random.default_rng(2)
     src, dst = rng.integers(-50, 150, (2, 600))
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.random(600)}), tmp_path / "edges.parquet")
-    return tmp_path / "edges.parquet"
-
-
-def call(capsys, *argv):
-    code = main([str(word) for word in argv])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return write_edges(tmp_path / "edges.parquet", src, dst, rng.random(600))
 
 
 @pytest.fixture
@@ -38,9 +30,7 @@ def no_children(monkeypatch):
 
 def test_memory_is_that_of_processes_of_their_own(edges, capsys):
     algorithm = [] if tiers.ALL else ["--algorithm", "sssp"]
-    code, out, err = call(capsys, edges, "--random-sources", 5, "--device", "cpu", "--json", *algorithm)
-    assert (code, err) == (0, "")
-    facts = json.loads(out)
+    facts = summary_of(capsys, edges, "--random-sources", 5, "--device", "cpu", "--json", *algorithm, program=main)
     assert [run["algorithm"] for run in facts["runs"]] == (["bfs", "sssp"] if tiers.ALL else ["sssp"])
     for run in facts["runs"]:
         assert run["equal"]
@@ -55,7 +45,7 @@ def test_memory_is_that_of_processes_of_their_own(edges, capsys):
 @pytest.mark.usefixtures("no_children")
 @pytest.mark.parametrize("flags", [[], ["--undirected"], ["--hash-weights"], ["--hash-weights", "--undirected"]])
 def test_the_table_says_that_all_is_equal(edges, capsys, flags):
-    code, out, _ = call(capsys, edges, "--random-sources", 3, "--device", "cpu", *flags)
+    code, out, _ = call(capsys, edges, "--random-sources", 3, "--device", "cpu", *flags, program=main)
     assert code == 0
     assert out.count("all distances equal, 3 results certified") == 2
 
@@ -71,9 +61,8 @@ def test_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
         return distance
 
     monkeypatch.setattr(comparison, "in_our_encoding", one_off)
-    code, out, _ = call(
-        capsys, edges, "--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json"
-    )
+    words = ["--algorithm", algorithm, "--random-sources", 2, "--device", "cpu", "--undirected", "--json"]
+    code, out, _ = call(capsys, edges, *words, program=main)
     assert code == 1
     (run,) = json.loads(out)["runs"]
     assert not run["equal"]
@@ -91,14 +80,11 @@ def test_wrong_distance_is_noticed(edges, capsys, monkeypatch, algorithm):
     ],
 )
 def test_incomparable_graphs_and_options_are_refused(tmp_path, capsys, weights, flags, message):
-    path = tmp_path / "edges.parquet"
-    pq.write_table(pa.table({"src": [0, 1, 2], "dst": [1, 2, 3], "weight": weights}), path)
+    path = write_edges(tmp_path / "edges.parquet", [0, 1, 2], [1, 2, 3], weights)
     if "--random-sources" not in flags:
         flags = [*flags, "--random-sources", "3"]
-    code, out, err = call(capsys, path, "--device", "cpu", *flags)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert len(err.splitlines()) == 1
+    (line,) = refused(capsys, path, "--device", "cpu", *flags, program=main).splitlines()
+    assert message in line
 
 
 def test_hashed_weights_are_the_stated_ones():
@@ -121,7 +107,9 @@ def test_hashed_weights_are_the_stated_ones():
 @pytest.mark.gpu
 @pytest.mark.parametrize("direction", ["--directed", "--undirected"])
 def test_compare_finds_both_algorithms_to_agree_with_cugraph(edges, capsys, direction):
-    code, out, err = call(capsys, edges, "--random-sources", 8, "--device", "cuda", "--hash-weights", direction, "--json")
+    code, out, err = call(
+        capsys, edges, "--random-sources", 8, "--device", "cuda", "--hash-weights", direction, "--json", program=main
+    )
     assert code == 0, err
     assert all(run["equal"] and run["peer"] == "cuGraph" for run in json.loads(out)["runs"])
 

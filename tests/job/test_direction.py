@@ -6,8 +6,6 @@ import igraph
 import networkx
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import bfs_many, sssp_many
@@ -15,6 +13,7 @@ from kepler_traverse.errors import InputError, NegativeCycleError
 from pipelines import verify
 from pipelines.batch_sources import main
 from tests.support.graphs import NAMED, build, weights_for
+from tests.support.jobs import manifest_of, refused, write_edges
 
 RNG = np.random.default_rng(11)
 ROWS = sorted({(int(u), int(v)) for u, v in RNG.integers(0, 40, (110, 2)) if u != v})
@@ -97,10 +96,7 @@ def test_negative_cycle_is_reported_in_the_order_of_the_edges():
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
-    src, dst = zip(*ROWS, strict=True)
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": WEIGHTS}), path)
-    return path
+    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", *zip(*ROWS, strict=True), WEIGHTS)
 
 
 def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
@@ -109,7 +105,7 @@ def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
     assert main([*words, "--direction", "in", "--output", str(folder)]) == 0
     expected = sssp_many(GRAPH, IDS, result="summary", direction="in")
     assert pd.read_parquet(sorted(folder.glob("part-*.parquet"))).equals(expected)
-    manifest = json.loads((folder / "_manifest.json").read_text())
+    manifest = manifest_of(folder)
     assert manifest["direction"] == manifest["settings"]["direction"] == manifest["identity"]["direction"] == "in"
     assert "distances to the sources" in (folder / "_report.html").read_text()
     assert verify.main([str(folder), str(edges)]) == 0
@@ -122,6 +118,5 @@ def test_a_job_counts_inward_says_so_and_can_be_verified(edges, tmp_path):
 
 def test_a_job_refuses_a_direction_that_its_result_does_not_have(edges, tmp_path, capsys):
     for wrong in (["--direction", "in"], ["--direction", "in", "--result", "levels"], ["--direction", "inward"]):
-        assert main([str(edges), "--all-sources", *wrong, "--output", str(tmp_path / "out")]) == 2
-        assert "--direction" in capsys.readouterr().err
+        assert "--direction" in refused(capsys, edges, "--all-sources", *wrong, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -165,12 +165,8 @@ TEXTS = {
     "UTF-16": '{"format": 2}'.encode("utf-16"),
     "nested deeply": b'{"format": 2, "parts": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "nested": b'{"format": 2, "parts": ' + b"[" * 50 + b"]" * 50 + b"}",
-    "a key twice": None,
-    "NaN": None,
-    "infinity": None,
-    "beyond 64 bits": None,
-    "very many digits": None,
-}
+    "a key twice": None, "NaN": None, "infinity": None, "beyond 64 bits": None, "very many digits": None,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", TEXTS)

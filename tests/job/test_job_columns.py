@@ -103,31 +103,21 @@ WORDS = {
     "no ending": ("e.dat", "1 2\n", [], "give --format", "give format"),
     "unknown ends": ("e.csv", "a,b\n1,2\n", [], "name them with --columns src=NAME and --columns dst=NAME", "src_column"),
     "no weight": (
-        "e.csv",
-        "src,dst,toll\n1,2,3\n",
-        SSSP,
-        "column 'toll' holds numbers; name one with --columns weight=NAME",
+        "e.csv", "src,dst,toll\n1,2,3\n", SSSP, "column 'toll' holds numbers; name one with --columns weight=NAME",
         "_c",
     ),
     "two weights": (
-        "e.csv",
-        "src,dst,km,minutes\n1,2,3,4\n",
-        SSSP,
-        "could be 'km' or 'minutes'; name one with --columns weight=",
+        "e.csv", "src,dst,km,minutes\n1,2,3,4\n", SSSP, "could be 'km' or 'minutes'; name one with --columns weight=",
         "_col",
     ),
     "ids that are no integers": ("e.csv", "src,dst\n1,2\nx,2\n", [], "--id-type string takes ids", "id_type"),
     "an id type": ("e.csv", "src,dst\n1,2\n", ["--id-type", "float"], "--id-type 'float' is none of", "id_type"),
     "a pattern": (
-        "e.mtx",
-        "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n",
-        SSSP,
-        "take --algorithm bfs",
-        "=",
+        "e.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n", SSSP, "take --algorithm bfs", "=",
     ),
     "a header of Matrix Market": ("e.mtx", "x", ["--header", "yes"], "--header is not for format matrix_market", "header="),
     "an unknown source": ("e.csv", "src,dst\n2,3\n", [], "without an edge by --vertices FILE", "vertices="),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WORDS)
@@ -179,15 +169,9 @@ def test_an_output_with_further_vertices_is_proven_right(capsys, tmp_path):
     (tmp_path / "e.csv").write_text("from,to\na,b\n")
     (tmp_path / "v.txt").write_text("alone\n")
     flags = [
-        "--vertices",
-        tmp_path / "v.txt",
-        "--all-sources",
-        "--output",
-        tmp_path / "out",
-        "--workers",
-        "1",
+        "--vertices", tmp_path / "v.txt", "--all-sources", "--output", tmp_path / "out", "--workers", "1",
         "--no-report",
-    ]
+    ]  # fmt: skip
     assert call(capsys, tmp_path / "e.csv", *flags)[0] == 0
     assert verify.main([str(tmp_path / "out"), str(tmp_path / "e.csv")]) == 0
     assert "verified (3 sources, 4 rows" in capsys.readouterr().out

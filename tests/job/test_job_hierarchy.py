@@ -81,17 +81,9 @@ def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, 
     found = []
     for choice in ("yes", "no"):
         given = [
-            edges,
-            "--algorithm",
-            algorithm,
-            *more,
-            "--hierarchy",
-            choice,
-            "--workers",
-            1,
-            "--output",
+            edges, "--algorithm", algorithm, *more, "--hierarchy", choice, "--workers", 1, "--output",
             tmp_path / choice,
-        ]
+        ]  # fmt: skip
         assert batch_sources.main([str(word) for word in given]) == 0
         manifest = json.loads((tmp_path / choice / "_manifest.json").read_text())
         found.append((manifest["digest"], pq.read_table(tmp_path / choice)))

@@ -144,18 +144,9 @@ def test_parts_have_about_the_bytes_that_are_asked_for(tmp_path, monkeypatch, re
 
     def sizes(*words):
         out = tmp_path / f"out{len(list(tmp_path.iterdir()))}"
-        argv = [
-            tmp_path / "edges.parquet",
-            "--algorithm",
-            "sssp",
-            "--device",
-            "cpu",
-            "--random-sources",
-            "240",
-            "--workers",
-            "1",
-        ]
-        assert batch_sources.main(list(map(str, [*argv, "--result", result, "--output", out, *words]))) == 0
+        argv = [tmp_path / "edges.parquet", "--algorithm", "sssp", "--device", "cpu", "--random-sources", "240"]
+        argv += ["--workers", "1", "--result", result, "--output", out, *words]
+        assert batch_sources.main(list(map(str, argv))) == 0
         return [part.stat().st_size for part in sorted(out.glob("part-*"))]
 
     total = sum(sizes())

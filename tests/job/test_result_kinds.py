@@ -36,7 +36,6 @@ from tests.support.jobs import (
     manifest_of,
     parts_of,
     proven,
-    refused,
     rows_of,
     seal,
     summary_of,
@@ -161,14 +160,6 @@ def test_terminal_and_report_state_the_result_kind(job, capsys):
     assert f"nearest: {OUTPUT_SCHEMAS['nearest'].means}" in capsys.readouterr().out
     assert main([*words, "--plan"]) == 0
     assert "1 of 15 sources, one part file each" in capsys.readouterr().out
-
-
-def test_resuming_with_another_result_is_refused(job, capsys):
-    folder = job("summary")
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    words = [word if word != "summary" else "levels" for word in job.command(folder, "summary", "--resume")]
-    assert 'result was "summary" and is "levels"' in refused(capsys, *words)
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_targets_in_a_file_are_those_given_by_their_ids(job, tmp_path):

@@ -5,25 +5,17 @@ import json
 import shutil
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from distributed import Client
 from distributed.security import Security
 
 from kepler_traverse import plan_bfs, read_graph
 from kepler_traverse.search.results import checksum
-from pipelines.batch_sources import main
 from pipelines.output.run_folder import compute_digest
 from pipelines.scheduling import cluster
 from tests.support.clusters import dask_program
+from tests.support.jobs import manifest_of, refused, summary_of, write_edges
 from tests.support.processes import PATIENCE, ran
-
-
-def run(capsys, *argv):
-    code = main([str(word) for word in argv])
-    captured = capsys.readouterr()
-    return code, json.loads(captured.out) if captured.out else None, captured.err
 
 
 def openssl(folder, *words):
@@ -34,20 +26,8 @@ def openssl(folder, *words):
 def authority(folder, name):
     """A certificate authority, and a certificate with its key that it has signed."""
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    openssl(
-        folder,
-        "req",
-        "-x509",
-        *key,
-        "-keyout",
-        f"{name}-ca.key",
-        "-out",
-        f"{name}-ca.pem",
-        "-days",
-        "2",
-        "-subj",
-        f"/CN={name}",
-    )
+    made = ["-keyout", f"{name}-ca.key", "-out", f"{name}-ca.pem", "-days", "2", "-subj", f"/CN={name}"]
+    openssl(folder, "req", "-x509", *key, *made)
     openssl(folder, "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name} member")
     signed = ["-CA", f"{name}-ca.pem", "-CAkey", f"{name}-ca.key", "-CAcreateserial", "-days", "2"]
     openssl(folder, "x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.pem")
@@ -74,17 +54,8 @@ def encrypted(tmp_path_factory):
 
 @pytest.fixture
 def job(tmp_path):
-    src, dst = np.random.default_rng(4).integers(0, 200, (2, 800))
-    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "edges.parquet")
-    return [
-        tmp_path / "edges.parquet",
-        "--device",
-        "cpu",
-        "--sources",
-        ",".join(map(str, range(12))),
-        "--json",
-        "--no-report",
-    ]
+    edges = write_edges(tmp_path / "edges.parquet", *np.random.default_rng(4).integers(0, 200, (2, 800)))
+    return [edges, "--device", "cpu", "--sources", ",".join(map(str, range(12))), "--json", "--no-report"]
 
 
 def test_tls_workers_with_addresses_and_certificates_of_their_own_do_the_job(encrypted, job, tmp_path, capsys):
@@ -95,9 +66,7 @@ def test_tls_workers_with_addresses_and_certificates_of_their_own_do_the_job(enc
     security = Security(**{name: str(path) for name, path in certificates.items()}, require_encryption=True)
     with Client(address, security=security, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=PATIENCE)
-    code, summary, err = run(capsys, *job, *flags, "--output", tmp_path / "out")
-    assert code == 0, err
-    manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
+    summary, manifest = summary_of(capsys, *job, *flags, "--output", tmp_path / "out"), manifest_of(tmp_path / "out")
     assert {part["worker"].rpartition(":")[0] for part in manifest["parts"]} == {"tls://127.0.0.2", "tls://127.0.0.3"}
     graph = read_graph([job[0]])
     plan = plan_bfs(graph)
@@ -115,8 +84,6 @@ def test_plain_connections_and_foreign_certificates_are_refused(encrypted, job, 
         "foreign": ["--scheduler-address", address, *as_flags(foreign)],
         "no certificates": ["--scheduler-address", address],
     }[how]
-    code, _, err = run(capsys, *job, *flags, "--output", tmp_path / "out")
-    assert code == 2
-    (line,) = err.splitlines()
+    (line,) = refused(capsys, *job, *flags, "--output", tmp_path / "out").splitlines()
     assert line.startswith(f"error: no Dask scheduler answers at {flags[1]}: "), line
     assert not (tmp_path / "out").exists()

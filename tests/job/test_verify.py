@@ -149,12 +149,10 @@ RIGHT = {
 WAYS = {
     "hops": "certified without predecessors",
     "hops of an undirected graph, to a limit": "certified without predecessors",
-    "weighted": "certified without predecessors",
-    "weighted, to a limit": "certified without predecessors",
-    "to targets": "traversed again",
-    "hops to targets, to a limit": "traversed again",
+    "weighted": "certified without predecessors", "weighted, to a limit": "certified without predecessors",
+    "to targets": "traversed again", "hops to targets, to a limit": "traversed again",
     "negative weights, to a limit": "traversed again",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", RIGHT)

@@ -109,12 +109,8 @@ def test_the_page_is_served_with_the_numbers_of_the_manifest(client, run, manife
     assert sum(pairs) == totals(manifest)["rows"]
     assert plots["hop plot"][-1].endswith(": 100.0 %")
     assert set(plots) == {
-        "sources per second, by worker",
-        "edges per second, by worker",
-        "hop plot",
-        "distances",
-        "seconds by phase",
-    }
+        "sources per second, by worker", "edges per second, by worker", "hop plot", "distances", "seconds by phase",
+    }  # fmt: skip
 
 
 def test_the_page_is_in_the_bar_of_dasks_own_pages(client, run):  # noqa: ARG001
@@ -221,15 +217,9 @@ def test_the_groups_of_the_dashboard_are_named_after_the_algorithm(client, run):
 
 def news(client, **others):
     facts = {
-        "algorithm": "sssp",
-        "result": "distances",
-        "means": "rows",
-        "strategy": "near_far",
-        "device": "cuda",
-        "output": "out",
-        "vertices": 5,
-        "stored_edges": 9,
-    }
+        "algorithm": "sssp", "result": "distances", "means": "rows", "strategy": "near_far", "device": "cuda",
+        "output": "out", "vertices": 5, "stored_edges": 9,
+    }  # fmt: skip
     return dashboard_plugin.News(client, facts | {"started": time.time() - 60, "sources": 100, "kept": 10} | others, print)
 
 

@@ -29,19 +29,8 @@ STRATEGIES = [("bfs", strategy) for strategy in BFS] + [("sssp", strategy) for s
 
 # Names that do not describe the contents.
 EMPTY_NAMES = {
-    "utils",
-    "util",
-    "helpers",
-    "helper",
-    "common",
-    "misc",
-    "core",
-    "base",
-    "manager",
-    "handler",
-    "tools",
-    "stuff",
-}
+    "utils", "util", "helpers", "helper", "common", "misc", "core", "base", "manager", "handler", "tools", "stuff",
+}  # fmt: skip
 EMPTY_FUNCTION_NAMES = EMPTY_NAMES - {"common", "core", "base"}  # with another word they say something: common_type
 
 

@@ -22,43 +22,21 @@ from scripts.docs.count_lines import kernel_lines, lines_of_code, lines_with_cod
 ROOT = Path(__file__).resolve().parents[2]
 
 RUN = {
-    "title": "A road graph on a laptop",
-    "date": "2026-09-01",
-    "commit": "0123abc",
+    "title": "A road graph on a laptop", "date": "2026-09-01", "commit": "0123abc",
     "command": "python -m pipelines.compare road.parquet",
     "machine": {"cpu": "CPU", "cores": 2, "memory_gib": 8, "gpu": None, "driver": None},
     "versions": {"scipy": "1.17.1"},
     "traversals": [
         {
-            "graph": "road",
-            "vertices": 1000,
-            "edges": 2500,
-            "directed": False,
-            "algorithm": "bfs",
-            "weights": "",
-            "device": "cpu",
-            "strategy": "switch",
-            "sources": 64,
-            "seconds": 2.0,
-            "peak_bytes": 2**20,
-            "peer": "SciPy",
-            "peer_seconds": 5.0,
-            "peer_peak_bytes": 2**21,
-            "agrees": True,
-            "certified": True,
+            "graph": "road", "vertices": 1000, "edges": 2500, "directed": False, "algorithm": "bfs", "weights": "",
+            "device": "cpu", "strategy": "switch", "sources": 64, "seconds": 2.0, "peak_bytes": 2**20, "peer": "SciPy",
+            "peer_seconds": 5.0, "peer_peak_bytes": 2**21, "agrees": True, "certified": True,
         }
     ],
     "builds": [
         {
-            "graph": "road",
-            "rows": 1250,
-            "device": "cpu",
-            "edge_list_bytes": 2**20,
-            "seconds": 1.0,
-            "peak_bytes": 3 * 2**20,
-            "peer": "pandas + SciPy",
-            "peer_seconds": 2.0,
-            "peer_peak_bytes": None,
+            "graph": "road", "rows": 1250, "device": "cpu", "edge_list_bytes": 2**20, "seconds": 1.0,
+            "peak_bytes": 3 * 2**20, "peer": "pandas + SciPy", "peer_seconds": 2.0, "peer_peak_bytes": None,
         }
     ],
     "tables": [
@@ -69,7 +47,7 @@ RUN = {
         }
     ],
     "log": {"file": "2026-09-01-a-road-graph-on-a-laptop.md", "sha256": ""},
-}
+}  # fmt: skip
 CHOICE = {"device": "cpu", "graph": "road", "algorithm": "bfs", "baseline": "SciPy"}
 
 

@@ -181,14 +181,9 @@ def test_a_refit_sweeps_fits_and_writes_numbers_and_page(tmp_path, monkeypatch, 
     assert "after: 0 cells" in capsys.readouterr().out, "all are short"
     found = json.loads((tmp_path / "COSTS").read_text())["cpu"]["nanoseconds"]
     assert set(found) == {
-        "bfs bit_parallel",
-        "bfs short_search",
-        "bfs source_per_thread",
-        "bfs switch repeated",
-        "sssp near_far_per_thread",
-        "sssp near_far repeated",
-        "sssp short_search",
-    }
+        "bfs bit_parallel", "bfs short_search", "bfs source_per_thread", "bfs switch repeated",
+        "sssp near_far_per_thread", "sssp near_far repeated", "sssp short_search",
+    }  # fmt: skip
     assert all(value > 0 for terms in found.values() for value in terms.values())
 
     monkeypatch.setattr(sweep, "sweep", lambda *_arguments, **_options: 0)  # the same lines again

@@ -132,17 +132,9 @@ def test_the_oldest_packages_that_are_allowed_write_and_read_the_same_rows(user)
     for sort in ("source", "distance"):
         for age, programs in both.items():
             words = [
-                "--algorithm",
-                "bfs",
-                "--sources",
-                "A,D",
-                "--batch-size",
-                "2",
-                "--sort",
-                sort,
-                "--output",
+                "--algorithm", "bfs", "--sources", "A,D", "--batch-size", "2", "--sort", sort, "--output",
                 f"{age}-{sort}",
-            ]
+            ]  # fmt: skip
             succeed([programs / "kepler-traverse", "run", "edges.csv", *words], cwd=user.here)
             succeed([programs / "kepler-traverse", "verify", f"{age}-{sort}", "edges.csv"], cwd=user.here)
         files = [f"{age}-{sort}/part-000000.parquet" for age in both]

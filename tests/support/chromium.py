@@ -15,16 +15,9 @@ from tests.support.processes import PATIENCE, SILENT, started, wait_until
 CHROMIUM = shutil.which("chromium")
 # None of what a browser otherwise does by itself, so that the only requests are the page's own.
 _FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--remote-debugging-port=0",
-)
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0",
+)  # fmt: skip
 
 
 class Seen(NamedTuple):

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 
 ERRORS = ("500 Internal Server Error", "503 Slow Down")
 KEYS = {
-    "ACCESS_KEY_ID": "AKIDOFTHETEST",
-    "SECRET_ACCESS_KEY": "SECRETOFTHETEST",
-    "REGION": "us-east-1",
+    "ACCESS_KEY_ID": "AKIDOFTHETEST", "SECRET_ACCESS_KEY": "SECRETOFTHETEST", "REGION": "us-east-1",
     "ALLOW_HTTP": "true",
-}
+}  # fmt: skip
 
 
 class Fault(NamedTuple):

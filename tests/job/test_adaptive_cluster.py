@@ -19,8 +19,8 @@ from pipelines.scheduling.dask_executor import DaskExecutor
 from pipelines.scheduling.existing_cluster import check_newcomers, refuse_unfit_workers
 from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import WINDOW, Window
-from tests.job.test_existing_cluster import RecordingObserver
 from tests.job.test_worker_failures import Fault, edges  # noqa: F401
+from tests.support.jobs import Observer
 from tests.support.object_store import served
 from tests.support.processes import PATIENCE, wait_until
 
@@ -47,7 +47,7 @@ def test_a_worker_that_retires_does_not_end_the_task_of_the_one_that_got_it(tmp_
 def test_tasks_wait_for_a_worker_where_there_is_none(tmp_path):
     """An adaptive cluster starts workers for tasks alone."""
     submit = Mock(side_effect=lambda _: Mock())
-    window = Window(DaskExecutor(None, submit), RecordingObserver(), tmp_path)
+    window = Window(DaskExecutor(None, submit), Observer(), tmp_path)
     window._monitor.n_running = 0
     window._waiting.extend(range(100))
     window._fill()

@@ -8,13 +8,10 @@ from types import SimpleNamespace
 
 import dask
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from distributed import Client
 
 from kepler_traverse.errors import CapacityError
-from pipelines.batch_sources import main
 from pipelines.cli.options import Settings, parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.scheduling import cluster, package_version
@@ -31,6 +28,7 @@ from pipelines.scheduling.existing_cluster import (
 from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import Window
 from tests.support.clusters import threads_of_this_process
+from tests.support.jobs import Observer, call, write_edges
 from tests.support.processes import PATIENCE, SILENT, started
 
 MIB = 2**20
@@ -38,15 +36,11 @@ MIB = 2**20
 
 @pytest.fixture
 def edges(tmp_path):
-    pq.write_table(pa.table({"src": np.arange(50), "dst": np.arange(1, 51)}), tmp_path / "edges.parquet")
-    return tmp_path / "edges.parquet"
+    return write_edges(tmp_path / "edges.parquet", np.arange(50), np.arange(1, 51))
 
 
 def run(capsys, edges, *argv):
-    words = [edges, "--sources", "0,1", "--device", "cpu", "--no-report", *argv]
-    code = main([str(word) for word in words])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return call(capsys, edges, "--sources", "0,1", "--device", "cpu", "--no-report", *argv)
 
 
 @pytest.mark.parametrize("more", [[], ["--plan"]], ids=["run", "plan"])
@@ -194,16 +188,6 @@ def test_workers_that_dask_has_paused_are_named_and_end_the_run(edges, tmp_path,
     assert not list(out.glob("part-*"))
 
 
-class RecordingObserver:
-    """Takes notices."""
-
-    def __init__(self):
-        self.notices = []
-
-    def notice(self, message):
-        self.notices.append(message)
-
-
 class InFlight:
     key = "key"
 
@@ -234,7 +218,7 @@ class Scheduler:
 
 def test_events_of_workers_are_reported_once(tmp_path):
     looks = [("ab", "ab"), ("b", "b"), ("bc", "bc"), ("bc", "b"), ("bc", "b"), ("bc", "bc"), ("bc", "bc")]
-    scheduler, observer, joined = Scheduler(looks), RecordingObserver(), []
+    scheduler, observer, joined = Scheduler(looks), Observer(), []
     executor = DaskExecutor(scheduler, None)
     executor.admit = joined.append
     window = Window(executor, observer, tmp_path)
@@ -252,7 +236,7 @@ def test_events_of_workers_are_reported_once(tmp_path):
 
 
 def test_workers_that_are_lost_at_once_are_one_line(tmp_path):
-    scheduler, observer = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")]), RecordingObserver()
+    scheduler, observer = Scheduler([(set(map(str, range(100, 200))), ()), ("9", "9")]), Observer()
     window = Window(DaskExecutor(scheduler, None), observer, tmp_path)
     scheduler.look(window)
     scheduler.look(window)
@@ -261,7 +245,7 @@ def test_workers_that_are_lost_at_once_are_one_line(tmp_path):
 
 def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch):
     scheduler = Scheduler([("a", "")] * 3)
-    window = Window(DaskExecutor(scheduler, None), RecordingObserver(), tmp_path, Settings(edges=[], worker_timeout=5))
+    window = Window(DaskExecutor(scheduler, None), Observer(), tmp_path, Settings(edges=[], worker_timeout=5))
     task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
     window._in_flight[InFlight()] = task
     scheduler.look(window)
@@ -285,7 +269,7 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
     ],
 )
 def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(tmp_path, error, words):
-    window = Window(DaskExecutor(None, None), RecordingObserver(), tmp_path)
+    window = Window(DaskExecutor(None, None), Observer(), tmp_path)
     task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")
     with pytest.raises(ClusterError, match=words):
         window._on_task_error(task, error)

@@ -10,8 +10,6 @@ from collections import Counter
 
 import numpy as np
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse.cpu import compile_clock
@@ -30,18 +28,16 @@ from pipelines.scheduling.in_process import NAME, InProcessExecutor
 from pipelines.scheduling.scheduler import Window
 from pipelines.worker.phase_timer import Phases
 from scripts.bench import startup_job
-from tests.support.jobs import manifest_of, parts_of
+from tests.support.jobs import Observer, manifest_of, parts_of, write_edges
 from tests.support.processes import PATIENCE, finish, ran, session_of, started, wait_until
 
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
     rng = np.random.default_rng(6)
     src, dst = rng.integers(0, 500, (2, 2500))
     src[:100] = 7  # a hub
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 99, src.size)}), path)
-    return path
+    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(1, 99, src.size))
 
 
 def flags(edges, *words, size="3"):
@@ -87,7 +83,7 @@ def test_strategy_of_a_run_in_process_is_the_fastest_by_estimate_for_all_threads
     src = np.concatenate([np.flatnonzero(column < 149), np.flatnonzero(row < 149)])
     dst = src + np.repeat([1, 150], src.size // 2)
     weight = np.random.default_rng(0).integers(1, 100, src.size)
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), tmp_path / "grid.parquet")
+    write_edges(tmp_path / "grid.parquet", src, dst, weight)
     words = ["--undirected", "--algorithm", "sssp", "--random-sources", "48", "--device", "cpu"]
     assert main([str(tmp_path / "grid.parquet"), *words, "--output", str(tmp_path / "out")]) == 0
     manifest = manifest_of(tmp_path / "out")
@@ -299,26 +295,6 @@ def test_supervisor_ends_a_child_that_hears_no_interrupt():
         assert finish(job)[0] == 130
 
 
-class Observed:
-    def __init__(self):
-        self.parts, self.retries, self.notices = [], [], []
-
-    def done(self, part, summary, without):  # noqa: ARG002
-        self.parts.append(part)
-
-    def failed(self, part, sources, reason):
-        raise AssertionError((part, sources, reason))
-
-    def retried(self, part, why):
-        self.retries.append((part, why))
-
-    def draining(self, tasks):
-        raise AssertionError(tasks)
-
-    def notice(self, message):
-        self.notices.append(message)
-
-
 def outcomes_of(task):
     return [{"part": part, "summary": {"seconds": 0.001}, "failed": []} for part in task.parts]
 
@@ -332,10 +308,10 @@ def test_in_process_executor_runs_each_batch_once_and_one_task_at_a_time(tmp_pat
         running["now"] -= 1
         return outcomes_of(task)
 
-    observer = Observed()
+    observer = Observer()
     with InProcessExecutor(run) as executor:
         Window(executor, observer, tmp_path).run(list(range(500)))
-    assert sorted(observer.parts) == list(range(500))
+    assert observer.parts == Counter(range(500))
     assert set(most) == {1}
 
 
@@ -350,10 +326,10 @@ def test_in_process_executor_begins_the_next_task_once_the_first_makes_way(tmp_p
             second.set()
         return outcomes_of(task)
 
-    observer = Observed()
+    observer = Observer()
     with InProcessExecutor(run) as executor:
         Window(executor, observer, tmp_path).run([0, 1])
-    assert sorted(observer.parts) == [0, 1]
+    assert observer.parts == Counter([0, 1])
 
 
 def task(number, tmp_path):
@@ -385,7 +361,7 @@ def test_in_process_executor_ends_the_run_where_the_process_is_unusable_or_hangs
     def run(one, make_way):  # noqa: ARG001
         raise ValueError("of the device")
 
-    observer = Observed()
+    observer = Observer("this process cannot compute any longer (ValueError: of the device)")
     with (
         InProcessExecutor(run, is_unusable=lambda error: isinstance(error, ValueError)) as executor,
         pytest.raises(ProcessUnusableError, match=r"ValueError: of the device\); run again with --resume"),

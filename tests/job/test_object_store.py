@@ -1,8 +1,8 @@
 """Runs whose output is in an object store: the interface of a store, and runs against an S3 server with faults."""
 
+import functools
 import json
 import os
-import threading
 from collections import Counter
 
 import pandas as pd
@@ -20,6 +20,7 @@ from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, numbers_in  # noqa: F401
 from tests.support.jobs import manifest_of
 from tests.support.object_store import served
+from tests.support.processes import at_once
 
 pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
 pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
@@ -39,6 +40,7 @@ def server(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def no_faults(server):
     server.fail_share, server.cut_share, server.denied = 0.0, 0.0, ""
+    server._random.seed(1)  # the same faults whichever tests run before
 
 
 @pytest.fixture(params=["disk", "objects"])
@@ -81,11 +83,7 @@ def test_writers_of_one_log_lose_nothing(store):
         for number in range(6):
             assert log.append(entry(100 * writer + number))
 
-    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(functools.partial(write, writer) for writer in range(4)))
     assert sorted(numbers_in(CommitLog(store))) == [100 * writer + number for writer in range(4) for number in range(6)]
 
 
@@ -136,14 +134,8 @@ def test_an_object_is_copied_once_and_again_when_it_changes(server, tmp_path, mo
     url, store = "s3://bucket/changing/edges.csv", open_store("s3://bucket/changing")
     put(store, "edges.csv", b"src,dst\n1,2\n2,3\n")
     server.cut_share = 0.4
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(read_graph(url).n_edges)) for _ in range(4)]
     server.log.clear()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [2] * 4
+    assert at_once(*[lambda: read_graph(url).n_edges] * 4) == [2] * 4
     assert server.log["GET"] == 1 + server.log["cut"]
     put(store, "edges.csv", b"src,dst\n1,2\n2,3\n3,4\n")
     assert read_graph(url).n_edges == 3
@@ -279,14 +271,7 @@ def test_shards_of_a_store_with_faults_write_the_same(folder, server, alone, tmp
     assert [run(folder, url, "--shard", f"{index}/3") for index in range(3)] == [0, 0, 0]
     assert run(folder, url, "--shard", "1/3", "--json") == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["computed"] == 0
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(finishing.finish_run(open_store(url))[0]["digest"])) for _ in range(3)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    found = at_once(*[lambda: finishing.finish_run(open_store(url))[0]["digest"]] * 3)
     assert found == [manifest_of(alone)["digest"]] * 3
     assert server.log["failed"] > 0
     assert server.log["cut"] > 0

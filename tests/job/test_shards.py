@@ -23,8 +23,8 @@ from pipelines.run import finishing
 from pipelines.verify import prove_output
 from pipelines.worker.traversal_worker import TraversalWorker
 from tests.support.jobs import manifest_of
+from tests.support.processes import at_once, session_of, started, wait_until
 from tests.support.processes import finish as ended
-from tests.support.processes import session_of, started, wait_until
 
 ENTRIES = {"parts": [], "failed": [], "retried": []}
 KINDS = {
@@ -299,11 +299,7 @@ def test_many_calls_of_finish_at_once_agree(computed, tmp_path):
             start.wait()
             found.append(finishing.finish_run(Store(out))[0]["digest"])
 
-        threads = [threading.Thread(target=one) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(*[one] * 4)
         assert len(found) == 4
         assert len(set(found)) == 1
         assert finishing.finish_run(Store(out))[1]

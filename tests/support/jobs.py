@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -80,6 +81,30 @@ def proven(folder, edges, capsys, *more):
     """What verify says about an output: its exit code and its findings."""
     code, out, _ = call(capsys, folder, edges, "--device", "cpu", "--json", *more, program=verify.main)
     return code, json.loads(out)
+
+
+class Observer:
+    """Takes what becomes of batches; a retry or a failure is one of ``expected``, or an error."""
+
+    def __init__(self, *expected):
+        self.parts, self.again, self.failures, self.notices, self._expected = Counter(), [], [], [], expected
+
+    def done(self, part, summary, without):  # noqa: ARG002
+        self.parts[part] += 1
+
+    def failed(self, part, sources, reason):
+        assert "failed" in self._expected, (part, sources, reason)
+        self.failures.append((part, sources, reason))
+
+    def retried(self, part, why):
+        assert why in self._expected, (part, why)
+        self.again.append(part)
+
+    def draining(self, tasks):
+        raise AssertionError(tasks)
+
+    def notice(self, message):
+        self.notices.append(message)
 
 
 class Runs:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,12 @@ def session_of(child: subprocess.Popen) -> list[psutil.Process]:
             if os.getsid(number) == child.pid and (process := psutil.Process(number)).status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
+
+
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """Call functions in threads of their own; return what they return, once all have."""
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return [call.result() for call in [threads.submit(call) for call in calls]]
 
 
 def wait_until(condition: Callable[[], Any], child: subprocess.Popen | None = None) -> Any:

@@ -111,10 +111,8 @@ OTHER = "def version_here():\n    return '0.0.9, sources 000000000000'\n"
 @pytest.mark.parametrize(
     ("modules", "words"),
     [
-        (
-            {"pipelines____init__": ""},
-            ["lacks this package, or has another version", "No module named", "install what this"],
-        ),
+        ({"pipelines____init__": ""},
+         ["lacks this package, or has another version", "No module named", "install what this"]),
         (
             {
                 "pipelines____init__": "",
@@ -125,7 +123,7 @@ OTHER = "def version_here():\n    return '0.0.9, sources 000000000000'\n"
         ),
     ],
     ids=["none", "another"],
-)
+)  # fmt: skip
 def test_a_worker_without_this_package_or_with_another_version_is_refused_by_name(edges, tmp_path, capsys, modules, words):
     folder = tmp_path / "there"
     folder.mkdir()
@@ -261,13 +259,11 @@ def test_a_paused_worker_that_is_at_a_batch_is_waited_for(tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (
-            ModuleNotFoundError("No module named 'pipelines'"),
-            "a worker lacks a package .*No module named 'pipelines'.*--resume",
-        ),
+        (ModuleNotFoundError("No module named 'pipelines'"),
+         "a worker lacks a package .*No module named 'pipelines'.*--resume"),
         (ClusterError("another version"), "another version"),
     ],
-)
+)  # fmt: skip
 def test_a_worker_that_cannot_take_a_task_apart_ends_the_run_and_blames_no_source(tmp_path, error, words):
     window = Window(DaskExecutor(None, None), Observer(), tmp_path)
     task = scheduling_scheduler.Task(number=1, parts=(0,), isolate=False, without=frozenset(), mark=tmp_path / "mark")

@@ -258,13 +258,10 @@ sys.exit(supervisor.run(main, ["a"]))
         ("os.kill(os.getpid(), 9)", 1, ["['a'] False"]),  # before any batch: there is nothing to resume
         ("supervision.begin(); os.kill(os.getpid(), 9)", 1, ["['a'] False", "['a', '--resume'] True"]),
         ("supervision.begin(); supervision.end(); os.kill(os.getpid(), 9)", 1, ["['a'] False"]),
-        (
-            "return 0 if supervision.needs_workers else supervisor.EXIT_UNUSABLE",
-            0,
-            ["['a'] False", "['a', '--resume'] True"],
-        ),
+        ("return 0 if supervision.needs_workers else supervisor.EXIT_UNUSABLE", 0,
+         ["['a'] False", "['a', '--resume'] True"]),
     ],
-)
+)  # fmt: skip
 def test_supervisor_passes_exit_codes_on_and_resumes_once(body, code, lines):
     done = ran([sys.executable, "-c", SUPERVISED.format(body=body)])
     assert (done.returncode, done.stdout.splitlines()) == (code, lines), done.stderr

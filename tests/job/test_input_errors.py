@@ -165,16 +165,12 @@ def test_a_traceback_is_shown_on_request_only(edges, tmp_path, capsys):
     ("error", "said"),
     [
         (RuntimeError("a bug"), "unexpected RuntimeError: a bug; --debug shows where it comes from"),
-        (
-            ModuleNotFoundError("No module named 'mine'", name="mine"),
-            "unexpected ModuleNotFoundError: No module named 'mine'",
-        ),
-        (
-            ModuleNotFoundError(name="dask.config"),
-            "the job needs dask, which is not installed: pip install 'kepler-traverse[job]'",
-        ),
+        (ModuleNotFoundError("No module named 'mine'", name="mine"),
+         "unexpected ModuleNotFoundError: No module named 'mine'"),
+        (ModuleNotFoundError(name="dask.config"),
+         "the job needs dask, which is not installed: pip install 'kepler-traverse[job]'"),
     ],
-)
+)  # fmt: skip
 def test_an_unexpected_error_is_one_message_and_exit_code_one(edges, tmp_path, capsys, monkeypatch, error, said):
     def broken(*_, **__):
         raise error

@@ -90,22 +90,15 @@ def test_a_run_of_bfs_says_it_too(capsys, streets, tmp_path):
 SSSP = ["--algorithm", "sssp"]
 WORDS = {
     # what: file name, text, flags, what the message says, what it does not say
-    "one column of two": (
-        "e.csv",
-        STREETS,
-        ["--columns", "src=u"],
-        "--columns src=NAME and --columns dst=NAME go together",
-        "src_column",
-    ),
+    "one column of two": ("e.csv", STREETS, ["--columns", "src=u"],
+        "--columns src=NAME and --columns dst=NAME go together", "src_column"),
     "a header or an edge": ("e.csv", "alice,bob\nbob,carol\n", [], "give --header yes or --header no", "header="),
     "a delimiter": ("e.csv", "alice\n", [], "give --delimiter", "give the delimiter"),
     "blanks": ("e.csv", "1 2\n", [], "--format snap", "format="),
     "no ending": ("e.dat", "1 2\n", [], "give --format", "give format"),
     "unknown ends": ("e.csv", "a,b\n1,2\n", [], "name them with --columns src=NAME and --columns dst=NAME", "src_column"),
     "no weight": (
-        "e.csv", "src,dst,toll\n1,2,3\n", SSSP, "column 'toll' holds numbers; name one with --columns weight=NAME",
-        "_c",
-    ),
+        "e.csv", "src,dst,toll\n1,2,3\n", SSSP, "column 'toll' holds numbers; name one with --columns weight=NAME", "_c"),
     "two weights": (
         "e.csv", "src,dst,km,minutes\n1,2,3,4\n", SSSP, "could be 'km' or 'minutes'; name one with --columns weight=",
         "_col",

@@ -103,12 +103,10 @@ def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
         (["--max-depth", "3"], "leave --max-depth out"),
         (["--strategy", "one_at_a_time"], "chooses its searches itself"),
         (["--batch-size", "3"], "leave --batch-size out"),
-        (
-            ["--result", "distances", "--sources", "v001", "--unconnected", "largest"],
-            "--unconnected is for --result extremes, not distances",
-        ),
+        (["--result", "distances", "--sources", "v001", "--unconnected", "largest"],
+         "--unconnected is for --result extremes, not distances"),
     ],
-)
+)  # fmt: skip
 def test_extremes_refuse_options_that_they_do_not_take(more, said, edges, tmp_path, capsys):
     base = [] if "--result" in more else ["--result", "extremes"]
     assert said in refused(capsys, edges, *base, "--device", "cpu", "--output", tmp_path / "out", *more)

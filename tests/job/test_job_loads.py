@@ -113,13 +113,11 @@ def test_a_table_of_edges_with_a_fault_is_refused_with_its_file_and_row(text, me
     ("options", "message"),
     [
         ({"of": "pairs", "pairs": None, "all_sources": True}, "of='pairs' lists the rows of a table of pairs; give pairs"),
-        (
-            {"of": "pairs", "pairs": None, "all_sources": True, "result": "betweenness"},
-            "of='pairs' is for result='flows', not",
-        ),
+        ({"of": "pairs", "pairs": None, "all_sources": True, "result": "betweenness"},
+         "of='pairs' is for result='flows', not"),
         ({"of": "pairs", "geometry": "shapes"}, "geometry shapes draws edges or vertices, and of pairs lists pairs"),
     ],
-)
+)  # fmt: skip
 def test_a_list_of_pairs_is_refused_where_there_is_none(options, message, files, tmp_path):
     ids = np.unique(pd.read_parquet(files[0] / "edges.parquet")[["src", "dst"]])
     pd.DataFrame({"vertex": ids, "x": 0.0, "y": 0.0}).to_csv(tmp_path / "places.csv", index=False)

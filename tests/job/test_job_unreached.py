@@ -99,12 +99,9 @@ def test_wrong_rows_are_found(change, edges, job, tmp_path, capsys):
     ("words", "said"),
     [
         ("--result summary --unreached null", "--unreached is for --result distances or predecessors, not summary"),
-        (
-            "--id-type string --unreached cugraph",
-            "marks a missing predecessor by -1, which needs signed integer ids",
-        ),
+        ("--id-type string --unreached cugraph", "marks a missing predecessor by -1, which needs signed integer ids"),
     ],
-)
+)  # fmt: skip
 def test_unreached_is_refused_where_there_are_no_marks(words, said, edges, tmp_path, capsys):
     assert said in refused(capsys, *command(edges, tmp_path / "out", *words.split()))
     assert not (tmp_path / "out").exists()

@@ -148,17 +148,15 @@ BAD = {
     "a null id": ({"src": pa.array([0, None, 2])}, "src column 'src': 1 value is missing"),
     "NaN": ({"weight": [1.0, np.nan, 2.0]}, "weight column 'weight': 1 value is missing or NaN"),
     "an infinite weight": ({"weight": [1.0, np.inf, 2.0]}, "weight inf (infinite; 1 such rows in one block)"),
-    "a negative weight": (
-        {"weight": [1.0, -2.0, 2.0]},
-        "weight -2 (negative; 1 such rows in one block): cuGraph takes none",
-    ),
+    "a negative weight": ({"weight": [1.0, -2.0, 2.0]},
+        "weight -2 (negative; 1 such rows in one block): cuGraph takes none"),
     "a negative integer": ({"weight": [1, -2, 2]}, "weight -2 (negative"),
     "a subnormal weight": ({"weight": pa.array([1, 1e-40, 2], pa.float32())}, "(tiny; 1 such rows"),
     "a large integer": ({"weight": [1, 2**60, 2]}, "integer weight 1152921504606846976 is beyond 2^53"),
     "strings": ({"src": ["a", "b", "c"]}, "src column 'src' has type string; --engine cugraph-mg accepts only integer ids"),
     "no weights": ({"weight": None}, "no weight column"),
     "no rows": ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64()), "weight": pa.array([], pa.int64())}, ""),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", BAD)

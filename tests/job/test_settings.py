@@ -168,17 +168,13 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--cutoff", "3"], "bfs takes --max-depth"),
         ([*ENOUGH, "--algorithm", "sssp", "--max-depth", "3"], "sssp takes --cutoff"),
         ([*ENOUGH, "--result", "bitmap"], "invalid choice: 'bitmap'"),
-        (
-            [*ENOUGH, "--result", "matrix", "--targets", "1"],
-            "--targets is for --result distances, predecessors, targets, nearest_targets, flows or betweenness, not matrix",
-        ),
+        ([*ENOUGH, "--result", "matrix", "--targets", "1"],
+         "--targets is for --result distances, predecessors, targets, nearest_targets, flows or betweenness, not matrix"),
         ([*ENOUGH, "--result", "targets"], "--result targets needs --targets, the vertices where the ways end"),
         ([*ENOUGH, "--result", "summary", "--targets", "1"], "--targets is for --result distances"),
         ([*ENOUGH, "--result", "levels", "--targets", "t.txt"], "--targets is for --result distances"),
-        (
-            [*ENOUGH, "--result", "nearest", "--batch-size", "4"],
-            "one search from all sources together; leave --batch-size out",
-        ),
+        ([*ENOUGH, "--result", "nearest", "--batch-size", "4"],
+         "one search from all sources together; leave --batch-size out"),
         ([*ENOUGH, "--result", "levels", "--algorithm", "sssp"], "counts hops (bfs); for sssp take --result summary"),
         ([*ENOUGH, "--scheduler-address", "a:1", "--scheduler-file", "b"], "two schedulers"),
         ([*ENOUGH, "--scheduler-address", "somewhere"], "it is PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
@@ -194,10 +190,8 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         (["edges.csv", "--sources", "1"], "--output is missing"),
         (["edges.csv", "--output", "out", "--sources", ","], "argument --sources: ',' holds an empty id"),
         (["edges.csv", "--output", "out", "--sources", "1,,2"], "argument --sources: '1,,2' holds an empty id"),
-        (
-            [*ENOUGH, "--result", "betweenness", "--samples", "5"],
-            "--samples chooses among all vertices; leave --sources out",
-        ),
+        ([*ENOUGH, "--result", "betweenness", "--samples", "5"],
+         "--samples chooses among all vertices; leave --sources out"),
         ([*ENOUGH, "--graph-cache", "out/graphs"], "--graph-cache out/graphs: it is in the folder of --output"),
         ([*ENOUGH[:1], "--all-sources", "--output", "s3://a/b/", "--graph-cache", "s3://a/b"], "it is in the folder of"),
         ([*ENOUGH, "--samples", "5"], "--samples is for --result betweenness, not distances; leave it out"),
@@ -208,7 +202,7 @@ def test_a_wrong_value_in_a_file_is_an_error_that_names_it(tmp_path, text, messa
         ([*ENOUGH, "--engine", "cugraph-mg", "--gpu-memory", "9GB"], "--gpu-memory has no effect"),
         (["--output", "out", "--sources", "1"], "no edge list is given"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_command_line_is_an_error_that_says_what_to_do(argv, message):
     with pytest.raises(UsageError, match=re.escape(message)):
         settings(*argv)

@@ -286,18 +286,14 @@ def test_a_missing_package_is_named_with_its_extra(folder, out, monkeypatch, cap
     [
         ({"source": pa.uint64()}, "distances", "delta", "column 'source' has type uint64, .* has no unsigned integers"),
         ({"source": pa.uint64()}, "distances", "iceberg", "column 'source' has type uint64"),
-        (
-            {"source": pa.int64(), "Jobs": pa.int64(), "jobs": pa.int64()},
-            "opportunities",
-            "delta",
-            "'Jobs' and 'jobs' are one",
-        ),
+        ({"source": pa.int64(), "Jobs": pa.int64(), "jobs": pa.int64()}, "opportunities", "delta",
+         "'Jobs' and 'jobs' are one"),
         ({"source": pa.int64(), "Source": pa.int64()}, "opportunities", "iceberg", "'source' and 'Source' are one"),
         ({"source": pa.int64(), "jobs (all)": pa.int64()}, "opportunities", "delta", r"column 'jobs \(all\)': names"),
         ({"source": pa.int64()}, "flows", "iceberg", "no table; take _loads.pq"),
         ({"source": pa.int64()}, "matrix", "delta", "are Arrow files"),
     ],
-)
+)  # fmt: skip
 def test_what_a_table_cannot_hold_is_refused(tmp_path, columns, result, kind, said):
     pq.write_table(pa.schema(columns).empty_table(), tmp_path / "part-000000.parquet")
     manifest = {"result": result, "sources": 1, "identity": {"batch_size": 1}, "fingerprint": ""}

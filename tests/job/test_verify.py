@@ -217,11 +217,9 @@ ROW_FAULTS = {
     "out of order": (lambda rows: pa.concat_tables([rows[2:3], rows[:2], rows[3:]]), {"rows"}, "out of order"),
     "all lost": (lambda rows: rows[:0], {"rows"}, "has no rows"),
     "of an unknown vertex": (
-        lambda rows: rows.set_column(1, "vertex", pa.array([999] * rows.num_rows, rows["vertex"].type)),
-        {"damaged part"},
-        "999",
-    ),
-}
+        lambda rows: rows.set_column(1, "vertex", pa.array([999] * rows.num_rows, rows["vertex"].type)), {"damaged part"},
+        "999"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", ROW_FAULTS)

@@ -55,14 +55,10 @@ def test_recorded_study_has_no_missed_fault_and_no_false_alarm():
         (None, "no route", 0, "NOT CHECKED"),
         ({"dependencies": [{"name": "a", "skip_reason": "unknown"}]}, "", 0, "NOT CHECKED"),
         ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, "", 0, "0 known"),
-        (
-            {"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}]},
-            "",
-            1,
-            "a 1: CVE-1, fixed in 2",
-        ),
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1", "fix_versions": ["2"]}]}]}, "", 1,
+         "a 1: CVE-1, fixed in 2"),
     ],
-)
+)  # fmt: skip
 def test_audit_fails_on_a_known_vulnerability_and_reports_a_missing_database(found, why, code, says):
     assert audit.verdict(found, why)[0] == code
     assert says in audit.verdict(found, why)[1]

@@ -262,14 +262,7 @@ def done(options, output, **more):
 def described_manifest(manifest):
     """What a manifest says, without what differs from run to run."""
     settings = {key: value for key, value in manifest["settings"].items() if value != DEFAULTS.get(key)}
-    for key in (
-        "edges",
-        "output",
-        "report",
-        "device",
-        "resume",
-        "scheduler_address",
-    ):  # of this machine, and the same in all
+    for key in SAME:
         settings.pop(key, None)
     parts = {part["file"]: f"{part['rows']} rows of {part['sources']} #{part['checksum']}" for part in manifest["parts"]}
     graph = manifest["graph"] | {"built": {key: value for key, value in manifest["graph"]["built"].items() if value}}

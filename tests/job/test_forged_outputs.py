@@ -23,6 +23,7 @@ from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name
 from pipelines.output.run_folder import MANIFEST, SUCCESS, check_folder
 from pipelines.output.store import Store
 from tests.support import tiers
+from tests.support.jobs import seal
 
 N_SOURCES, BATCH_SIZE = 10, 4
 NAMES = [MANIFEST, SUCCESS, part_name(1), "_lock"]
@@ -55,10 +56,8 @@ class Run:
     def manifest(self) -> dict:
         return json.loads((self.folder / MANIFEST).read_text())
 
-    def seal(self, text: bytes) -> None:
-        """Put a manifest in place, and a mark that fits it."""
-        (self.folder / MANIFEST).write_bytes(text)
-        (self.folder / SUCCESS).write_text(hashlib.sha256(text).hexdigest() + "\n")
+    def seal(self, manifest: bytes | dict) -> None:
+        seal(self.folder, manifest)
 
     def verify(self) -> tuple[int, str]:
         return self._ran(verify.main([str(self.folder), str(self.edges), "--device", "cpu"]))
@@ -255,7 +254,7 @@ def test_resuming_handles_manifest_fields_of_wrong_types(run):
     taken = [place for place in places(manifest) if place and place[0] != "settings"]
     for place, value in tiers.few(itertools.product(taken, WRONG), 100):
         changed = changed_at(manifest, place, value)
-        run.seal(json.dumps(changed).encode())
+        run.seal(changed)
         tried += 1
         if MANIFEST in refusal(run.folder):
             continue
@@ -270,7 +269,7 @@ def test_resuming_handles_manifest_fields_of_wrong_types(run):
 
 @pytest.mark.parametrize("change", [{"batches": 10**9}, {"batches": 10**6, "sources": 4 * 10**6}, {"sources": 2**62}])
 def test_a_number_in_a_manifest_takes_neither_time_nor_memory(run, change):
-    run.seal(json.dumps(run.manifest | change).encode())
+    run.seal(run.manifest | change)
     assert run.verify()[0] in (2, 5)
 
 
@@ -296,7 +295,7 @@ def resealed(run, number):
     manifest = run.manifest
     facts = {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "bytes": path.stat().st_size}
     manifest["parts"][number] |= facts
-    run.seal(json.dumps(manifest).encode())
+    run.seal(manifest)
 
 
 def footers(right: dict):
@@ -360,7 +359,7 @@ def test_part_missing_in_the_manifest_leaves_its_sources_unverified(run):
     manifest = run.manifest
     (run.folder / part_name(2)).unlink()
     manifest["parts"].pop()
-    run.seal(json.dumps(manifest).encode())
+    run.seal(manifest)
     assert run.verify()[0] == 5
 
 
@@ -374,7 +373,7 @@ def test_an_extra_part_is_refused_by_resuming_and_found_by_verify(run):
 def test_a_forged_manifest_with_a_mark_that_fits_is_not_taken_over_by_resuming(run):
     right = run.manifest
     for forged in ({"parts": []}, {"digest": "0" * 16 + "-" + "0" * 16}, {"parts": right["parts"][:1], "sources": 4}):
-        run.seal(json.dumps(right | forged).encode())
+        run.seal(right | forged)
         code, text = run.resume()
         assert code == 0, text
         assert f"digest: {right['digest']}" in text

@@ -97,11 +97,8 @@ def test_a_graph_in_memory_needs_no_sources(edges, job, tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ([], "so eccentricities are infinite; pass --unconnected largest for the largest component"),
-        (["--sources", "v001"], "--result extremes is about distances between all vertices; leave --sources out"),
         (["--all-sources"], "leave --all-sources out"),
         (["--max-depth", "3"], "leave --max-depth out"),
-        (["--strategy", "one_at_a_time"], "chooses its searches itself"),
         (["--batch-size", "3"], "leave --batch-size out"),
         (["--result", "distances", "--sources", "v001", "--unconnected", "largest"],
          "--unconnected is for --result extremes, not distances"),

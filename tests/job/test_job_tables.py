@@ -183,10 +183,8 @@ def test_ids_beyond_int64_are_read_from_text(tmp_path):
         ("source,beds\na,1\nb\n", [], "Expected 2 columns, got 1"),
         ("stop,beds\na,1\nx,2\n", ["--columns", "source=stop"], "column stop, row 1: 1 stop is not in the graph: 'x'"),
         ("stop,beds\na,1\n,2\n", ["--columns", "source=stop"], "row 1: it holds no id"),
-        ("stop,beds\na,1\n", ["--columns", "source=where"], "no column 'where'"),
         ("stop,mean\na,1\n", ["--columns", "source=stop", "--result", "summary"], "column 'mean', which the result adds"),
         ("stop,beds\n", ["--columns", "source=stop"], "has no row"),
-        ("stop,beds\na,1\n", ["--columns", "source=stop,target=stop"], "names a column of the table of --targets"),
     ],
 )
 def test_tables_of_sources_that_cannot_be_used_are_refused(text, more, said, run, tmp_path, capsys):

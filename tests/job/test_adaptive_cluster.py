@@ -21,7 +21,7 @@ from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import WINDOW, Window
 from tests.job.test_worker_failures import Fault, edges  # noqa: F401
 from tests.support.jobs import Observer
-from tests.support.object_store import served
+from tests.support.object_store import served, skip_without_server
 from tests.support.processes import PATIENCE, wait_until
 
 
@@ -92,8 +92,7 @@ def test_workers_come_and_go_and_the_run_is_that_of_one_process(edges, tmp_path,
     assert main([*words, "--output", str(tmp_path / "alone")]) == 0
     with contextlib.ExitStack() as stack:
         if place == "store":
-            pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
-            pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
+            skip_without_server()
             monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
             stack.enter_context(served(monkeypatch))
         out = open_store("s3://bucket/run" if place == "store" else tmp_path / "out")

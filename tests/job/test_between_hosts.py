@@ -23,7 +23,7 @@ from pipelines.output.run_folder import MANIFEST
 from pipelines.output.store import open_store
 from tests.job.test_kills import workers_of
 from tests.support.clusters import dask_program
-from tests.support.object_store import objects, served
+from tests.support.object_store import objects, served, skip_without_server
 from tests.support.processes import ROOT, finish, ran, session_of, started, wait_until
 
 PARTS, EDGES, URL = 200, "s3://bucket/edges.parquet", "s3://bucket/run"
@@ -33,8 +33,7 @@ APART = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mo
 
 @pytest.mark.exhaustive
 def test_a_run_between_hosts_survives_kills_and_a_cut_and_is_that_of_one_process(tmp_path):
-    pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
-    pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
+    skip_without_server()
     if not (shutil.which("unshare") and shutil.which("ip") and ran([*APART, "ip", "link"]).returncode == 0):
         pytest.skip("namespaces are not permitted here")
     done = ran([*APART, sys.executable, "-m", "tests.job.test_between_hosts", tmp_path])

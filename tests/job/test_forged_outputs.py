@@ -9,7 +9,6 @@ import shutil
 import socket
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,7 +22,7 @@ from pipelines.output.part_file import FOOTER_KEY, checked_part, part_name
 from pipelines.output.run_folder import MANIFEST, SUCCESS, check_folder
 from pipelines.output.store import Store
 from tests.support import tiers
-from tests.support.jobs import seal
+from tests.support.jobs import random_edges, seal
 
 N_SOURCES, BATCH_SIZE = 10, 4
 NAMES = [MANIFEST, SUCCESS, part_name(1), "_lock"]
@@ -33,10 +32,7 @@ NAMES = [MANIFEST, SUCCESS, part_name(1), "_lock"]
 def finished(tmp_path_factory):
     """A finished run: its folder, its edge list, and its command line without ``--output``."""
     folder = tmp_path_factory.mktemp("runs")
-    rng = np.random.default_rng(3)
-    edges = folder / "edges.parquet"
-    columns = {"src": rng.integers(0, 60, 300), "dst": rng.integers(0, 60, 300), "weight": rng.integers(1, 9, 300)}
-    pq.write_table(pa.table(columns), edges)
+    edges = random_edges(folder / "edges.parquet", 3, 60, 300, (1, 9))
     words = [edges, "--algorithm", "sssp", "--random-sources", N_SOURCES, "--batch-size", BATCH_SIZE, "--workers", 1,
              "--device", "cpu"]  # fmt: skip
     words = [str(word) for word in words]

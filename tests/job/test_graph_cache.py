@@ -21,14 +21,13 @@ from kepler_traverse.runtime.regular_files import sealed
 from kepler_traverse.runtime.scratch import Scratch
 from pipelines import batch_sources
 from pipelines.verify import main as verify_output
+from tests.support.jobs import manifest_of, write_edges
 from tests.support.processes import ran
 
 
 @pytest.fixture
 def edges(tmp_path):
-    path = tmp_path / "edges.parquet"
-    pq.write_table(pa.table({"src": [1, 2, 3], "dst": [2, 3, 1], "weight": [1, 2, 3]}), path)
-    return path
+    return write_edges(tmp_path / "edges.parquet", [1, 2, 3], [2, 3, 1], [1, 2, 3])
 
 
 def main(edges, cache, *more):
@@ -38,7 +37,7 @@ def main(edges, cache, *more):
 
 def computed(edges, cache, output):
     assert main(edges, cache, "--output", output, "--workers", 1, "--no-report") == 0
-    return json.loads((output / "_manifest.json").read_text())
+    return manifest_of(output)
 
 
 def writable_by(mode):

@@ -15,7 +15,7 @@ from pipelines.batch_sources import main
 from pipelines.cli.options import OPTIONS, flag_text
 from pipelines.cli.settings import merge_settings
 from pipelines.run.prepare import digest_inputs
-from tests.support.jobs import call
+from tests.support.jobs import call, manifest_of
 
 STREETS = "u,v,key,osmid,length\n1,2,0,7,1.5\n2,3,0,8,2.5\n3,1,0,9,4.0\n"
 
@@ -46,7 +46,7 @@ def test_a_run_names_the_columns_in_summary_manifest_and_report(capsys, streets,
     assert code == 0
     shown = "'u' to 'v', weight 'length'; not used: 'key', 'osmid'"
     assert f"columns: {shown}\n" in out
-    built = json.loads((tmp_path / "out" / "_manifest.json").read_text())["graph"]["built"]
+    built = manifest_of(tmp_path / "out")["graph"]["built"]
     assert (built["src_column"], built["dst_column"], built["weight_column"]) == ("u", "v", "length")
     assert built["unused_columns"] == ["key", "osmid"]
     page = (tmp_path / "out" / "_report.html").read_text()

@@ -18,19 +18,17 @@ from pipelines.cli.settings import merge_settings
 from pipelines.run import prepare
 from tests.support import tiers
 from tests.support.graphs import lattice, rmat
+from tests.support.jobs import manifest_of, write_edges
 from tests.support.processes import ran, session_of, started, wait_until
 
 
-def write_edges(path, rows):
-    src, dst = np.array(rows).T
-    weight = np.random.default_rng(4).integers(1, 100, src.size)
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": weight}), path)
-    return path
+def weighted(path, rows):
+    return write_edges(path, *np.array(rows).T, np.random.default_rng(4).integers(1, 100, len(rows)))
 
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", lattice(90, 90))
+    return weighted(tmp_path_factory.mktemp("edges") / "edges.parquet", lattice(90, 90))
 
 
 def words(edges, output, *more):
@@ -41,7 +39,7 @@ def words(edges, output, *more):
 
 def computed(edges, output, *more):
     assert batch_sources.main(words(edges, output, *more)) == 0
-    return json.loads((output / "_manifest.json").read_text())
+    return manifest_of(output)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +83,7 @@ def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, 
             tmp_path / choice,
         ]  # fmt: skip
         assert batch_sources.main([str(word) for word in given]) == 0
-        manifest = json.loads((tmp_path / choice / "_manifest.json").read_text())
+        manifest = manifest_of(tmp_path / choice)
         found.append((manifest["digest"], pq.read_table(tmp_path / choice)))
     assert found[0][0] == found[1][0]
     assert found[0][1].equals(found[1][1])
@@ -154,7 +152,7 @@ def test_a_plan_names_the_break_even_and_builds_nothing(edges, capsys):
 
 def test_a_graph_with_hubs_is_refused_with_the_reason(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("kepler_traverse.hierarchy.build._SMALL", 1)
-    hubs = write_edges(tmp_path / "hubs.parquet", rmat(12, 8, seed=5))
+    hubs = weighted(tmp_path / "hubs.parquet", rmat(12, 8, seed=5))
     assert batch_sources.main(words(hubs, tmp_path / "out", "--hierarchy", "yes")) == 2
     assert "Networks with hubs have no hierarchy that pays" in capsys.readouterr().err
 
@@ -181,4 +179,4 @@ def test_a_killed_run_with_a_hierarchy_resumes_to_the_same_digest(edges, searche
         wait_until(lambda: not session_of(job))
     done = ran([*command, "--resume"])
     assert done.returncode == 0, done.stderr
-    assert json.loads((folder / "_manifest.json").read_text())["digest"] == searched
+    assert manifest_of(folder)["digest"] == searched

@@ -11,13 +11,12 @@ import signal
 import sys
 import time
 
-import numpy as np
 import psutil
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cli import signals, supervisor
+from tests.support.jobs import manifest_of, random_edges
 from tests.support.processes import finish, session_of, started, wait_until
 
 # The job as on a GPU, where threads of a worker write parts while it searches from the sources of several others at once.
@@ -39,10 +38,7 @@ SEED = int(os.environ.get("KEPLER_SEED", "20"))
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory):
-    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
-    rng = np.random.default_rng(5)
-    src, dst = rng.integers(0, 20_000, (2, 200_000))
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 256, src.size)}), path)
+    path = random_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", 5, 20_000, 200_000, (1, 256))
     flags = "--algorithm sssp --random-sources 60 --batch-size 2 --workers 2 --device cpu --result predecessors --json"
     return [sys.executable, "-m", "pipelines.batch_sources", str(path), *flags.split(), "--output"]
 
@@ -159,7 +155,7 @@ def test_an_interrupted_job_says_how_to_resume(command, tmp_path):
     message = err.splitlines()[-1]
     assert message.startswith("interrupted: ")
     assert message.endswith("--resume")
-    manifest = json.loads((folder / "_manifest.json").read_text())
+    manifest = manifest_of(folder)
     assert manifest["status"] == "interrupted"
     on_disk = sorted(path.name for path in folder.glob("part-*"))
     assert sorted(part["file"] for part in manifest["parts"]) == on_disk, "what ran has been finished and is known"

@@ -20,11 +20,10 @@ from pipelines.scheduling.errors import ClusterError
 from pipelines.scheduling.existing_cluster import check_newcomers, refuse_unfit_workers
 from tests.job.test_worker_failures import Kills
 from tests.support.clusters import dask_program, threads_of_this_process
-from tests.support.object_store import served
+from tests.support.object_store import served, skip_without_server
 from tests.support.processes import PATIENCE, ROOT, ran
 
-pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
-pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
+skip_without_server()
 EDGES, CACHE = "s3://bucket/edges.parquet", "s3://bucket/graphs"
 WORDS = ["--undirected", "--sources", ",".join(map(str, range(24))), "--batch-size", "4", "--device", "cpu", "--no-report"]
 # In a mount namespace of its own, a process finds an empty folder in place of the job's.

@@ -19,11 +19,10 @@ from pipelines.output.store import ObjectStore, Store, open_store
 from pipelines.run import finishing
 from tests.job.test_shards import argv, entry, files, folder, numbers_in  # noqa: F401
 from tests.support.jobs import manifest_of
-from tests.support.object_store import served
+from tests.support.object_store import served, skip_without_server
 from tests.support.processes import at_once
 
-pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
-pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
+skip_without_server()
 URL = "s3://bucket/run"
 
 

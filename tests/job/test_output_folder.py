@@ -21,6 +21,7 @@ from pipelines.output.part_file import FOOTER_KEY
 from pipelines.output.run_folder import LEFT, LOCK, OutputFolder, check_folder, sweep
 from pipelines.output.store import Store
 from tests.support import tiers
+from tests.support.jobs import manifest_of
 from tests.support.processes import ran
 
 
@@ -190,8 +191,7 @@ def test_a_run_that_was_killed_before_it_wrote_anything_is_resumed(edges, tmp_pa
 
 
 def test_error_says_whether_the_folder_has_a_finished_run(edges, finished, tmp_path, capsys):
-    folder = tmp_path / "out"
-    shutil.copytree(finished, folder)
+    folder = shutil.copytree(finished, tmp_path / "out")
     assert "finished run" in refused(capsys, main(edges, "--output", folder))
     (folder / "_SUCCESS").unlink()
     message = refused(capsys, main(edges, "--output", folder))
@@ -200,8 +200,7 @@ def test_error_says_whether_the_folder_has_a_finished_run(edges, finished, tmp_p
 
 
 def test_a_lock_that_no_process_holds_is_no_hindrance(finished, edges, tmp_path):
-    folder = tmp_path / "out"
-    shutil.copytree(finished, folder)
+    folder = shutil.copytree(finished, tmp_path / "out")
     (folder / LOCK).write_text("left by a run that was killed")
     assert main(edges, "--output", folder, "--resume") == 0
     assert not (folder / LOCK).exists()
@@ -292,7 +291,7 @@ def test_deleting_temporary_files_follows_no_links(tmp_path):
 
 
 def test_manifest_and_parts_hold_the_version_of_the_package(finished):
-    assert json.loads((finished / "_manifest.json").read_text())["versions"]["kepler_traverse"] == __version__
+    assert manifest_of(finished)["versions"]["kepler_traverse"] == __version__
     for path in finished.glob("part-*"):
         assert json.loads(pq.read_metadata(path).metadata[FOOTER_KEY])["version"] == __version__
 

@@ -20,7 +20,7 @@ from pipelines.output.run_folder import MANIFEST
 from pipelines.verify import prove_output
 from tests.job.test_shards import folder  # noqa: F401
 from tests.support.jobs import manifest_of
-from tests.support.object_store import served
+from tests.support.object_store import served, skip_without_server
 
 ZONES = ["Nord", "Süd", "a b", "x/y=1", "100%"]
 SIZE = 3
@@ -247,8 +247,7 @@ def test_partitions_become_columns_of_a_delta_table(folder, stops, runs, tmp_pat
 
 
 def test_partitions_in_an_object_store(folder, stops, runs, tmp_path, monkeypatch):  # noqa: F811, ARG001
-    pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
-    pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
+    skip_without_server()
     from pipelines.output.store import open_store
 
     monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))

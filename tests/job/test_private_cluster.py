@@ -5,8 +5,6 @@ import os
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import psutil
@@ -16,7 +14,7 @@ from pipelines.cli.options import parse_flags
 from pipelines.cli.settings import merge_settings
 from pipelines.monitoring import dashboard_plugin
 from pipelines.scheduling.cluster import cluster_for
-from tests.monitoring.test_dashboard_access import FACTS, WEBSOCKET
+from tests.monitoring.test_dashboard_access import FACTS, WEBSOCKET, code_of
 from tests.support.clusters import threads_of_this_process
 from tests.support.processes import ran
 
@@ -103,14 +101,6 @@ def test_every_socket_listens_on_this_machine_only_and_none_is_a_workers_http_se
     _, here, in_workers = own
     assert [len(here), *map(len, in_workers)] == [4, 1, 1]  # here: scheduler, dashboard, two nannies
     assert {socket.ip for socket in here.union(*in_workers)} == {"127.0.0.1"}
-
-
-def code_of(url, **headers):
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
-            return answer.status
-    except urllib.error.HTTPError as error:
-        return error.code
 
 
 def test_the_dashboard_answers_only_at_addresses_with_the_token(own):

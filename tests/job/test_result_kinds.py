@@ -11,7 +11,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import LocalCluster
 
 from kepler_traverse import graph_from_edges, read_graph, sssp_many
 from kepler_traverse.errors import NegativeCycleError
@@ -28,7 +27,7 @@ from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.worker.planning import Request
 from pipelines.worker.plugin import TraversalPlugin, Work
 from tests.support import tiers
-from tests.support.clusters import two_workers
+from tests.support.clusters import threads_of_this_process, two_workers
 from tests.support.jobs import (
     Runs,
     by_library,
@@ -73,8 +72,7 @@ def edges(tmp_path_factory):
 @pytest.fixture(scope="module")
 def schedulers():
     """Addresses of schedulers by how many workers they have."""
-    keywords = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "processes": False, "protocol": "tcp://"}
-    with two_workers() as two, LocalCluster(n_workers=1, threads_per_worker=1, **keywords) as one:
+    with two_workers() as two, threads_of_this_process(n_workers=1) as one:
         yield {1: one.scheduler_address, 2: two.scheduler_address}
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from distributed import Client, KilledWorker, LocalCluster
+from distributed import Client, KilledWorker
 from distributed.comm import CommClosedError
 
 from kepler_traverse import graph_from_edges
@@ -26,6 +26,7 @@ from pipelines.scheduling.heartbeat import Mark, read_mark
 from pipelines.scheduling.scheduler import MAX_FAILURES, MAX_LOSSES, WINDOW, Window
 from pipelines.scheduling.task_size import MAX_BATCHES, MAX_TASK_SECONDS, TASK_SECONDS, TaskSizer
 from scripts.bench.scheduler_model import simulate
+from tests.support.clusters import threads_of_this_process
 from tests.support.jobs import Observer, manifest_of, summary_of, write_edges
 from tests.support.processes import at_once, wait_until
 
@@ -115,10 +116,9 @@ def _no_work(parts, seconds):
 
 def test_futures_in_flight_are_few_and_are_released(tmp_path):
     observer, sizes, held = Observer(), [], []
-    here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with (
         pinned(),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, **here) as two,
+        threads_of_this_process(n_workers=2) as two,
         Client(two, set_as_default=False) as client,
     ):
 

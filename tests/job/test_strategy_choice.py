@@ -8,8 +8,6 @@ from collections import Counter, defaultdict
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from kepler_traverse import graph_from_edges, plan_bfs_many
@@ -26,6 +24,7 @@ from pipelines.scheduling.heartbeat import Mark
 from pipelines.scheduling.scheduler import WINDOW, Window
 from tests.support import tiers
 from tests.support.clusters import threads_of_this_process
+from tests.support.jobs import manifest_of, write_edges
 
 BATCH = 10  # sources
 
@@ -255,10 +254,7 @@ SLOW, FAST = "source_per_thread", "bit_parallel"
 
 @pytest.fixture
 def edges(tmp_path):
-    path = tmp_path / "edges.parquet"
-    src, dst = np.random.default_rng(3).integers(0, 400, (2, 1600))
-    pq.write_table(pa.table({"src": src, "dst": dst}), path)
-    return path
+    return write_edges(tmp_path / "edges.parquet", *np.random.default_rng(3).integers(0, 400, (2, 1600)))
 
 
 @pytest.fixture
@@ -290,7 +286,7 @@ def job(edges, tmp_path, capsys, monkeypatch):
         return SimpleNamespace(
             summary=json.loads(captured.out),
             err=captured.err,
-            manifest=json.loads((folder / "_manifest.json").read_text()),
+            manifest=manifest_of(folder),
             plans=list(ran.values()),
             folder=folder,
         )

@@ -21,7 +21,7 @@ from pipelines.output.store import Store
 from pipelines.output.tables import TABLE_FORMATS, register
 from pipelines.verify import prove_output
 from tests.job.test_shards import folder, run, shards  # noqa: F401
-from tests.support.object_store import served
+from tests.support.object_store import served, skip_without_server
 from tests.support.tiers import few
 
 pytest.importorskip("deltalake", reason="deltalake (extra tables) is not installed")
@@ -311,8 +311,7 @@ def test_a_path_that_no_table_can_name_is_refused(runs, tmp_path, capsys):
 
 @pytest.mark.parametrize("kind", few(FORMATS, 1))
 def test_parts_in_an_object_store_become_a_table_there(folder, tmp_path, monkeypatch, kind):  # noqa: F811
-    pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
-    pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
+    skip_without_server()
     monkeypatch.setenv("KEPLER_CACHE_DIR", str(tmp_path / "copies"))
     url = f"s3://bucket/{kind}"
     with served(monkeypatch):

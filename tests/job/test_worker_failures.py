@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, WorkerPlugin
@@ -26,7 +25,7 @@ from kepler_traverse.multi_source import planning
 from pipelines.batch_sources import main
 from pipelines.scheduling.cluster import take_plugin
 from tests.support.clusters import dask_program, two_workers
-from tests.support.jobs import manifest_of, parts_of
+from tests.support.jobs import manifest_of, parts_of, write_edges
 from tests.support.processes import PATIENCE, ROOT, ran, wait_until
 
 SEED = int(os.environ.get("KEPLER_SEED", "20"))
@@ -36,13 +35,11 @@ N_SOURCES, BATCH_SIZE = 24, 4
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
     """About 300 vertices, numbered as they are named."""
-    path = tmp_path_factory.mktemp("edges") / "edges.parquet"
     rng = np.random.default_rng(2)
     around = np.arange(300)
     src = np.concatenate([around, rng.integers(0, 300, 900)])
     dst = np.concatenate([(around + 1) % 300, rng.integers(0, 300, 900)])
-    pq.write_table(pa.table({"src": src, "dst": dst, "weight": rng.integers(1, 99, src.size)}), path)
-    return path
+    return write_edges(tmp_path_factory.mktemp("edges") / "edges.parquet", src, dst, rng.integers(1, 99, src.size))
 
 
 @pytest.fixture(scope="module")

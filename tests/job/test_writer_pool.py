@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from kepler_traverse import graph_from_edges, plan_bfs_many
 from kepler_traverse._arrays import namespace
@@ -38,6 +38,7 @@ from pipelines.worker.plugin import TraversalPlugin, Work, run_batches
 from pipelines.worker.traverse import BatchTraverser
 from pipelines.worker.writer_pool import Writers, can_write_in_background, writers_for
 from tests.conftest import HAS_GPU
+from tests.support.clusters import threads_of_this_process
 from tests.support.devices import on_a_device, running
 from tests.support.processes import PATIENCE
 
@@ -329,10 +330,9 @@ def test_the_next_task_is_traversed_while_the_parts_of_the_last_one_are_written(
 
     monkeypatch.setattr(traversal_worker, "write_part", held)
     tasks = [[(part + task * N_PARTS, sources) for part, sources in BATCHES] for task in range(n_tasks)]
-    here = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with (
         pinned(),
-        LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **here) as one,
+        threads_of_this_process(n_workers=1) as one,
         Client(one, set_as_default=False) as client,
     ):
         client.register_plugin(TraversalPlugin(work, "kepler"), name="kepler")

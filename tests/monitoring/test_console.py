@@ -62,27 +62,13 @@ def test_the_present_rate_is_that_of_the_last_minute_and_tells_the_time_left():
     assert kept.seconds_left(now=199.0) == pytest.approx(kept.left / 3, rel=0.03)
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (0, "0"),
-        (0.01234, "0.0123"),
-        (61, "61"),
-        (999, "999"),
-        (54321.9, "54,322"),
-        (1.5e6, "1.5 million"),
-        (2e13, "20,000 billion"),
-    ],
-)
-def test_rates_are_shown_in_words(value, shown):
-    assert html_fragments.count(value) == shown
+COUNTS = {0: "0", 0.01234: "0.0123", 61: "61", 999: "999", 54321.9: "54,322", 1.5e6: "1.5 million", 2e13: "20,000 billion"}
+TIMES = {None: "not known", 0.25: "0.25 s", 99.4: "99.4 s", 125: "2 min 05 s", 7260: "2 h 01 min"}
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"), [(None, "not known"), (0.25, "0.25 s"), (99.4, "99.4 s"), (125, "2 min 05 s"), (7260, "2 h 01 min")]
-)
-def test_times_are_shown_in_words(value, shown):
-    assert html_fragments.seconds(value) == shown
+def test_rates_and_times_are_shown_in_words():
+    assert {value: html_fragments.count(value) for value in COUNTS} == COUNTS
+    assert {value: html_fragments.seconds(value) for value in TIMES} == TIMES
 
 
 FACTS = {"started": 0.0, "sources": 40, "kept": 8}

@@ -3,7 +3,6 @@
 The tests with a browser need chromium on the path and are skipped without it.
 """
 
-import json
 import re
 import sys
 import time
@@ -12,17 +11,16 @@ import urllib.request
 from xml.etree import ElementTree
 
 import dask
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from pipelines.batch_sources import main
 from pipelines.monitoring import dashboard_page, dashboard_plugin, prometheus, run_stats
 from tests.support import chromium
-from tests.support.clusters import two_workers
+from tests.support.clusters import threads_of_this_process, two_workers
 from tests.support.fake_runs import HOSTILE, Text, batch
+from tests.support.jobs import manifest_of, random_edges
 from tests.support.processes import PATIENCE, started, wait_until
 
 N_SOURCES, BATCH_SIZE = 22, 4
@@ -45,18 +43,15 @@ def client(cluster):
 def run(cluster, tmp_path_factory):
     """The output folder of a job on the cluster."""
     folder = tmp_path_factory.mktemp("seeing")
-    rng = np.random.default_rng(5)
-    pq.write_table(
-        pa.table({"src": rng.integers(0, 400, 1500), "dst": rng.integers(0, 400, 1500)}), folder / "edges.parquet"
-    )
-    argv = [str(folder / "edges.parquet"), "--random-sources", N_SOURCES, "--batch-size", BATCH_SIZE, "--device", "cpu"]
+    edges = random_edges(folder / "edges.parquet", 5, 400, 1500)
+    argv = [edges, "--random-sources", N_SOURCES, "--batch-size", BATCH_SIZE, "--device", "cpu"]
     assert main([*map(str, argv), "--scheduler-address", cluster.scheduler_address, "--output", str(folder / "out")]) == 0
     return folder / "out"
 
 
 @pytest.fixture(scope="module")
 def manifest(run):
-    return json.loads((run / "_manifest.json").read_text())
+    return manifest_of(run)
 
 
 def address_of(client):
@@ -319,14 +314,7 @@ def test_a_scheduler_that_cannot_import_the_page_is_left_without_and_this_is_sai
 def test_of_a_scheduler_without_a_dashboard_no_address_is_said():
     """Dask has an address for it, which answers for Prometheus alone."""
     with (
-        LocalCluster(
-            n_workers=0,
-            processes=False,
-            protocol="tcp",
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-        ) as cluster,
+        threads_of_this_process(n_workers=0, scheduler_kwargs={"dashboard": False}) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         said = []
@@ -338,9 +326,7 @@ def test_of_a_scheduler_without_a_dashboard_no_address_is_said():
 def test_lost_scheduler_ends_the_messages_and_not_the_job():
     said = []
     with dask.config.set({"distributed.comm.timeouts.connect": "1 s"}):
-        with LocalCluster(
-            n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
-        ) as cluster:
+        with threads_of_this_process(n_workers=0) as cluster:
             client = Client(cluster.scheduler_address, set_as_default=False)
             facts = {"started": 0.0, "sources": 40, "kept": 8}
             reporter = dashboard_plugin.open_page(client, facts, lambda *lines: said.extend(lines))

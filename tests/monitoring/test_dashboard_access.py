@@ -6,10 +6,11 @@ import urllib.error
 import urllib.request
 
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from pipelines.monitoring import dashboard_access, dashboard_plugin
 from tests.support import tiers
+from tests.support.clusters import threads_of_this_process
 from tests.support.processes import PATIENCE
 
 FACTS = {
@@ -21,9 +22,7 @@ FACTS = {
 @pytest.fixture(scope="module", params=["own", "existing"])
 def pages(request):
     """Addresses of Dask's page and of this package's, on a scheduler of the job's own or on one that it found."""
-    with LocalCluster(
-        n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0"
-    ) as cluster:
+    with threads_of_this_process(n_workers=0) as cluster:
         where = cluster if request.param == "own" else cluster.scheduler_address
         with Client(where, set_as_default=False) as client:
             reporter = dashboard_plugin.open_page(client, FACTS | {"started": time.time()}, lambda *_: None)

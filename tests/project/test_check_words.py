@@ -12,21 +12,11 @@ def found(path, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "rows_a_source = 1\n",
-        "def f(bytes_a_gpu): ...\n",
-        "_MOST_BINS = LARGEST_WEIGHT = 3\n",
-        "FEWEST_SLOTS = 1\n",
-        "told = []\n",
-        "self._told()\n",
-        "x = turn % 3\n",
-        "memory.room\n",
-        "class ManyPlan: ...\n",
-        "f(free_memory())\n",
-        "row.misfit(graph)\n",
-        "# 8 bytes a vertex\n",
-        "x = 1  # ms a source\n",
+        "rows_a_source = 1\n", "def f(bytes_a_gpu): ...\n", "_MOST_BINS = LARGEST_WEIGHT = 3\n", "FEWEST_SLOTS = 1\n",
+        "told = []\n", "self._told()\n", "x = turn % 3\n", "memory.room\n", "class ManyPlan: ...\n", "f(free_memory())\n",
+        "row.misfit(graph)\n", "# 8 bytes a vertex\n", "x = 1  # ms a source\n",
     ],
-)
+)  # fmt: skip
 def test_a_retired_word_in_the_library_is_found(text):
     (line,) = {each.partition(": ")[0] for each in found("kepler_traverse/search/plan.py", text)}
     assert line == "kepler_traverse/search/plan.py:1"

@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import pytest
+
 ERRORS = ("500 Internal Server Error", "503 Slow Down")
 KEYS = {
     "ACCESS_KEY_ID": "AKIDOFTHETEST", "SECRET_ACCESS_KEY": "SECRETOFTHETEST", "REGION": "us-east-1",
@@ -115,6 +117,12 @@ def objects(folder: str) -> dict[str, bytes]:
 
     keys = list(s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets["bucket"].keys.items())
     return {name.removeprefix(f"{folder}/"): key.value for name, key in keys if name.startswith(f"{folder}/")}
+
+
+def skip_without_server() -> None:
+    """Skip the test, or the module that calls this, where a package is missing."""
+    pytest.importorskip("obstore", reason="obstore (extra cloud) is not installed")
+    pytest.importorskip("moto", reason="moto, an S3 server for tests, is not installed")
 
 
 @contextlib.contextmanager

@@ -178,6 +178,7 @@ class Run(gpu_steps.Run):
         knobs, n = self.knobs, self.graph.n_vertices
         return super().arguments() | {
             "counted": self.on_device,
+            "u": self.graph.targets.dtype.type(0),
             "edges_per_child": np.int32(knobs.k3 * knobs.k6),
             # No path has as many hops as there are vertices.
             "last_level": np.int32(n if self.limit is None else min(self.limit, n)),

@@ -26,12 +26,14 @@
 #include "advances.cuh"
 #include "empty_thread_queues.cuh"
 
-// What the host passes (published/bfs/bfs_4k.py).
+// What the host passes (published/bfs/bfs_4k.py). Child kernels take the same struct: given a smaller one, they read
+// the arguments of the kernel that had launched them (H100, CUDA 13).
 struct LevelArgs {
   const offset_t* offsets;
   const vertex_t* targets;
   const vertex_t* frontier;
   int64 n_frontier;
+  vertex_t u;                   // of a child kernel
   const vertex_t* high_degree;  // all vertices of min_high_degree edges or more
   int32 n_high_degree;
   offset_t min_high_degree;
@@ -50,21 +52,6 @@ struct LevelArgs {
   int32 max_width;
   int32 discover_below;  // smaller frontiers use the Advance in `discovery`
   int32 discovery;
-  int64 capacity;  // of next
-  int32* distance;
-  KT_NULLABLE vertex_t* predecessor;
-  vertex_t* next;
-  int64* counters;
-  int64* counted;
-};
-
-// What bfs_4k_many_blocks passes. All of its own arguments would take as many more registers.
-struct ChildArgs {
-  const offset_t* offsets;
-  const vertex_t* targets;
-  vertex_t u;
-  int32 level;  // of u
-  int32 coalesced_from;
   int64 capacity;  // of next
   int32* distance;
   KT_NULLABLE vertex_t* predecessor;
@@ -185,7 +172,7 @@ KT_DEVICE void expand_high_degree(const LevelArgs& args, int32 first, int32 stri
 }  // namespace
 
 // Expands one high-degree vertex (5.3). The number of blocks depends on its degree.
-extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_child(const ChildArgs args) {
+extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_child(const LevelArgs args) {
   KT_SHARED(int64, block_sizes, [2]);
   if (kt::thread_in_block() == 0) *block_sizes = 0;
   kt::block_barrier();
@@ -209,9 +196,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK) bfs_4k_many_blocks(const Lev
     if (kt::racy_load(args.distance + u) != args.level) continue;
     const int64 blocks = (kt::degree_of(args.offsets, u) + args.edges_per_child - 1) / args.edges_per_child;
     if (COUNTING) kt::count(args.counted + CHILDREN);
-    const ChildArgs child = {
-        args.offsets,  args.targets,     u,         args.level,    args.coalesced_from, args.capacity,
-        args.distance, args.predecessor, args.next, args.counters, args.counted};
+    LevelArgs child = args;
+    child.u = u;
     kt::launch_child(bfs_4k_child, static_cast<int32>(blocks), child);
   }
 #endif

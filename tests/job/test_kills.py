@@ -24,10 +24,10 @@ BESIDE = """
 import sys
 from dataclasses import replace
 from pipelines import batch_sources
-from pipelines.run import engine, prepare
+from pipelines.run import prepare, sizing
 
-size_up = engine.size_up
-engine.size_up = lambda *load: replace(size_up(*load), writers=4)
+size_up = sizing.size_up
+sizing.size_up = lambda *load: replace(size_up(*load), writers=4)
 prepare._at_once = lambda *_: 12
 sys.exit(batch_sources.program())
 """

@@ -41,7 +41,7 @@ class DaskExecutor(BatchExecutor):
         return super().classify_error(error)
 
     def _has_closed(self, worker: str) -> bool:
-        """Whether a worker has told the scheduler that it closes, as after a signal to its nanny: what it ran is not why."""
+        """Whether a worker announced that it closes, as after a signal to its nanny; then its task is not the cause."""
         try:
             events = self._ask(self._scheduler.events, topic=worker)
         except (OSError, TimeoutError):

@@ -2,9 +2,9 @@
 
 Dask's ``retries`` cover exceptions only. Its ``allowed-failures`` count every task that was queued on a worker that died. So
 neither is used. A task that is lost with its worker is submitted again. Its heartbeat file (see ``heartbeat``) says whether
-it had begun and which source it was at. A source at which workers keep dying is left out and reported; a worker that has
-told its scheduler that it closes does not count. If a worker traversed from the sources of several parts together, the parts
-are split in half and resubmitted. So the part that kills workers is found by bisection.
+it had begun and which source it was at. A source at which workers keep dying is left out and reported; a worker that
+announced that it closes does not count. If a worker traversed from the sources of several parts together, the parts are
+split in half and resubmitted. So the part that kills workers is found by bisection.
 """
 
 from __future__ import annotations

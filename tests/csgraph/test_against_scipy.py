@@ -184,7 +184,7 @@ def test_the_breadth_first_order_is_that_of_scipy(matrix, directed, data):
 @given(matrix=dense_matrices(), kind=st.sampled_from(FORMATS), mask=st.booleans())
 def test_every_kind_of_matrix_is_read_as_by_scipy(matrix, kind, mask):
     dense = matrix.astype(float)
-    # With a mask of its own: SciPy raises an error for a masked array of one number that has none.
+    # With a mask of its own: SciPy raises an error for a masked array that has none.
     given = np.ma.masked_array(dense, mask=dense < 2) if mask else getattr(scipy.sparse, f"{kind}_array")(matrix)
     assert_same(*both("dijkstra", given))
     assert_same(*both("dijkstra", matrix.tolist()))
